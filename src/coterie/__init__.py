@@ -1,0 +1,59 @@
+"""Coterie: networked federated learning with certified answers.
+
+One model for every node of a graph of local datasets; neighbours are pulled together by total variation;
+a duality gap says how close to optimal the answer is.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from coterie.problem import EmpiricalGraph, LocalDatasets, Problem, largest_useful_lam
+    from coterie.problem.losses import Lasso, Logistic, Loss, SquaredError
+    from coterie.problem.penalties import GroupTotalVariation, Penalty, SquaredVariation, TotalVariation
+    from coterie.solver import NotConverged, Record, Solution, Status, algorithm1, certify, solve
+
+# Where each public name lives. Nothing is imported before it is used, so that `import coterie` is instant.
+_HOMES = {
+    "coterie.problem": ("EmpiricalGraph", "LocalDatasets", "Problem", "largest_useful_lam"),
+    "coterie.problem.losses": ("Lasso", "Logistic", "Loss", "SquaredError"),
+    "coterie.problem.penalties": ("GroupTotalVariation", "Penalty", "SquaredVariation", "TotalVariation"),
+    "coterie.solver": ("NotConverged", "Record", "Solution", "Status", "algorithm1", "certify", "solve"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "EmpiricalGraph",
+    "GroupTotalVariation",
+    "Lasso",
+    "LocalDatasets",
+    "Logistic",
+    "Loss",
+    "NotConverged",
+    "Penalty",
+    "Problem",
+    "Record",
+    "Solution",
+    "SquaredError",
+    "SquaredVariation",
+    "Status",
+    "TotalVariation",
+    "algorithm1",
+    "certify",
+    "largest_useful_lam",
+    "solve",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME_OF:
+        return getattr(import_module(_HOME_OF[name]), name)
+    raise AttributeError(f"module 'coterie' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

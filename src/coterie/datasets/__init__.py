@@ -1,0 +1,1 @@
+"""Generated networks to try things on."""

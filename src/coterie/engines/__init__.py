@@ -1,0 +1,1 @@
+"""Engines run the iterations; `coterie.solver` decides which and how many."""

@@ -1,0 +1,69 @@
+"""The readable reference engine: every line is an equation, every other engine must agree with it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coterie.engines.base import RELAXATION, Mode, Travel
+from coterie.problem import Problem
+from coterie.problem.arrays import Array
+
+
+class NumpyEngine:
+    """NumPy arrays and SciPy's sparse incidence matrix; works with any loss and penalty."""
+
+    def setup(self, problem: Problem, w: Array, u: Array) -> None:
+        self.problem = problem
+        self.w, self.u = w.copy(), u.copy()
+        self.w_hat, self.u_hat = self.w, self.u
+        self._anchor()
+
+    def set_steps(self, tau: Array, sigma: Array) -> None:
+        self.tau, self.sigma = tau[:, None], sigma[:, None]
+
+    def advance(self, n_iter: int, mode: Mode) -> float:
+        for last in reversed(range(n_iter)):
+            self._apply()
+            if not last:
+                residual = self._residual()
+            self._move(mode)
+        return residual
+
+    def restart(self) -> Travel:
+        self.w, self.u = self.w_hat, self.u_hat
+        primal = np.sqrt(float(((self.w - self.w0) ** 2 / self.tau).sum()))
+        dual = np.sqrt(float(((self.u - self.u0) ** 2 / self.sigma).sum()))
+        self._anchor()
+        return Travel(primal, dual)
+
+    def point(self) -> tuple[Array, Array]:
+        return self.w_hat, self.u_hat
+
+    def _apply(self) -> None:
+        """(ŵ, û) = T(w, u)."""
+        problem = self.problem
+        D, M = problem.graph.D, problem.M
+        v = self.w - self.tau * (D.T @ self.u)
+        v[M] = problem.f.prox(v[M], self.tau[M, 0], self.w_hat[M])
+        self.w_hat = v
+        moved = self.u + self.sigma * (D @ (2 * self.w_hat - self.w))
+        self.u_hat = problem.penalty.dual_step(moved, problem.c, self.sigma[:, 0])
+
+    def _residual(self) -> float:
+        """r² = |dw|²/τ + |du|²/σ − 2⟨du, D dw⟩ for dz = Tz − z."""
+        dw, du = self.w_hat - self.w, self.u_hat - self.u
+        r2 = (dw**2 / self.tau).sum() + (du**2 / self.sigma).sum() - 2 * np.vdot(du, self.problem.graph.D @ dw)
+        return float(np.sqrt(max(r2, 0.0)))
+
+    def _move(self, mode: Mode) -> None:
+        if mode is Mode.RELAXED:
+            self.w = self.w + RELAXATION * (self.w_hat - self.w)
+            self.u = self.u + RELAXATION * (self.u_hat - self.u)
+        else:
+            a = (self.k + 1) / (self.k + 2)
+            self.w = a * (2 * self.w_hat - self.w) + (1 - a) * self.w0
+            self.u = a * (2 * self.u_hat - self.u) + (1 - a) * self.u0
+        self.k += 1
+
+    def _anchor(self) -> None:
+        self.w0, self.u0, self.k = self.w, self.u, 0

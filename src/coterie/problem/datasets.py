@@ -1,0 +1,144 @@
+"""Local datasets: every node's rows, stacked, and the labelled part that losses are made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class LocalDatasets:
+    """Rows (x, y) of all nodes, sorted by node. Build with :meth:`from_rows`, which checks its input.
+
+    Attributes
+    ----------
+    X : array of shape (N, n)
+        Features, one row a data point.
+    y : array of shape (N,)
+        Labels; nan where there is none.
+    nodes : array of shape (N,)
+        The node of each row, ascending.
+    n_nodes : int
+        |V|; a node may have no row at all.
+    """
+
+    X: NDArray[np.float64]
+    y: NDArray[np.float64]
+    nodes: NDArray[np.int64]
+    n_nodes: int
+
+    @classmethod
+    def from_rows(cls, X: ArrayLike, y: ArrayLike, nodes: ArrayLike, n_nodes: int | None = None) -> LocalDatasets:
+        """Check and sort rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, n)
+        y : array-like of shape (N,)
+            nan means unlabelled. A node is labelled when at least one of its rows is, and its loss
+            counts the labelled rows only.
+        nodes : array-like of shape (N,)
+            The node number of each row, in any order; nodes may have different numbers of rows.
+        n_nodes : int, optional
+            By default the largest number in `nodes` + 1.
+        """
+        X, y, nodes = _as_floats(X, "X"), _as_floats(y, "y"), np.asarray(nodes)
+        if X.ndim != 2 or X.shape[1] == 0:
+            raise ValueError(f"X must have shape (rows, features) with at least one feature; got {X.shape}")
+        for name, column in (("y", y), ("nodes", nodes)):
+            if column.shape != (len(X),):
+                raise ValueError(f"X has {len(X)} rows but {name} has shape {column.shape}")
+        nodes, V = _as_node_numbers(nodes, n_nodes)
+        bad = np.argwhere(~np.isfinite(X))
+        if bad.size:
+            r, k = bad[0]
+            raise ValueError(f"X[{r}, {k}] (row {r} of node {nodes[r]}, feature {k}) is {X[r, k]}; fill or drop it")
+        if np.isinf(y).any():
+            r = int(np.argmax(np.isinf(y)))
+            raise ValueError(f"y[{r}] (node {nodes[r]}) is {y[r]}; labels are finite, or nan where unknown")
+        order = np.argsort(nodes, kind="stable")
+        X, y, nodes = X[order], y[order], nodes[order]
+        for array in (X, y, nodes):
+            array.flags.writeable = False
+        return cls(X, y, nodes, V)
+
+    @property
+    def n_features(self) -> int:
+        """The length n of feature and weight vectors."""
+        return self.X.shape[1]
+
+    @cached_property
+    def labelled(self) -> LabelledRows:
+        """The rows with a label."""
+        rows = ~np.isnan(self.y)
+        M, m = np.unique(self.nodes[rows], return_counts=True)
+        return LabelledRows(M, m, self.X[rows], self.y[rows])
+
+    def __repr__(self) -> str:
+        return (
+            f"LocalDatasets({len(self.X)} rows × {self.n_features} features, "
+            f"{len(self.labelled.M)} of {self.n_nodes} nodes labelled)"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledRows:
+    """The labelled rows of the labelled nodes, in the order of M.
+
+    Attributes
+    ----------
+    M : array of shape (|M|,)
+        Labelled nodes, ascending.
+    m : array of shape (|M|,)
+        m_i ≥ 1, the number of labelled rows of each.
+    X, y : arrays of shape (Σ m_i, n) and (Σ m_i,)
+        Rows, sorted by node.
+    """
+
+    M: NDArray[np.int64]
+    m: NDArray[np.int64]
+    X: NDArray[np.float64]
+    y: NDArray[np.float64]
+
+    @cached_property
+    def blocks(self) -> list[Block]:
+        """Nodes gathered by size, so that each block is a rectangular array."""
+        starts = np.cumsum(self.m) - self.m
+        blocks = []
+        for size in np.unique(self.m):
+            of = np.flatnonzero(self.m == size)
+            rows = starts[of][:, None] + np.arange(size)
+            blocks.append(Block(of, self.X[rows], self.y[rows]))
+        return blocks
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """k labelled nodes of m rows each: `of` (k) places in M, X (k, m, n), y (k, m)."""
+
+    of: NDArray[np.int64]
+    X: NDArray[np.float64]
+    y: NDArray[np.float64]
+
+
+def _as_floats(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must hold numbers only ({error})") from None
+
+
+def _as_node_numbers(nodes: NDArray, n_nodes: int | None) -> tuple[NDArray[np.int64], int]:
+    if nodes.size and not np.issubdtype(nodes.dtype, np.integer):
+        raise TypeError(f"nodes must hold whole node numbers, got {nodes.dtype}")
+    V = int(nodes.max(initial=-1)) + 1 if n_nodes is None else int(n_nodes)
+    if V < 1:
+        raise ValueError("there are no rows; give n_nodes to say how many nodes there are")
+    outside = np.flatnonzero((nodes < 0) | (nodes >= V))
+    if outside.size:
+        r = outside[0]
+        raise ValueError(f"row {r} belongs to node {nodes[r]}, but the {V} nodes are numbered 0 to {V - 1}")
+    return nodes.astype(np.int64), V

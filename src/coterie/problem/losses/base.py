@@ -1,0 +1,111 @@
+"""What a loss must know.
+
+A :class:`Loss` is what a user writes, ``SquaredError(ridge=.1)``: parameters and nothing else.
+Bound to labelled rows it becomes :class:`LocalLosses`: the functions L_i of all labelled nodes, which
+solvers evaluate in one batch. Every array below has one row for each labelled node, in the order of M.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.problem.arrays import Array
+from coterie.problem.datasets import LabelledRows
+
+if TYPE_CHECKING:
+    from coterie.problem.losses.quadratic import Quadratics
+
+
+class Loss(ABC):
+    """A kind of loss, with its parameters."""
+
+    @abstractmethod
+    def bind(self, rows: LabelledRows) -> LocalLosses:
+        """Return the functions L_i of the nodes that `rows` belong to; refuse labels that make no sense."""
+
+    def predict(self, X: Array, w: Array) -> Array:
+        """Predict the label of each row of X (N, n) from the weights of its node, w (N, n)."""
+        return linear_predictor(X, w)
+
+
+class LocalLosses(ABC):
+    """L_i for each labelled node i, as one batch."""
+
+    @abstractmethod
+    def value(self, w: Array) -> Array:
+        """L_i(w_i), shape (|M|,)."""
+
+    @abstractmethod
+    def prox(self, v: Array, tau: Array, start: Array) -> Array:
+        """The primal update PU_i: argmin_z L_i(z) + ‖v_i − z‖²/(2τ_i). `start` is a guess."""
+
+    @abstractmethod
+    def conjugate(self, p: Array, near: Array) -> tuple[Array, Array]:
+        """Return q near p with L_i*(q_i) finite, and that value (or a proven upper bound on it).
+
+        q = p wherever p lies well inside the domain of L_i*. `near` is a guess of the w_i that attain
+        the supremum in L_i*(p) = sup_w ⟨p, w⟩ − L_i(w).
+        """
+
+    def gradient(self, w: Array) -> Array:
+        """∇L_i(w_i), for a smooth loss."""
+        raise NotImplementedError(f"{type(self).__name__} is not smooth")
+
+    @abstractmethod
+    def pooled(self, groups: NDArray[np.int64], n_groups: int) -> tuple[Array, Array]:
+        """Minimise Σ_{i in group} L_i(v) over one v for each group.
+
+        Returns the minimisers, shape (n_groups, n), and subgradients p_i ∈ ∂L_i(v), shape (|M|, n),
+        that add up to zero in each group.
+        """
+
+    @property
+    def flat(self) -> Array | None:
+        """Projectors (|M|, n, n) onto the directions along which L_i is constant; None: there are none."""
+        return None
+
+    def minorant(self, level: float) -> Quadratics | None:
+        """Quadratics q_i ≤ L_i, valid wherever Σ L_i ≤ level, and flat only where L_i is; None: unknown."""
+        return None
+
+
+def linear_predictor(X: Array, w: Array) -> Array:
+    """⟨x, w⟩ for each row."""
+    return np.einsum("rk,rk->r", X, w)
+
+
+def by_node(matrices: Array, vectors: Array) -> Array:
+    """Multiply each node's matrix (·, a, b) with its vector (·, b)."""
+    return np.matmul(matrices, vectors[:, :, None])[:, :, 0]
+
+
+def dot(a: Array, b: Array) -> Array:
+    """Inner product of each node's two vectors."""
+    return np.einsum("ik,ik->i", a, b)
+
+
+def sum_by_group(values: Array, groups: NDArray[np.int64], n_groups: int) -> Array:
+    """Add up rows that share a group."""
+    total = np.zeros((n_groups, *values.shape[1:]))
+    np.add.at(total, groups, values)
+    return total
+
+
+def penalised_columns(n: int, unpenalised: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Mask of the columns that ridge or alpha applies to."""
+    mask = np.ones(n, dtype=bool)
+    for column in unpenalised:
+        if not -n <= column < n:
+            raise ValueError(f"unpenalised names column {column}, but there are {n} columns, 0 to {n - 1}")
+        mask[column] = False
+    return mask
+
+
+def check_strength(value: float, name: str) -> None:
+    """Refuse a strength that is not a finite number ≥ 0."""
+    if not (np.isfinite(value) and value >= 0):
+        raise ValueError(f"{name} must be a finite number ≥ 0, got {value}")

@@ -1,0 +1,49 @@
+"""Squared error: networked linear regression."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from coterie.problem.arrays import Array
+from coterie.problem.datasets import LabelledRows
+from coterie.problem.losses.base import Loss, check_strength, penalised_columns
+from coterie.problem.losses.quadratic import Quadratics
+
+Reduction = Literal["mean", "sum"]
+
+
+@dataclass(frozen=True)
+class SquaredError(Loss):
+    """L_i(w) = (1/m_i) Σ_r (y_r − ⟨x_r, w⟩)² + ridge ‖w‖₂².
+
+    The paper's closed form of PU_i drops the 1/m_i of its own loss; here it is kept.
+
+    Parameters
+    ----------
+    reduction : "mean" or "sum"
+        "mean" is the paper's objective; "sum" leaves the 1/m_i out.
+    ridge : float
+    unpenalised : tuple of int
+        Columns, such as an intercept, that ridge leaves alone.
+    """
+
+    reduction: Reduction = "mean"
+    ridge: float = 0.0
+    unpenalised: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_strength(self.ridge, "ridge")
+        if self.reduction not in ("mean", "sum"):
+            raise ValueError(f'reduction must be "mean" or "sum", got {self.reduction!r}')
+
+    def bind(self, rows: LabelledRows) -> Quadratics:
+        ridge = self.ridge * penalised_columns(rows.X.shape[1], self.unpenalised)
+        return Quadratics.from_rows(rows, row_scale(rows, self.reduction), ridge)
+
+
+def row_scale(rows: LabelledRows, reduction: Reduction) -> Array:
+    """The factor that each row of a node carries: 1/m_i for the mean, 1 for the sum."""
+    return 1.0 / rows.m if reduction == "mean" else np.ones(len(rows.m))

@@ -1,0 +1,45 @@
+"""What a penalty must know.
+
+A penalty is g(z) = Σ_e c_e φ(z_e) of the differences z = Dw, with strengths c_e = λA_e ≥ 0.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from coterie.problem.arrays import Array
+
+
+class Penalty(ABC):
+    """φ, its conjugate, and the dual step; z and u have shape (E, n), c has shape (E,)."""
+
+    @abstractmethod
+    def value(self, z: Array, c: Array) -> float:
+        """g(z)."""
+
+    @abstractmethod
+    def conjugate(self, u: Array, c: Array) -> float:
+        """g*(u) for u in its domain."""
+
+    @abstractmethod
+    def dual_step(self, u: Array, c: Array, sigma: Array) -> Array:
+        """(I + Σ∂g*)⁻¹(u), the proximal map of g* with steps σ_e."""
+
+    @abstractmethod
+    def into_domain(self, u: Array, c: Array) -> Array:
+        """The point nearest to u where g* is finite."""
+
+    @abstractmethod
+    def slack(self, u: Array, c: Array) -> Array:
+        """How far u may still move on each edge and coordinate before g* becomes infinite, (E, n)."""
+
+    @abstractmethod
+    def strength_needed(self, u: Array, A: Array) -> float:
+        """The smallest λ for which u lies in the domain of g* with c = λA."""
+
+    @abstractmethod
+    def spread(self, budget: float, weakest: Array, longest: Array) -> Array:
+        """How far apart, in any coordinate, two nodes of a component can be when g(Dw) ≤ budget.
+
+        `weakest` is the smallest c_e of each component, `longest` a bound on the length of its paths.
+        """

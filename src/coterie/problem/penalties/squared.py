@@ -1,0 +1,36 @@
+"""Squared variation: smooth differences, no clusters (Laplacian regularisation)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from coterie.problem.arrays import Array
+from coterie.problem.penalties.base import Penalty
+
+
+@dataclass(frozen=True)
+class SquaredVariation(Penalty):
+    """φ(z) = ‖z‖₂²: weights vary gradually; no two are exactly equal at any finite λ."""
+
+    def value(self, z: Array, c: Array) -> float:
+        return float(c @ (z**2).sum(axis=1))
+
+    def conjugate(self, u: Array, c: Array) -> float:
+        return float(((u**2).sum(axis=1)[c > 0] / (4 * c[c > 0])).sum())
+
+    def dual_step(self, u: Array, c: Array, sigma: Array) -> Array:
+        return u * (2 * c / (2 * c + sigma))[:, None]
+
+    def into_domain(self, u: Array, c: Array) -> Array:
+        return u * (c > 0)[:, None]
+
+    def slack(self, u: Array, c: Array) -> Array:
+        return np.broadcast_to(c[:, None], u.shape)
+
+    def strength_needed(self, u: Array, A: Array) -> float:
+        return float(np.inf) if u.any() else 0.0
+
+    def spread(self, budget: float, weakest: Array, longest: Array) -> Array:
+        return np.sqrt(longest * budget / weakest)

@@ -1,0 +1,92 @@
+"""The problem: graph, datasets, loss, penalty and λ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.problem.arrays import Array
+from coterie.problem.datasets import LocalDatasets
+from coterie.problem.graph import EmpiricalGraph
+from coterie.problem.losses import LocalLosses, Loss, SquaredError
+from coterie.problem.penalties import Penalty, TotalVariation
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """min_w  f(w) + g(Dw) = Σ_{i ∈ M} L_i(w_i) + λ Σ_e A_e φ(w_i − w_j).
+
+    Parameters
+    ----------
+    graph : EmpiricalGraph
+    data : LocalDatasets
+        With the same number of nodes as the graph.
+    loss : Loss
+    penalty : Penalty
+    lam : float
+        λ ≥ 0. At 0 the nodes do not speak to each other.
+    """
+
+    graph: EmpiricalGraph
+    data: LocalDatasets
+    loss: Loss = SquaredError()
+    penalty: Penalty = TotalVariation()
+    lam: float = 1e-3
+
+    def __post_init__(self) -> None:
+        for name, kind in (
+            ("graph", EmpiricalGraph),
+            ("data", LocalDatasets),
+            ("loss", Loss),
+            ("penalty", Penalty),
+        ):
+            given = getattr(self, name)
+            if not isinstance(given, kind):
+                hint = ", an instance and not the class" if isinstance(given, type) else ""
+                raise TypeError(f"{name} must be a {kind.__name__}{hint}; got {given!r}")
+        if self.graph.n_nodes != self.data.n_nodes:
+            raise ValueError(
+                f"the graph has {self.graph.n_nodes} nodes but the data {self.data.n_nodes}; "
+                "give n_nodes=graph.n_nodes to LocalDatasets.from_rows"
+            )
+        if not (np.isfinite(self.lam) and self.lam >= 0):
+            raise ValueError(f"lam must be a finite number ≥ 0, got {self.lam}")
+        _ = self.f  # a loss refuses labels it cannot use here, at the door
+
+    @property
+    def n_features(self) -> int:
+        """The length n of each weight vector."""
+        return self.data.n_features
+
+    @property
+    def M(self) -> NDArray[np.int64]:
+        """The labelled nodes."""
+        return self.data.labelled.M
+
+    @cached_property
+    def f(self) -> LocalLosses:
+        """L_i of the labelled nodes."""
+        return self.loss.bind(self.data.labelled)
+
+    @cached_property
+    def c(self) -> Array:
+        """λA_e, the strength on each edge."""
+        return self.lam * self.graph.weights
+
+    @cached_property
+    def undetermined(self) -> NDArray[np.int64]:
+        """Nodes whose component has no label: any common weight there is optimal, and zero is reported."""
+        component = self.graph.components
+        return np.flatnonzero(~np.isin(component, component[self.M]))
+
+    def objective(self, w: Array) -> float:
+        """f(w) + g(Dw)."""
+        return float(self.f.value(w[self.M]).sum()) + self.penalty.value(self.graph.D @ w, self.c)
+
+    @cached_property
+    def scale(self) -> float:
+        """The objective of all-zero weights: what relative gaps are measured against when the optimum is 0."""
+        return float(self.f.value(np.zeros((len(self.M), self.n_features))).sum())

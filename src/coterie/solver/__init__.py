@@ -1,0 +1,8 @@
+"""How it is solved: Algorithm 1, the default method, and the certificate."""
+
+from coterie.solver.algorithm1 import algorithm1
+from coterie.solver.certificate import Certificate, certify
+from coterie.solver.solution import NotConverged, Record, Solution, Status
+from coterie.solver.solve import solve
+
+__all__ = ["Certificate", "NotConverged", "Record", "Solution", "Status", "algorithm1", "certify", "solve"]

@@ -1,0 +1,82 @@
+"""What a solver returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.problem.arrays import Array
+
+
+class Status(Enum):
+    """How a solve ended; the value is a sentence for people."""
+
+    OPTIMAL = "The certified gap is within the tolerance."
+    ITERATIONS_DONE = "The number of iterations asked for was run; the gap says how far from optimal the result is."
+    ITERATION_LIMIT = "The iteration limit was reached before the gap was within the tolerance."
+    TIME_LIMIT = "The time limit was reached before the gap was within the tolerance."
+    STALLED = "Rounding errors keep the gap from falling further; it is above the tolerance."
+    INTERRUPTED = "The solve was interrupted; this is the best certified answer until then."
+
+
+class Record(NamedTuple):
+    """One line of the history: the best objective and bound so far."""
+
+    n_iter: int
+    objective: float
+    dual_bound: float
+    gap: float
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Weights with a certificate of how good they are.
+
+    Attributes
+    ----------
+    w : array of shape (V, n)
+        The weights of every node.
+    u : array of shape (E, n)
+        The dual variables of every edge, feasible: the certificate can be computed again from w and u.
+    objective, dual_bound : float
+        f(w) + g(Dw), and a lower bound on what any weights can reach.
+    gap : float
+        (objective − dual_bound) / max(|objective|, 1e-8 × objective of zero weights).
+    unconditional : bool
+        Whether the bound is proven; otherwise `condition` says what it rests on.
+    condition : str
+    status : Status
+    n_iter : int
+    seconds : float
+    history : tuple of Record
+    undetermined : array of int
+        Nodes in components without any label; their weights are zero by convention.
+    """
+
+    w: Array
+    u: Array
+    objective: float
+    dual_bound: float
+    gap: float
+    unconditional: bool
+    condition: str
+    status: Status
+    n_iter: int
+    seconds: float
+    history: tuple[Record, ...]
+    undetermined: NDArray[np.int64]
+
+    def __repr__(self) -> str:
+        return (
+            f"Solution({self.status.name}, objective {self.objective:.6g}, gap {self.gap:.2g}"
+            f"{'' if self.unconditional else ' (conditional)'}, {self.n_iter} iterations, {self.seconds:.2g} s)"
+        )
+
+
+class NotConverged(UserWarning):
+    """The certified gap is above the tolerance that was asked for."""
