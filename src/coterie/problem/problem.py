@@ -84,7 +84,9 @@ class Problem:
 
     def objective(self, w: Array) -> float:
         """f(w) + g(Dw)."""
-        return float(self.f.value(w[self.M]).sum()) + self.penalty.value(self.graph.D @ w, self.c)
+        from coterie.kernels.flow import variation
+
+        return float(self.f.value(w[self.M]).sum() + variation(self.penalty.kernel, self.graph.edges, self.c, w))
 
     @cached_property
     def scale(self) -> float:

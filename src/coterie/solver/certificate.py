@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from coterie.kernels.flow import divergence
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
 from coterie.solver.enclosure import enclosure
@@ -55,9 +56,9 @@ def relative_gap(problem: Problem, objective: float, bound: float) -> float:
 
 def _dual_bound(problem: Problem, w: Array, u: Array, level: float) -> tuple[float, bool, str]:
     M = problem.M
-    flow = problem.graph.D.T @ u
-    q, conjugate = problem.f.conjugate(-flow[M], w[M])
-    rest = flow
+    rest = np.empty_like(w)
+    divergence(problem.graph.edges, u, rest)
+    q, conjugate = problem.f.conjugate(-rest[M], w[M])
     rest[M] += q
     g = problem.penalty.conjugate(u, problem.c)
     box = enclosure(problem, level)

@@ -6,12 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 
+from coterie.kernels import flow, register
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
 
 ROUNDS = 5
 CG_STEPS = 10
-LEAST_WEIGHT = 0.1  # of an edge without slack, against 1 for an edge with all of it
+CLEAN = 1e-15  # of the largest strength: a rest that small is rounding
 
 
 def repair(problem: Problem, u: Array, rounds: int = ROUNDS) -> Array:
@@ -23,66 +24,66 @@ def repair(problem: Problem, u: Array, rounds: int = ROUNDS) -> Array:
     conjugate-gradient steps, and clips the result.
     """
     u = problem.penalty.into_domain(u, problem.c)
-    u = _silence_undetermined(problem, u)
-    N = flat_projection(problem)
-    if N is None or problem.graph.n_edges == 0:
+    _silence_undetermined(problem, u)
+    if problem.graph.n_edges == 0 or (len(problem.M) == problem.graph.n_nodes and problem.f.seen is None):
         return u
-    D, c = problem.graph.D, problem.c
-    full = problem.penalty.slack(np.zeros_like(u), c)
+    edges = register(problem.n_features), problem.penalty.kernel, problem.graph.edges, problem.c, u
+    keep = flat_projection(problem)
+    rest = np.empty((problem.graph.n_nodes, problem.n_features))
+    diagonal = np.empty_like(rest)
     for _ in range(rounds):
-        rest = N(D.T @ u)
-        if not rest.any():
+        flow.divergence(problem.graph.edges, u, rest)
+        keep(rest)
+        if np.abs(rest).max() <= CLEAN * problem.c.max():
             break
-        S = np.maximum(problem.penalty.slack(u, c), LEAST_WEIGHT * full)
-        diagonal = abs(D).T @ S
+        flow.laplacian_diagonal(*edges, diagonal)
 
-        def laplacian(x: Array, S: Array = S) -> Array:
-            return N(D.T @ (S * (D @ x)))
+        def laplacian(x: Array, out: Array) -> None:
+            flow.laplacian(*edges, x, out)
+            keep(out)
 
-        potential = _conjugate_gradients(laplacian, rest, N, diagonal)
-        u = problem.penalty.into_domain(u - S * (D @ potential), c)
+        flow.correct(*edges, _conjugate_gradients(laplacian, rest, keep, diagonal))
     return u
 
 
-def flat_projection(problem: Problem) -> Callable[[Array], Array] | None:
-    """Return N as a function on node vectors (V, n), or None when no loss is flat anywhere."""
-    M, flat = problem.M, problem.f.flat
-    everywhere_labelled = len(M) == problem.graph.n_nodes
-    if everywhere_labelled and flat is None:
-        return None
-
-    def N(x: Array) -> Array:
-        x = x.copy()
-        x[M] = 0.0 if flat is None else np.matmul(flat, x[M][:, :, None])[:, :, 0]
-        return x
-
-    return N
+def flat_projection(problem: Problem) -> Callable[[Array], None]:
+    """Return N as a function that works in place on node vectors (V, n)."""
+    seen = problem.f.seen
+    place = np.full(problem.graph.n_nodes, -1)
+    place[problem.M] = np.arange(len(problem.M))
+    room = register(problem.n_features)
+    rows = np.empty((0, 0, 0)) if seen is None else seen
+    return lambda x: flow.keep_flat(room, place, seen is None, rows, x)
 
 
-def _silence_undetermined(problem: Problem, u: Array) -> Array:
-    silent = np.isin(problem.graph.edges[:, 0], problem.undetermined)
-    return np.where(silent[:, None], 0.0, u)
+def _silence_undetermined(problem: Problem, u: Array) -> None:
+    if len(problem.undetermined):
+        u[np.isin(problem.graph.edges[:, 0], problem.undetermined)] = 0.0
 
 
 def _conjugate_gradients(
-    apply: Callable[[Array], Array], rest: Array, N: Callable[[Array], Array], diagonal: Array
+    apply: Callable[[Array, Array], None], rest: Array, keep: Callable[[Array], None], diagonal: Array
 ) -> Array:
     """A few Jacobi-preconditioned steps on a projected Laplacian, all coordinates at once."""
     inverse = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0)
-    x, r = np.zeros_like(rest), rest
-    z = N(inverse * r)
-    p, rz = z, float(np.vdot(r, z))
+    x, r, Ap = np.zeros_like(rest), rest, np.empty_like(rest)
+    z = inverse * r
+    keep(z)
+    p, rz = z.copy(), float(np.vdot(r, z))
     enough = 1e-30 * rz
     for _ in range(CG_STEPS):
         if rz <= enough:
             break
-        Ap = apply(p)
+        apply(p, Ap)
         curvature = float(np.vdot(p, Ap))
         if curvature <= 0:
             break
         alpha = rz / curvature
-        x, r = x + alpha * p, r - alpha * Ap
-        z = N(inverse * r)
+        x += alpha * p
+        r -= alpha * Ap
+        np.multiply(inverse, r, out=z)
+        keep(z)
         rz, before = float(np.vdot(r, z)), rz
-        p = z + (rz / before) * p
+        p *= rz / before
+        p += z
     return x

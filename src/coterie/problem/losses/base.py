@@ -64,8 +64,11 @@ class LocalLosses(ABC):
         """
 
     @property
-    def flat(self) -> Array | None:
-        """Projectors (|M|, n, n) onto the directions along which L_i is constant; None: there are none."""
+    def seen(self) -> Array | None:
+        """Orthonormal rows (|M|, r, n), zero rows among them, that span the directions along which L_i varies.
+
+        Along any other direction L_i is constant. None: every L_i varies along every direction.
+        """
         return None
 
     def minorant(self, level: float) -> Quadratics | None:

@@ -86,8 +86,8 @@ class SparseQuadratics(LocalLosses):
         return v, slope - share[groups]
 
     @cached_property
-    def flat(self) -> Array | None:
-        return self._with_curvature(1.0).flat
+    def seen(self) -> Array | None:
+        return self._with_curvature(1.0).seen
 
     def minorant(self, level: float) -> Quadratics:
         """alpha|w| ≥ alpha w²/R for |w| ≤ R, and R = (level − Σ min q)/alpha bounds every penalised weight."""

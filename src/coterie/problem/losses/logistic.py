@@ -116,8 +116,8 @@ class LogisticLosses(LocalLosses):
         return v, p - (sum_by_group(p, groups, n_groups) / size)[groups]
 
     @cached_property
-    def flat(self) -> Array | None:
-        return Quadratics.from_rows(self.rows, np.ones(len(self.rows.M)), self.ridge).flat
+    def seen(self) -> Array | None:
+        return Quadratics.from_rows(self.rows, np.ones(len(self.rows.M)), self.ridge).seen
 
     def minorant(self, level: float) -> Quadratics | None:
         if not (self.ridge > 0).all():

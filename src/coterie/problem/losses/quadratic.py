@@ -95,11 +95,10 @@ class Quadratics(LocalLosses):
         return v, self.gradient(v[groups])
 
     @cached_property
-    def flat(self) -> Array | None:
+    def seen(self) -> Array | None:
         if self.V.shape[1] == self.V.shape[2] and (self.h > 0).all():
             return None
-        seen = self.V * (self.h > 0)[:, :, None]
-        return np.eye(self.V.shape[2]) - np.matmul(seen.transpose(0, 2, 1), seen)
+        return self.V * (self.h > 0)[:, :, None]
 
     def minorant(self, level: float) -> Quadratics:
         return self

@@ -6,12 +6,18 @@ A penalty is g(z) = Σ_e c_e φ(z_e) of the differences z = Dw, with strengths c
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 from coterie.problem.arrays import Array
 
 
 class Penalty(ABC):
-    """φ, its conjugate, and the dual step; z and u have shape (E, n), c has shape (E,)."""
+    """φ, its conjugate, and the dual step; z and u have shape (E, n), c has shape (E,).
+
+    `kernel` says which branch of the compiled edge passes (coterie.kernels.edges) does the same.
+    """
+
+    kernel: ClassVar[int]
 
     @abstractmethod
     def value(self, z: Array, c: Array) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from coterie.problem.penalties.base import Penalty
 @dataclass(frozen=True)
 class SquaredVariation(Penalty):
     """φ(z) = ‖z‖₂²: weights vary gradually; no two are exactly equal at any finite λ."""
+
+    kernel: ClassVar[int] = 2
 
     def value(self, z: Array, c: Array) -> float:
         return float(c @ (z**2).sum(axis=1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from coterie.problem.penalties.base import Penalty
 @dataclass(frozen=True)
 class TotalVariation(Penalty):
     """φ(z) = ‖z‖₁: each coordinate is piecewise constant over the graph, with cuts of its own."""
+
+    kernel: ClassVar[int] = 0
 
     def value(self, z: Array, c: Array) -> float:
         return float(c @ np.abs(z).sum(axis=1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from coterie.problem.penalties.base import Penalty
 @dataclass(frozen=True)
 class GroupTotalVariation(Penalty):
     """φ(z) = ‖z‖₂: neighbours agree in all coordinates or differ in all, with the same cuts."""
+
+    kernel: ClassVar[int] = 1
 
     def value(self, z: Array, c: Array) -> float:
         return float(c @ np.linalg.norm(z, axis=1))

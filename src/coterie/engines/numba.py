@@ -1,0 +1,179 @@
+"""The default engine: one machine, compiled kernels, as many threads as pay."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from coterie.engines.base import RELAXATION, Mode, Travel
+from coterie.kernels import edges, nodes, register
+from coterie.engines.ordering import Ordering
+from coterie.problem import Problem
+from coterie.problem.arrays import Array
+from coterie.problem.losses.quadratic import Quadratics
+
+WORTH_A_THREAD = 200_000  # edge coordinates that a thread should have to itself
+
+
+class NumbaEngine:
+    """Kernels over z = (w, u) in a cache-friendly order, which stays invisible outside.
+
+    Quadratic losses have their primal update inside the node pass; any other loss is called between two halves.
+    """
+
+    def __init__(self, threads: int | None = None) -> None:
+        self.threads = threads
+
+    def setup(self, problem: Problem, w: Array, u: Array) -> None:
+        self.problem = problem
+        V, n, E = problem.graph.n_nodes, problem.n_features, problem.graph.n_edges
+        self.order = Ordering.of(problem.graph, n)
+        self.kind = problem.penalty.kernel
+        self.M = self.order.rank[problem.M]
+        self.place = np.full(V, -1)
+        self.place[self.M] = np.arange(len(self.M))
+        self._share_out(V, E, n)
+        self.w, self.u = self.order.nodes_in(w), self.order.edges_in(u)
+        self.w0, self.u0 = self.w.copy(), self.u.copy()
+        self.w_hat, self.u_hat = self.w.copy(), self.u.copy()
+        self.xs = np.zeros((self.T, V, 2, n))
+        self.strength = np.empty((E, 2))
+        self.strength[:, 0] = self.order.edges_in(problem.c)
+        self.k = 0
+        self._setup_prox(n)
+        self._each_edge_range(lambda t, e0, e1: edges.edge_move(e0, e1, *self._moving(t), 0.0, 1.0, 0.0))
+
+    def set_steps(self, tau: Array, sigma: Array) -> None:
+        self.tau = self.order.nodes_in(tau)
+        self.strength[:, 1] = self.order.edges_in(sigma)
+        if not self.quadratic:
+            return
+        q, tau_M = self.problem.f, self.tau[self.M]
+        assert isinstance(q, Quadratics)
+        if self.low_rank:
+            t = tau_M[:, None] * q.h
+            self.share2 = t / (1 + t)
+        else:
+            nodes.full_share(tau_M, q.h, q.V, self.share3)
+
+    def advance(self, n_iter: int, mode: Mode) -> float:
+        for _ in range(n_iter - 1):
+            factors = self._factors(mode)
+            self._node_pass(factors, move=True)
+            self._each_edge_range(lambda t, e0, e1, f=factors: edges.edge_pass(*self._passing(t, e0, e1), *f))
+        return self._probe_and_move(self._factors(mode))
+
+    def restart(self) -> Travel:
+        self.w, self.u[:] = self.w_hat.copy(), self.u_hat
+        self.xs[:, :, 1] = 0.0
+        self._each_edge_range(lambda t, e0, e1: edges.edge_move(e0, e1, *self._moving(t), 0.0, 1.0, 0.0))
+        dual = self._each_edge_range(lambda t, e0, e1: edges.dual_travel(e0, e1, self.strength, self.u, self.u0))
+        self.w0, self.u0[:] = self.w.copy(), self.u
+        self.k = 0
+        return Travel(float(np.sqrt(self.travelled)), float(np.sqrt(sum(dual))))
+
+    def point(self) -> tuple[Array, Array]:
+        return self.order.nodes_out(self.w_hat), self.order.edges_out(self.u_hat)
+
+    def _share_out(self, V: int, E: int, n: int) -> None:
+        """Cut nodes and edges into one contiguous range a thread."""
+        wanted = self.threads or min(os.cpu_count() or 1, 1 + E * n // WORTH_A_THREAD)
+        self.T = max(1, min(wanted, E))
+        self.edge_cuts = np.linspace(0, E, self.T + 1).astype(np.int64)
+        self.node_cuts = np.linspace(0, V, self.T + 1).astype(np.int64)
+        self.reach = np.zeros((self.T, 2), dtype=np.int64)
+        for t in range(self.T):
+            ends = self.order.ends[self.edge_cuts[t] : self.edge_cuts[t + 1]]
+            if len(ends):
+                self.reach[t] = ends.min(), int(ends.max()) + 1
+        self.pool = ThreadPoolExecutor(self.T) if self.T > 1 else None
+        self.rooms = [(register(n), register(n)) for _ in range(self.T)]
+
+    def _setup_prox(self, n: int) -> None:
+        q = self.problem.f
+        self.quadratic = isinstance(q, Quadratics)
+        none2, none3 = np.empty((0, 0)), np.empty((0, 0, 0))
+        self.low_rank, self.V, self.share2, self.share3, self.centre = False, none3, none2, none3, none2
+        if isinstance(q, Quadratics):
+            self.low_rank = 2 * q.V.shape[1] <= n
+            self.V, self.centre = np.ascontiguousarray(q.V), q.centre
+            if not self.low_rank:
+                self.share3 = np.empty((len(self.M), n, n))
+
+    def _factors(self, mode: Mode) -> tuple[float, float, float]:
+        """(a, b, g) of z ← a Tz + b z + g z₀ for the next iteration."""
+        self.k += 1
+        if mode is Mode.RELAXED:
+            return RELAXATION, 1.0 - RELAXATION, 0.0
+        share = self.k / (self.k + 1)
+        return 2 * share, -share, 1 - share
+
+    def _node_pass(self, factors: tuple[float, float, float], move: bool) -> None:
+        moving = self.w, self.w0, self.xs[0], *factors, move
+        if self.quadratic:
+            prox = self.tau, self.place, self.low_rank, self.V, self.share2, self.share3, self.centre
+            self._each_node_range(lambda t, i0, i1: nodes.node_pass(*self.rooms[t], i0, i1, *prox, *moving))
+            return
+        start = self.w_hat[self.M]
+        self._each_node_range(
+            lambda t, i0, i1: nodes.node_gather(i0, i1, self.tau, self.w, self.xs[0], self.w_hat), after=False
+        )
+        self.w_hat[self.M] = self.problem.f.prox(self.w_hat[self.M], self.tau[self.M], start)
+        self._each_node_range(
+            lambda t, i0, i1: nodes.node_finish(i0, i1, self.w_hat, *moving), before=False
+        )
+
+    def _probe_and_move(self, factors: tuple[float, float, float]) -> float:
+        """One iteration that keeps Tz and its residual."""
+        self._node_pass(factors, move=False)
+        dual = self._each_edge_range(
+            lambda t, e0, e1: edges.edge_probe(*self._passing(t, e0, e1)[:7], self.w, self.u, self.u_hat)
+        )
+        self.w_hat = 0.5 * (self.xs[0, :, 0] + self.w)
+        primal, self.travelled = nodes.primal_sums(self.tau, self.w_hat, self.w, self.w0)
+        a, b, g = factors
+        self.w = a * self.w_hat + b * self.w + g * self.w0
+        self.xs[:, :, 1] = 0.0
+        self._each_edge_range(lambda t, e0, e1: edges.edge_move(e0, e1, *self._moving(t), *factors))
+        return float(np.sqrt(max(primal + sum(dual), 0.0)))
+
+    def _passing(self, t: int, first: int, last: int) -> tuple[Any, ...]:
+        return (
+            self.rooms[t][0],
+            self.kind,
+            first,
+            last,
+            self.order.ends,
+            self.strength,
+            self.xs[t],
+            self.u,
+            self.u0,
+        )
+
+    def _moving(self, t: int) -> tuple[Array, ...]:
+        return self.order.ends, self.xs[t], self.u, self.u_hat, self.u0
+
+    def _each_node_range(self, work: Callable[..., Any], before: bool = True, after: bool = True) -> None:
+        """Do work on every range of nodes; sums of all threads are added up before, x is handed round after."""
+
+        def whole(t: int, first: int, last: int) -> None:
+            if before and self.T > 1:
+                nodes.gather_copies(first, last, self.xs, self.reach)
+            work(t, first, last)
+            if after and self.T > 1:
+                nodes.spread_copies(first, last, self.xs, self.reach)
+
+        self._each_range(self.node_cuts, whole)
+
+    def _each_edge_range(self, work: Callable[..., Any]) -> list[Any]:
+        return self._each_range(self.edge_cuts, work)
+
+    def _each_range(self, cuts: Array, work: Callable[..., Any]) -> list[Any]:
+        """Do work(t, first, last) on every range, one a thread."""
+        if self.pool is None:
+            return [work(0, cuts[0], cuts[1])]
+        return list(self.pool.map(work, range(self.T), cuts[:-1], cuts[1:]))

@@ -1,0 +1,117 @@
+"""Edge passes: the dual half of an iteration.
+
+Arrays: ``ends`` (E, 2) unsigned node numbers; ``strength`` (E, 2) holds c_e and σ_e side by side; ``xs`` (V, 2, n)
+holds x = 2ŵ − w and the running sum s = Dᵀu of each node side by side, so that one visit loads both.
+Each pass handles the edges first ≤ e < last.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coterie.kernels import inlined, jit
+from coterie.kernels.vector import put
+
+L1, L2, SQUARED = 0, 1, 2  # which penalty
+
+
+@inlined
+def dual_step(kind, t, c, sigma):
+    """Apply the proximal map of g* to the vector t of one edge."""
+    n = len(t)
+    if kind == L1:
+        for k in range(n):
+            t = put(t, k, min(max(t[k], -c), c))
+    elif kind == L2:
+        length = 0.0
+        for k in range(n):
+            length += t[k] * t[k]
+        if length > c * c:
+            factor = c / np.sqrt(length)
+            for k in range(n):
+                t = put(t, k, t[k] * factor)
+    else:
+        factor = 2 * c / (2 * c + sigma)
+        for k in range(n):
+            t = put(t, k, t[k] * factor)
+    return t
+
+
+@inlined
+def _pass(register, kind, anchored, e, ends, strength, xs, u, u0, a, b, g):
+    n = len(register)
+    i, j = ends[e, 0], ends[e, 1]
+    t = register
+    for k in range(n):
+        t = put(t, k, u[e, k] + strength[e, 1] * (xs[i, 0, k] - xs[j, 0, k]))
+    t = dual_step(kind, t, strength[e, 0], strength[e, 1])
+    for k in range(n):
+        t = put(t, k, a * t[k] + b * u[e, k])
+    if anchored:
+        for k in range(n):
+            t = put(t, k, t[k] + g * u0[e, k])
+    for k in range(n):
+        u[e, k] = t[k]
+    for k in range(n):
+        xs[i, 1, k] += t[k]
+    for k in range(n):
+        xs[j, 1, k] -= t[k]
+
+
+@jit
+def edge_pass(register, kind, first, last, ends, strength, xs, u, u0, a, b, g):
+    """û = prox(u + σDx), u ← aû + bu + gu₀, s ← Dᵀu. One loop for each case: no branch inside the common ones."""
+    if kind == L1 and g == 0:
+        for e in range(first, last):
+            _pass(register, L1, False, e, ends, strength, xs, u, u0, a, b, g)
+    elif kind == L1:
+        for e in range(first, last):
+            _pass(register, L1, True, e, ends, strength, xs, u, u0, a, b, g)
+    else:
+        for e in range(first, last):
+            _pass(register, kind, g != 0, e, ends, strength, xs, u, u0, a, b, g)
+
+
+@jit
+def edge_probe(register, kind, first, last, ends, strength, xs, w, u, u_hat):
+    """û = prox(u + σDx), without moving; return Σ|du|²/σ − 2⟨du, D dw⟩ for the residual, with dw = (x − w)/2."""
+    n = len(register)
+    total = 0.0
+    for e in range(first, last):
+        i, j = ends[e, 0], ends[e, 1]
+        c, sigma = strength[e, 0], strength[e, 1]
+        t = register
+        for k in range(n):
+            t = put(t, k, u[e, k] + sigma * (xs[i, 0, k] - xs[j, 0, k]))
+        t = dual_step(kind, t, c, sigma)
+        for k in range(n):
+            du = t[k] - u[e, k]
+            dw = 0.5 * ((xs[i, 0, k] - w[i, k]) - (xs[j, 0, k] - w[j, k]))
+            total += du * (du / sigma - 2 * dw)
+            u_hat[e, k] = t[k]
+    return total
+
+
+@jit
+def edge_move(first, last, ends, xs, u, u_hat, u0, a, b, g):
+    """u ← aû + bu + gu₀ with the û of the last probe, s ← Dᵀu."""
+    n = u.shape[1]
+    for e in range(first, last):
+        i, j = ends[e, 0], ends[e, 1]
+        for k in range(n):
+            t = a * u_hat[e, k] + b * u[e, k] + g * u0[e, k]
+            u[e, k] = t
+            xs[i, 1, k] += t
+            xs[j, 1, k] -= t
+
+
+@jit
+def dual_travel(first, last, strength, u, u0):
+    """Σ |u − u₀|²/σ."""
+    total = 0.0
+    for e in range(first, last):
+        part = 0.0
+        for k in range(u.shape[1]):
+            part += (u[e, k] - u0[e, k]) ** 2
+        total += part / strength[e, 1]
+    return total

@@ -1,0 +1,123 @@
+"""Node passes: the primal half of an iteration.
+
+``xs`` (V, 2, n) holds x = 2ŵ − w and s = Dᵀu of each node side by side. Each pass handles the nodes first ≤ i < last.
+``place[i]`` is the row of node i in arrays of labelled nodes, or −1. With ``move``, w ← aŵ + bw + gw₀ and s ← 0.
+"""
+
+from __future__ import annotations
+
+from coterie.kernels import jit
+from coterie.kernels.vector import put
+
+
+@jit
+def node_pass(room, other, first, last, tau, place, low_rank, V, share2, share3, centre, w, w0, xs, a, b, g, move):
+    """ŵ = PU(w − τs) for quadratic losses, x = 2ŵ − w.
+
+    PU_i(v) = v − Vᵀ diag(share) V (v − ŵ_i), share = τh/(1 + τh): row by row where V has few, else as one matrix.
+    """
+    n = len(room)
+    for i in range(first, last):
+        v = room
+        for k in range(n):
+            v = put(v, k, w[i, k] - tau[i] * xs[i, 1, k])
+        t = other
+        for k in range(n):
+            t = put(t, k, v[k])
+        row = place[i]
+        if row >= 0:
+            if low_rank:
+                for r in range(V.shape[1]):
+                    d = 0.0
+                    for k in range(n):
+                        d += V[row, r, k] * (v[k] - centre[row, k])
+                    d *= share2[row, r]
+                    for k in range(n):
+                        t = put(t, k, t[k] - d * V[row, r, k])
+            else:
+                for r in range(n):
+                    d = v[r] - centre[row, r]
+                    for k in range(n):
+                        t = put(t, k, t[k] - d * share3[row, r, k])
+        for k in range(n):
+            v = put(v, k, w[i, k])
+        for k in range(n):
+            xs[i, 0, k] = 2 * t[k] - v[k]
+        if move:
+            for k in range(n):
+                xs[i, 1, k] = 0.0
+            for k in range(n):
+                t = put(t, k, a * t[k] + b * v[k])
+            if g != 0:
+                for k in range(n):
+                    t = put(t, k, t[k] + g * w0[i, k])
+            for k in range(n):
+                w[i, k] = t[k]
+
+
+@jit
+def node_gather(first, last, tau, w, xs, v):
+    """v = w − τs, for losses whose primal update is computed elsewhere."""
+    for i in range(first, last):
+        for k in range(w.shape[1]):
+            v[i, k] = w[i, k] - tau[i] * xs[i, 1, k]
+
+
+@jit
+def node_finish(first, last, w_hat, w, w0, xs, a, b, g, move):
+    """The second half of a node pass, from a given ŵ."""
+    for i in range(first, last):
+        for k in range(w.shape[1]):
+            xs[i, 0, k] = 2 * w_hat[i, k] - w[i, k]
+            if move:
+                xs[i, 1, k] = 0.0
+                w[i, k] = a * w_hat[i, k] + b * w[i, k] + g * w0[i, k]
+
+
+@jit
+def gather_copies(first, last, copies, reach):
+    """Add the sums of every thread's copy (T, V, 2, n) of xs to the first; thread t reaches reach[t] only."""
+    for thread in range(1, len(copies)):
+        for i in range(max(first, reach[thread, 0]), min(last, reach[thread, 1])):
+            for k in range(copies.shape[3]):
+                copies[0, i, 1, k] += copies[thread, i, 1, k]
+                copies[thread, i, 1, k] = 0.0
+
+
+@jit
+def spread_copies(first, last, copies, reach):
+    """Give every thread the x that it reaches."""
+    for thread in range(1, len(copies)):
+        for i in range(max(first, reach[thread, 0]), min(last, reach[thread, 1])):
+            for k in range(copies.shape[3]):
+                copies[thread, i, 0, k] = copies[0, i, 0, k]
+
+
+@jit
+def full_share(tau, h, V, share):
+    """K_i = V_iᵀ diag(τ_i h_i / (1 + τ_i h_i)) V_i for each labelled node."""
+    n = V.shape[2]
+    for row in range(len(V)):
+        for p in range(n):
+            for q in range(n):
+                share[row, p, q] = 0.0
+        for r in range(V.shape[1]):
+            factor = tau[row] * h[row, r] / (1 + tau[row] * h[row, r])
+            for p in range(n):
+                d = factor * V[row, r, p]
+                for q in range(n):
+                    share[row, p, q] += d * V[row, r, q]
+
+
+@jit
+def primal_sums(tau, w_hat, w, w0):
+    """Σ|ŵ − w|²/τ and Σ|ŵ − w₀|²/τ."""
+    moved, travelled = 0.0, 0.0
+    for i in range(len(w)):
+        now, since = 0.0, 0.0
+        for k in range(w.shape[1]):
+            now += (w_hat[i, k] - w[i, k]) ** 2
+            since += (w_hat[i, k] - w0[i, k]) ** 2
+        moved += now / tau[i]
+        travelled += since / tau[i]
+    return moved, travelled

@@ -1,0 +1,24 @@
+"""A vector of n numbers that lives in registers (a tuple) or in scratch memory (an array)."""
+
+from __future__ import annotations
+
+from numba import types
+from numba.cpython.unsafe.tuple import tuple_setitem
+from numba.extending import overload
+
+
+def put(vector, k, value):
+    """Return the vector with its k-th entry replaced."""
+    raise NotImplementedError("for compiled code only")
+
+
+@overload(put, inline="always")
+def _put(vector, k, value):
+    if isinstance(vector, types.BaseTuple):
+        return lambda vector, k, value: tuple_setitem(vector, k, value)
+
+    def into_array(vector, k, value):
+        vector[k] = value
+        return vector
+
+    return into_array
