@@ -11,6 +11,14 @@ from coterie.kernels.vector import put
 LEAST_WEIGHT = 0.1  # of an edge without slack, against 1 for an edge with all of it
 
 
+@inlined
+def _length(u, e):
+    total = 0.0
+    for k in range(u.shape[1]):
+        total += u[e, k] * u[e, k]
+    return np.sqrt(total)
+
+
 @jit
 def divergence(ends, u, out):
     """out ← Dᵀu."""
@@ -36,75 +44,74 @@ def variation(kind, ends, c, w):
     return total
 
 
-@inlined
-def _weights(register, kind, c, u, e):
-    """The share that each coordinate of an edge takes of a correction: its slack, but never nothing."""
-    S = register
-    n = len(register)
-    if kind == L1:
-        for k in range(n):
-            S = put(S, k, max(c - abs(u[e, k]), LEAST_WEIGHT * c))
-    else:
-        slack = c
-        if kind == L2:
-            length = 0.0
+@jit
+def slack_weights(kind, ends, c, u, S):
+    """S ← the share that each edge and coordinate takes of a correction: its slack, but never nothing."""
+    n = u.shape[1]
+    for e in range(len(ends)):
+        if kind == L1:
             for k in range(n):
-                length += u[e, k] * u[e, k]
-            slack = max(c - np.sqrt(length), LEAST_WEIGHT * c)
-        for k in range(n):
-            S = put(S, k, slack)
-    return S
+                S[e, k] = max(c[e] - abs(u[e, k]), LEAST_WEIGHT * c[e])
+        else:
+            slack = c[e]
+            if kind == L2:
+                slack = max(c[e] - _length(u, e), LEAST_WEIGHT * c[e])
+            for k in range(n):
+                S[e, k] = slack
 
 
 @jit
-def laplacian(register, kind, ends, c, u, x, out):
-    """out ← DᵀSDx, with S the weights of the edges at u."""
+def saturate_cuts(ends, c, w, u, S):
+    """Where w differs across an edge, u ← ±c and S ← 0: total variation is tight there, and stays so."""
+    for e in range(len(ends)):
+        i, j = ends[e, 0], ends[e, 1]
+        for k in range(u.shape[1]):
+            if w[i, k] != w[j, k]:
+                u[e, k] = c[e] if w[i, k] > w[j, k] else -c[e]
+                S[e, k] = 0.0
+
+
+@jit
+def laplacian(register, ends, S, x, out):
+    """out ← DᵀSDx."""
     n = len(register)
     out[:] = 0.0
     for e in range(len(ends)):
         i, j = ends[e, 0], ends[e, 1]
-        S = _weights(register, kind, c[e], u, e)
+        t = register
         for k in range(n):
-            S = put(S, k, S[k] * (x[i, k] - x[j, k]))
+            t = put(t, k, S[e, k] * (x[i, k] - x[j, k]))
         for k in range(n):
-            out[i, k] += S[k]
+            out[i, k] += t[k]
         for k in range(n):
-            out[j, k] -= S[k]
+            out[j, k] -= t[k]
 
 
 @jit
-def laplacian_diagonal(register, kind, ends, c, u, out):
+def laplacian_diagonal(ends, S, out):
     """out ← the diagonal of DᵀSD."""
     out[:] = 0.0
     for e in range(len(ends)):
         i, j = ends[e, 0], ends[e, 1]
-        S = _weights(register, kind, c[e], u, e)
-        for k in range(len(register)):
-            out[i, k] += S[k]
-            out[j, k] += S[k]
+        for k in range(S.shape[1]):
+            out[i, k] += S[e, k]
+            out[j, k] += S[e, k]
 
 
 @jit
-def correct(register, kind, ends, c, u, potential):
+def correct(kind, ends, c, S, potential, u):
     """u ← u − SDφ, back into the domain of g*."""
-    n = len(register)
+    n = u.shape[1]
     for e in range(len(ends)):
         i, j = ends[e, 0], ends[e, 1]
-        t = _weights(register, kind, c[e], u, e)
         for k in range(n):
-            t = put(t, k, u[e, k] - t[k] * (potential[i, k] - potential[j, k]))
-        if kind == L1:
-            for k in range(n):
-                t = put(t, k, min(max(t[k], -c[e]), c[e]))
-        elif kind == L2:
-            length = 0.0
-            for k in range(n):
-                length += t[k] * t[k]
-            factor = min(1.0, c[e] / max(np.sqrt(length), 1e-300))
-            for k in range(n):
-                t = put(t, k, t[k] * factor)
-        for k in range(n):
-            u[e, k] = t[k]
+            t = u[e, k] - S[e, k] * (potential[i, k] - potential[j, k])
+            u[e, k] = min(max(t, -c[e]), c[e]) if kind == L1 else t
+        if kind == L2:
+            length = _length(u, e)
+            if length > c[e]:
+                for k in range(n):
+                    u[e, k] *= c[e] / length
 
 
 @jit

@@ -20,62 +20,98 @@ import numpy as np
 from coterie.kernels.flow import divergence
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
-from coterie.solver.enclosure import enclosure
-from coterie.solver.repair import repair
+from coterie.solver.enclosure import Enclosure
+from coterie.solver.repair import Repair
 
 FLOOR = 1e-8  # relative gaps divide by the objective, or by this part of the objective of zero weights
 ROUNDING = 16 * np.finfo(float).eps  # each sum below is charged this much of the size of its terms
+BATCH = 3  # rounds of repair between two looks at the bound
+MOST = 48  # rounds of repair altogether
+MINOR = 0.1  # a charge below this part of the rest of the gap is not worth another round
 
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """A primal value, a lower bound on the optimum, and the dual point that proves it."""
+    """A primal value, a lower bound on the optimum, and the dual point that proves it.
+
+    `uncharged` is what the bound would be without the charge: how good it could become by more repair.
+    """
 
     objective: float
     dual_bound: float
     unconditional: bool
     condition: str
     u: Array
+    uncharged: float
+
+
+class Certifier:
+    """Computes certificates of one problem."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.repair = Repair(problem)
+        self.enclosure = Enclosure(problem)
+
+    def __call__(self, w: Array, u: Array, *, goal: float = 0.0, rounds: int = MOST) -> Certificate:
+        """Bound the optimum from below with a dual point near u; w helps and is not changed.
+
+        Repair goes on for `rounds` rounds while the charge is what stands between the bound and a gap of
+        `goal` (absolute); if the goal is in sight, for as long as it takes.
+        """
+        level = self.problem.objective(w)
+        u = self.repair.into_domain(u)
+        done = min(rounds, BATCH)
+        more = self.repair.needed and self.repair.rounds(u, done)
+        proof = self._bound(w, u, level)
+        while more and done < (MOST if level - proof.uncharged <= goal else rounds):
+            charge, beyond = proof.uncharged - proof.dual_bound, level - proof.uncharged
+            if charge <= max(MINOR * beyond, goal - beyond):
+                break
+            more = self.repair.rounds(u, BATCH)
+            done += BATCH
+            proof = self._bound(w, u, level)
+        return proof
+
+    def _bound(self, w: Array, u: Array, level: float) -> Certificate:
+        problem, M = self.problem, self.problem.M
+        rest = np.empty_like(w)
+        divergence(problem.graph.edges, u, rest)
+        q, conjugate = problem.f.conjugate(-rest[M], w[M])
+        rest[M] += q
+        g = problem.penalty.conjugate(u, problem.c)
+        unconditional, condition = True, ""
+        box = self.enclosure.box(level)
+        if box is None:
+            reach = 10 * np.abs(w).max(initial=0.0) or 1.0
+            box = np.full_like(w, -reach), np.full_like(w, reach)
+            if rest.any():
+                unconditional = False
+                condition = f"some minimiser has no weight above {reach:.3g} in absolute value"
+        charge = charge_of(rest, *box)
+        size = np.abs(conjugate).sum() + abs(g) + abs(charge) + abs(level)
+        uncharged = float(-conjugate.sum() - g - ROUNDING * size)
+        bound = uncharged + charge if np.isfinite(uncharged + charge) else -np.inf
+        return Certificate(level, bound, unconditional, condition, u, uncharged)
 
 
 def certify(problem: Problem, w: Array, u: Array) -> Certificate:
-    """Bound the optimum of `problem` from below, with a dual point near u; w helps and is not changed."""
-    objective = problem.objective(w)
-    u = repair(problem, u)
-    bound, unconditional, condition = _dual_bound(problem, w, u, objective)
-    return Certificate(objective, bound, unconditional, condition, u)
+    """Return the objective at w and a lower bound on the optimum, from a dual point near u."""
+    return Certifier(problem)(w, u)
+
+
+def gap_unit(problem: Problem, objective: float) -> float:
+    """What gaps are relative to: max(|objective|, FLOOR × objective of zero weights)."""
+    return max(abs(objective), FLOOR * problem.scale, np.finfo(float).tiny)
 
 
 def relative_gap(problem: Problem, objective: float, bound: float) -> float:
-    """(P − D) / max(|P|, FLOOR × objective of zero weights); zero when both vanish."""
-    difference = max(objective - bound, 0.0)
-    if difference == 0.0:
-        return 0.0
-    return difference / max(abs(objective), FLOOR * problem.scale, np.finfo(float).tiny)
-
-
-def _dual_bound(problem: Problem, w: Array, u: Array, level: float) -> tuple[float, bool, str]:
-    M = problem.M
-    rest = np.empty_like(w)
-    divergence(problem.graph.edges, u, rest)
-    q, conjugate = problem.f.conjugate(-rest[M], w[M])
-    rest[M] += q
-    g = problem.penalty.conjugate(u, problem.c)
-    box = enclosure(problem, level)
-    unconditional, condition = True, ""
-    if box is None:
-        reach = 10 * np.abs(w).max(initial=0.0) or 1.0
-        box = np.full_like(w, -reach), np.full_like(w, reach)
-        unconditional = not rest.any()
-        condition = "" if unconditional else f"some minimiser has no weight above {reach:.3g} in absolute value"
-    charge = charge_of(rest, *box)
-    size = np.abs(conjugate).sum() + abs(g) + abs(charge) + abs(level)
-    bound = float(-conjugate.sum() - g + charge - ROUNDING * size)
-    return bound if np.isfinite(bound) else -np.inf, unconditional, condition
+    """(objective − bound) / gap_unit, and zero when they meet."""
+    return max(objective - bound, 0.0) / gap_unit(problem, objective)
 
 
 def charge_of(rest: Array, low: Array, high: Array) -> float:
-    """min Σ_i ⟨rest_i, w_i⟩ over low ≤ w ≤ high, never positive when the box holds zero."""
+    """min Σ_i ⟨rest_i, w_i⟩ over low ≤ w ≤ high."""
     with np.errstate(invalid="ignore"):  # 0 × ∞: no rest, no charge
         terms = np.where(rest > 0, rest * low, rest * high)
     return float(terms[rest != 0].sum())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -12,65 +11,15 @@ from coterie.engines.base import Engine, Mode
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
 from coterie.solver.balance import Steps
-from coterie.solver.certificate import Certificate, certify, relative_gap
+from coterie.solver.best import Best
+from coterie.solver.certificate import MOST
 from coterie.solver.solution import Record, Solution, Status
 
 BLOCK = 20  # iterations between two looks at the residual
 SHRINK = 0.2  # an epoch ends when the residual has shrunk by this factor
 LONGEST = 0.25  # … or when it has lasted this part of all iterations
 TRY_OTHER = 4  # every so many epochs, the slower mode gets a chance
-CHECK_FACTOR = 1.25  # the gap is computed when this many times the iterations of the last check are done
-
-
-@dataclass
-class Best:
-    """The best weights and the best bound so far; they need not come from the same iteration."""
-
-    problem: Problem
-    began: float
-    w: Array
-    proof: Certificate
-    objective: float
-    history: list[Record] = field(default_factory=list)
-
-    @classmethod
-    def at(cls, problem: Problem, began: float, w: Array, u: Array) -> Best:
-        proof = certify(problem, w, u)
-        best = cls(problem, began, w.copy(), proof, proof.objective)
-        best._note(0)
-        return best
-
-    @property
-    def gap(self) -> float:
-        return relative_gap(self.problem, self.objective, self.proof.dual_bound)
-
-    def improve(self, w: Array, u: Array, n_iter: int) -> None:
-        proof = certify(self.problem, w, u)
-        if proof.objective < self.objective:
-            self.w, self.objective = w.copy(), proof.objective
-        if proof.dual_bound > self.proof.dual_bound:
-            self.proof = proof
-        self._note(n_iter)
-
-    def _note(self, n_iter: int) -> None:
-        seconds = time.perf_counter() - self.began
-        self.history.append(Record(n_iter, self.objective, self.proof.dual_bound, self.gap, seconds))
-
-    def solution(self, status: Status, n_iter: int) -> Solution:
-        return Solution(
-            w=self.w,
-            u=self.proof.u,
-            objective=self.objective,
-            dual_bound=self.proof.dual_bound,
-            gap=self.gap,
-            unconditional=self.proof.unconditional,
-            condition=self.proof.condition,
-            status=status,
-            n_iter=n_iter,
-            seconds=time.perf_counter() - self.began,
-            history=tuple(self.history),
-            undetermined=self.problem.undetermined,
-        )
+ROUND_COSTS = 16  # iterations, about; the certificate may take half as long as the iterations since the last one
 
 
 class Race:
@@ -105,26 +54,31 @@ def drive(
     callback: Callable[[Record], None] | None,
 ) -> Solution:
     """Iterate from (w, u) until the certified gap is at most tol, or a limit is reached."""
-    best = Best.at(problem, time.perf_counter(), w, u)
+    best = Best(problem, tol, w, u)
+    if best.gap <= tol:
+        return best.solution(Status.OPTIMAL, 0)
     steps, race = Steps.of(problem), Race()
     engine.setup(problem, w, u)
-    done, checked = 0, 0
+    done, checked, check = 0, 0, BLOCK
     try:
         while True:
             engine.set_steps(steps.tau, steps.sigma)
             mode, epoch, first, before = race.choose(), 0, np.inf, np.inf
             while True:
-                status = _verdict(best, done, tol, max_iter, time_limit)
-                if status is not None:
-                    return best.solution(status, done)
                 r = engine.advance(BLOCK, mode)
                 done, epoch = done + BLOCK, epoch + BLOCK
                 first = r if first == np.inf else first
-                if done >= max(CHECK_FACTOR * checked, checked + 2 * BLOCK) or r == 0:
-                    best.improve(*engine.point(), done)
-                    checked = done
+                limit = _limit(best, done, max_iter, time_limit)
+                if done >= check or limit is not None or r == 0:
+                    last_chance = limit is not None or r == 0
+                    best.improve(*engine.point(), done, MOST if last_chance else (done - checked) // ROUND_COSTS)
+                    checked, check = done, best.next_check(BLOCK)
                     if callback is not None:
                         callback(best.history[-1])
+                    if best.gap <= tol:
+                        return best.solution(Status.OPTIMAL, done)
+                    if last_chance:
+                        return best.solution(limit or Status.STALLED, done)
                 if (
                     r <= SHRINK * first
                     or epoch >= max(2 * BLOCK, LONGEST * done)
@@ -138,9 +92,7 @@ def drive(
         return best.solution(Status.INTERRUPTED, done)
 
 
-def _verdict(best: Best, done: int, tol: float, max_iter: int, time_limit: float | None) -> Status | None:
-    if best.gap <= tol:
-        return Status.OPTIMAL
+def _limit(best: Best, done: int, max_iter: int, time_limit: float | None) -> Status | None:
     if done >= max_iter:
         return Status.ITERATION_LIMIT
     if time_limit is not None and time.perf_counter() - best.began >= time_limit:

@@ -14,6 +14,8 @@ is any objective value reached. For a minimiser w*,
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,51 +25,84 @@ from coterie.problem.losses.base import by_node, sum_by_group
 from coterie.problem.losses.quadratic import Quadratics
 
 
-def enclosure(problem: Problem, level: float) -> tuple[Array, Array] | None:
-    """Return lower and upper corners, both (V, n), or None when the loss gives no quadratic bound."""
-    q = problem.f.minorant(level)
-    if q is None:
-        return None
-    M, component = problem.M, problem.graph.components
-    C = int(component.max()) + 1
-    excess = max(level - float(q.floor.sum()), 0.0) * (1 + 1e-9) + 1e-15 * abs(level)
-    centre, reach = _around_pooled(problem, q, excess, component, C)
-    low, high = centre - reach, centre + reach
-    own = _around_own(q, excess)
-    low_M = np.maximum(low[component[M]], q.centre - own)
-    high_M = np.minimum(high[component[M]], q.centre + own)
-    hull_low, hull_high = np.full_like(low, np.inf), np.full_like(high, -np.inf)
-    np.minimum.at(hull_low, component[M], low_M)
-    np.maximum.at(hull_high, component[M], high_M)
-    lower, upper = hull_low[component], hull_high[component]
-    lower[M], upper[M] = low_M, high_M
-    lower[problem.undetermined] = upper[problem.undetermined] = 0.0
-    return lower, upper
+class Enclosure:
+    """Boxes for minimisers of one problem."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.component = problem.graph.components
+        self.C = int(self.component.max()) + 1
+        self._pooled: tuple[Quadratics, Array, Array, Array] | None = None
+
+    def box(self, level: float) -> tuple[Array, Array] | None:
+        """Return lower and upper corners, both (V, n), or None when the loss gives no quadratic bound."""
+        problem, component = self.problem, self.component
+        q = problem.f.minorant(level)
+        if q is None:
+            return None
+        excess = max(level - float(q.floor.sum()), 0.0) * (1 + 1e-9) + 1e-15 * abs(level)
+        centre, reach = self._around_pooled(q, excess)
+        low, high = (centre - reach)[component], (centre + reach)[component]
+        own = _around_own(q, excess)
+        if own is not None:
+            M = problem.M
+            low[M] = np.maximum(low[M], q.centre - own)
+            high[M] = np.minimum(high[M], q.centre + own)
+            self._clip_unlabelled(low, high)
+        low[problem.undetermined] = high[problem.undetermined] = 0.0
+        return low, high
+
+    def _around_pooled(self, q: Quadratics, excess: float) -> tuple[Array, Array]:
+        """Centre and half-width (C, n) of a box for all nodes of each component."""
+        if self._pooled is None or self._pooled[0] is not q:
+            groups = self.component[self.problem.M]
+            inverse = np.linalg.pinv(sum_by_group(q.H, groups, self.C), hermitian=True)
+            centre = by_node(inverse, sum_by_group(q.b, groups, self.C))
+            largest = sum_by_group(q.h.max(axis=1, initial=0.0), groups, self.C)
+            spread = np.sqrt(np.maximum(np.einsum("ckk->ck", inverse), 0.0))
+            self._pooled = q, centre, spread, np.sqrt(self.problem.n_features * largest)
+        _, centre, spread, stretch = self._pooled
+        weakest, longest = self._edges_of_components
+        with np.errstate(divide="ignore", invalid="ignore"):  # λ = 0: nothing holds neighbours together
+            R = np.where(longest > 0, self.problem.penalty.spread(excess, weakest, longest), 0.0)
+            distance = np.sqrt(2 * excess) + np.where(R > 0, R * stretch, 0.0)
+            reach = np.where(spread > 0, distance[:, None] * spread, 0.0) + R[:, None]
+        return centre, reach
+
+    @cached_property
+    def _edges_of_components(self) -> tuple[Array, Array]:
+        """The smallest strength in each component, and a bound on the length of its paths."""
+        weakest = np.full(self.C, np.inf)
+        np.minimum.at(weakest, self.component[self.problem.graph.edges[:, 0]], self.problem.c)
+        return weakest, np.bincount(self.component, minlength=self.C) - 1.0
+
+    @cached_property
+    def _labelled_by_component(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Labelled nodes sorted by component, where each component begins, and which components those are."""
+        M = self.problem.M
+        order = M[np.argsort(self.component[M], kind="stable")]
+        present, begins = np.unique(self.component[order], return_index=True)
+        return order, begins, present
+
+    def _clip_unlabelled(self, low: Array, high: Array) -> None:
+        """Give unlabelled nodes the hull of the labelled nodes of their component."""
+        if len(self.problem.M) in (0, self.problem.graph.n_nodes):
+            return
+        order, begins, present = self._labelled_by_component
+        hull_low, hull_high = np.zeros((2, self.C, low.shape[1]))
+        hull_low[present] = np.minimum.reduceat(low[order], begins)
+        hull_high[present] = np.maximum.reduceat(high[order], begins)
+        free = np.ones(len(low), dtype=bool)
+        free[self.problem.M] = False
+        low[free], high[free] = hull_low[self.component[free]], hull_high[self.component[free]]
 
 
-def _around_pooled(
-    problem: Problem, q: Quadratics, excess: float, component: NDArray[np.int64], C: int
-) -> tuple[Array, Array]:
-    """Centre and half-width (C, n) of a box for all nodes of each component."""
-    groups = component[problem.M]
-    n = problem.n_features
-    inverse = np.linalg.pinv(sum_by_group(q.H, groups, C), hermitian=True)
-    centre = by_node(inverse, sum_by_group(q.b, groups, C))
-    largest = sum_by_group(q.h.max(axis=1, initial=0.0), groups, C)
-    weakest = np.full(C, np.inf)
-    np.minimum.at(weakest, component[problem.graph.edges[:, 0]], problem.c)
-    longest = np.bincount(component, minlength=C) - 1.0
-    with np.errstate(divide="ignore", invalid="ignore"):  # λ = 0: nothing holds neighbours together
-        R = np.where(longest > 0, problem.penalty.spread(excess, weakest, longest), 0.0)
-        distance = np.sqrt(2 * excess) + np.where(R > 0, R * np.sqrt(n * largest), 0.0)
-        spread = np.sqrt(np.maximum(np.einsum("ckk->ck", inverse), 0.0))
-        reach = np.where(spread > 0, distance[:, None] * spread, 0.0) + R[:, None]
-    return centre, reach
-
-
-def _around_own(q: Quadratics, excess: float) -> Array:
+def _around_own(q: Quadratics, excess: float) -> Array | None:
     """Half-width (|M|, n) of a box around each labelled node's own minimiser; infinite without full rank."""
-    full = (q.V.shape[1] == q.V.shape[2]) & (q.h > 0).all(axis=1)
-    safe = np.where(q.h > 0, q.h, 1.0)
-    variance = np.einsum("irk,ir->ik", q.V**2, 1.0 / safe)
+    if q.V.shape[1] < q.V.shape[2]:
+        return None
+    full = (q.h > 0).all(axis=1)
+    if not full.any():
+        return None
+    variance = np.einsum("irk,ir->ik", q.V**2, 1.0 / np.where(q.h > 0, q.h, 1.0))
     return np.where(full[:, None], np.sqrt(2 * excess * variance), np.inf)

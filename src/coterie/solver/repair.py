@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 
@@ -10,67 +11,96 @@ from coterie.kernels import flow, register
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
 
-ROUNDS = 5
 CG_STEPS = 10
-CLEAN = 1e-15  # of the largest strength: a rest that small is rounding
+ACCURACY = 0.03  # of each correction: clipping spoils more than that anyway
+CLEAN = 4e-16  # of the largest strength: a rest that small is rounding
 
 
-def repair(problem: Problem, u: Array, rounds: int = ROUNDS) -> Array:
-    """Return u in the domain of g* with N Dᵀu small.
+class Repair:
+    """Moves duals to where N Dᵀu is small.
 
     N projects each node's vector onto the directions in which its loss is flat: everything at an
     unlabelled node, null(X_i) at a node with m_i < n. Each round moves u by the least-squares
     correction −S D N φ, (N Dᵀ S D N) φ = N Dᵀ u, with more weight S on edges that have slack, found by a few
-    conjugate-gradient steps, and clips the result.
+    conjugate-gradient steps, and clips the result. What is left shrinks by a steady factor, about 2, a round.
     """
-    u = problem.penalty.into_domain(u, problem.c)
-    _silence_undetermined(problem, u)
-    if problem.graph.n_edges == 0 or (len(problem.M) == problem.graph.n_nodes and problem.f.seen is None):
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        V, n = problem.graph.n_nodes, problem.n_features
+        self.needed = problem.graph.n_edges > 0 and (len(problem.M) < V or problem.f.seen is not None)
+        self.room, self.kind, self.ends = register(n), problem.penalty.kernel, problem.graph.edges
+        self.rest, self.diagonal = np.empty((V, n)), np.empty((V, n))
+        place = np.full(V, -1)
+        place[problem.M] = np.arange(len(problem.M))
+        rows = problem.f.seen
+        self._seen = place, rows is None, np.empty((0, 0, 0)) if rows is None else rows
+
+    @cached_property
+    def S(self) -> Array:
+        """Weights of edges in corrections, (E, n); single precision is plenty."""
+        return np.empty((self.problem.graph.n_edges, self.problem.n_features), dtype=np.float32)
+
+    def keep_flat(self, x: Array) -> None:
+        """x ← Nx."""
+        flow.keep_flat(self.room, *self._seen, x)
+
+    def into_domain(self, u: Array) -> Array:
+        """Return a copy of u where g* is finite, and zero where no label is."""
+        problem = self.problem
+        u = problem.penalty.into_domain(u, problem.c)
+        if len(problem.undetermined):
+            u[np.isin(problem.graph.edges[:, 0], problem.undetermined)] = 0.0
         return u
-    edges = register(problem.n_features), problem.penalty.kernel, problem.graph.edges, problem.c, u
-    keep = flat_projection(problem)
-    rest = np.empty((problem.graph.n_nodes, problem.n_features))
-    diagonal = np.empty_like(rest)
-    for _ in range(rounds):
-        flow.divergence(problem.graph.edges, u, rest)
-        keep(rest)
-        if np.abs(rest).max() <= CLEAN * problem.c.max():
-            break
-        flow.laplacian_diagonal(*edges, diagonal)
+
+    def rounds(self, u: Array, n_rounds: int) -> bool:
+        """Improve u in place; return whether anything is left to do."""
+        c = self.problem.c
+        for _ in range(n_rounds):
+            flow.divergence(self.ends, u, self.rest)
+            self.keep_flat(self.rest)
+            if np.abs(self.rest).max() <= CLEAN * c.max():
+                return False
+            flow.slack_weights(self.kind, self.ends, c, u, self.S)
+            self._correct(u, self.keep_flat)
+        return True
+
+    def aim(self, u: Array, w: Array, n_rounds: int) -> None:
+        """Move u, in place, to where Dᵀu = −∇f(w) and u is tight on the cuts of w: there the gap is zero.
+
+        It exists when w is optimal, and is found when w has few clusters, large and close-knit.
+        """
+        target = np.zeros_like(w)
+        target[self.problem.M] = self.problem.f.gradient(w[self.problem.M])
+        for _ in range(n_rounds):
+            flow.slack_weights(self.kind, self.ends, self.problem.c, u, self.S)
+            flow.saturate_cuts(self.ends, self.problem.c, w, u, self.S)
+            flow.divergence(self.ends, u, self.rest)
+            self.rest += target
+            self._correct(u, lambda x: None)
+
+    def _correct(self, u: Array, keep: Callable[[Array], None]) -> None:
+        """u ← u − SDφ with (N Dᵀ S D N) φ = rest, clipped."""
+        flow.laplacian_diagonal(self.ends, self.S, self.diagonal)
 
         def laplacian(x: Array, out: Array) -> None:
-            flow.laplacian(*edges, x, out)
+            flow.laplacian(self.room, self.ends, self.S, x, out)
             keep(out)
 
-        flow.correct(*edges, _conjugate_gradients(laplacian, rest, keep, diagonal))
-    return u
+        potential = conjugate_gradients(laplacian, self.rest, keep, self.diagonal)
+        flow.correct(self.kind, self.ends, self.problem.c, self.S, potential, u)
 
 
-def flat_projection(problem: Problem) -> Callable[[Array], None]:
-    """Return N as a function that works in place on node vectors (V, n)."""
-    seen = problem.f.seen
-    place = np.full(problem.graph.n_nodes, -1)
-    place[problem.M] = np.arange(len(problem.M))
-    room = register(problem.n_features)
-    rows = np.empty((0, 0, 0)) if seen is None else seen
-    return lambda x: flow.keep_flat(room, place, seen is None, rows, x)
-
-
-def _silence_undetermined(problem: Problem, u: Array) -> None:
-    if len(problem.undetermined):
-        u[np.isin(problem.graph.edges[:, 0], problem.undetermined)] = 0.0
-
-
-def _conjugate_gradients(
+def conjugate_gradients(
     apply: Callable[[Array, Array], None], rest: Array, keep: Callable[[Array], None], diagonal: Array
 ) -> Array:
-    """A few Jacobi-preconditioned steps on a projected Laplacian, all coordinates at once."""
+    """A few Jacobi-preconditioned steps on a projected Laplacian, all coordinates at once; `rest` is overwritten."""
     inverse = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0)
     x, r, Ap = np.zeros_like(rest), rest, np.empty_like(rest)
     z = inverse * r
     keep(z)
     p, rz = z.copy(), float(np.vdot(r, z))
-    enough = 1e-30 * rz
+    enough = ACCURACY**2 * rz
     for _ in range(CG_STEPS):
         if rz <= enough:
             break

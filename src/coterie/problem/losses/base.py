@@ -8,10 +8,11 @@ solvers evaluate in one batch. Every array below has one row for each labelled n
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
@@ -51,9 +52,15 @@ class LocalLosses(ABC):
         the supremum in L_i*(p) = sup_w ⟨p, w⟩ − L_i(w).
         """
 
+    smooth: ClassVar[bool] = True
+
     def gradient(self, w: Array) -> Array:
-        """∇L_i(w_i), for a smooth loss."""
-        raise NotImplementedError(f"{type(self).__name__} is not smooth")
+        """∇L_i(w_i), shape (|M|, n), for a smooth loss."""
+        raise TypeError(f"{type(self).__name__} has no gradient")
+
+    def hessian(self, w: Array) -> Array:
+        """∇²L_i(w_i), shape (|M|, n, n), for a smooth loss."""
+        raise TypeError(f"{type(self).__name__} has no Hessian")
 
     @abstractmethod
     def pooled(self, groups: NDArray[np.int64], n_groups: int) -> tuple[Array, Array]:
@@ -93,9 +100,9 @@ def dot(a: Array, b: Array) -> Array:
 
 def sum_by_group(values: Array, groups: NDArray[np.int64], n_groups: int) -> Array:
     """Add up rows that share a group."""
-    total = np.zeros((n_groups, *values.shape[1:]))
-    np.add.at(total, groups, values)
-    return total
+    member = csr_array((np.ones(len(groups)), groups, np.arange(len(groups) + 1)), shape=(len(groups), n_groups))
+    total = member.T @ values.reshape(len(groups), -1)
+    return np.asarray(total).reshape(n_groups, *values.shape[1:])
 
 
 def penalised_columns(n: int, unpenalised: tuple[int, ...]) -> NDArray[np.bool_]:

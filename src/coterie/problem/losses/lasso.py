@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +55,7 @@ class Lasso(Loss):
 class SparseQuadratics(LocalLosses):
     """L_i(w) = q_i(w) + Σ_k alpha_k |w_k|."""
 
+    smooth: ClassVar[bool] = False
     q: Quadratics
     alpha: Array
 

@@ -83,7 +83,6 @@ class LogisticLosses(LocalLosses):
         return total
 
     def hessian(self, w: Array) -> Array:
-        """∇²L_i(w_i), shape (|M|, n, n)."""
         total = np.empty((len(w), w.shape[1], w.shape[1]))
         for block, z in self._margins(w):
             curvature = expit(z) * expit(-z) / z.shape[1]

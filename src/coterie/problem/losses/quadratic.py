@@ -76,6 +76,9 @@ class Quadratics(LocalLosses):
     def gradient(self, w: Array) -> Array:
         return self._spectral(self.h, w - self.centre)
 
+    def hessian(self, w: Array) -> Array:
+        return self.H
+
     def prox(self, v: Array, tau: Array, start: Array) -> Array:
         t = tau[:, None] * self.h
         return v - self._spectral(t / (1 + t), v - self.centre)

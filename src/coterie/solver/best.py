@@ -1,0 +1,93 @@
+"""The best answer so far: weights and bound, which need not come from the same iteration."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from coterie.problem import Problem
+from coterie.problem.arrays import Array
+from coterie.solver.certificate import Certificate, Certifier, gap_unit, relative_gap
+from coterie.solver.snap import Partition, polish
+from coterie.solver.solution import Record, Solution, Status
+
+AIM_ROUNDS = 3
+
+
+class Best:
+    """Keeps the best weights and the best dual bound, and says when to look again."""
+
+    def __init__(self, problem: Problem, tol: float, w: Array, u: Array) -> None:
+        self.problem, self.tol = problem, tol
+        self.began = time.perf_counter()
+        self.certify = Certifier(problem)
+        self.objective, self.w = problem.objective(w), w.copy()
+        self.proof: Certificate = self.certify(w, u, rounds=0)
+        self.history: list[Record] = []
+        self.checks: list[tuple[int, float]] = []
+        self._note(0)
+
+    @property
+    def gap(self) -> float:
+        return relative_gap(self.problem, self.objective, self.proof.dual_bound)
+
+    @property
+    def goal(self) -> float:
+        """The absolute gap that is asked for."""
+        return self.tol * gap_unit(self.problem, self.objective)
+
+    def improve(self, w: Array, u: Array, n_iter: int, rounds: int) -> None:
+        """Take what a point of the iteration offers: its weights, snapped and polished, and its duals, repaired."""
+        self._offer(w)
+        partition = Partition.shown_by(self.problem, u)
+        if partition is not None:
+            self._offer(partition.average(w))
+            polished = polish(self.problem, partition, w)
+            if polished is not None and self._offer(polished):
+                u = u.copy()
+                self.certify.repair.aim(u, polished, AIM_ROUNDS)
+        proof = self.certify(self.w, u, goal=self.goal, rounds=rounds)
+        if proof.dual_bound > self.proof.dual_bound:
+            self.proof = proof
+        self.checks.append((n_iter, (self.objective - proof.uncharged) / self.goal if self.goal > 0 else np.inf))
+        self._note(n_iter)
+
+    def next_check(self, block: int) -> int:
+        """When the gap without charge should reach the goal, judging by the last two checks."""
+        k, excess = self.checks[-1]
+        longest = max(2 * block, k // 2)
+        if len(self.checks) < 2 or excess <= 1:
+            return k + 2 * block
+        k_before, before = self.checks[-2]
+        rate = np.log(before / excess) / (k - k_before) if before > excess else 0.0
+        wait = np.log(excess) / rate if rate > 0 else longest
+        return k + int(np.clip(wait, block, longest))
+
+    def _offer(self, w: Array) -> bool:
+        objective = self.problem.objective(w)
+        if not objective < self.objective:
+            return False
+        self.objective, self.w = objective, w.copy()
+        return True
+
+    def _note(self, n_iter: int) -> None:
+        seconds = time.perf_counter() - self.began
+        self.history.append(Record(n_iter, self.objective, self.proof.dual_bound, self.gap, seconds))
+
+    def solution(self, status: Status, n_iter: int) -> Solution:
+        """What is best now, as a solution."""
+        return Solution(
+            w=self.w,
+            u=self.proof.u,
+            objective=self.objective,
+            dual_bound=self.proof.dual_bound,
+            gap=self.gap,
+            unconditional=self.proof.unconditional,
+            condition=self.proof.condition,
+            status=status,
+            n_iter=n_iter,
+            seconds=time.perf_counter() - self.began,
+            history=tuple(self.history),
+            undetermined=self.problem.undetermined,
+        )

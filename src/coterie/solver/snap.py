@@ -1,0 +1,74 @@
+"""Snapping: clusters whose weights are exactly equal.
+
+At the optimum an edge whose dual has slack, |u_e| < c_e, joins equal weights. Long before the iteration has
+converged, the duals show these clusters; averaging inside them removes most of the error that is left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.kernels import clusters as kernels
+from coterie.kernels.edges import L1, SQUARED
+from coterie.problem import Problem
+from coterie.problem.arrays import Array
+
+MARGIN = 1e-6  # an edge has slack when its dual is this much (relatively) below its bound
+FEW = 64  # clusters in any one coordinate, up to which the reduced problem is solved exactly
+NEWTON_STEPS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """The clusters of each coordinate: label (V, n), counts (n)."""
+
+    label: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+    @classmethod
+    def shown_by(cls, problem: Problem, u: Array) -> Partition | None:
+        """Return the clusters that the duals show; None for squared variation, which has none."""
+        if problem.penalty.kernel == SQUARED or problem.lam == 0:
+            return None
+        label = np.empty((problem.graph.n_nodes, problem.n_features), dtype=np.int64)
+        counts = kernels.find_clusters(problem.penalty.kernel, problem.graph.edges, problem.c, u, MARGIN, label)
+        return cls(label, counts)
+
+    def average(self, x: Array) -> Array:
+        out = np.empty_like(x)
+        kernels.average(self.label, self.counts, x, out)
+        return out
+
+    @property
+    def few(self) -> bool:
+        return bool(self.counts.max() <= FEW)
+
+
+def polish(problem: Problem, partition: Partition, w: Array) -> Array | None:
+    """Solve the problem restricted to the partition, with the signs of w across its cuts; None where it can't be.
+
+    With signs fixed, the total variation is linear, ⟨force, w⟩ with force = Dᵀ(c sign Dw), and the unknowns are the
+    values of the clusters: a small smooth problem, solved by Newton's method (one step for squared error).
+    """
+    if not (partition.few and problem.f.smooth and problem.penalty.kernel == L1):
+        return None
+    w = partition.average(w)
+    force = np.empty_like(w)
+    kernels.cut_forces(problem.graph.edges, problem.c, w, force)
+    offset = np.concatenate([[0], np.cumsum(partition.counts)])
+    unknown = partition.label + offset[:-1]
+    K, M = int(offset[-1]), problem.M
+    pairs = (unknown[M][:, :, None] * K + unknown[M][:, None, :]).ravel()
+    for _ in range(NEWTON_STEPS):
+        slope = force.copy()
+        slope[M] += problem.f.gradient(w[M])
+        reduced = np.bincount(unknown.ravel(), weights=slope.ravel(), minlength=K)
+        H = np.bincount(pairs, weights=problem.f.hessian(w[M]).ravel(), minlength=K * K).reshape(K, K)
+        step = np.linalg.lstsq(H, -reduced, rcond=1e-13)[0]
+        w = w + step[unknown]
+        if np.abs(step).max() <= 1e-13 * np.abs(w).max():
+            break
+    return w if np.isfinite(w).all() else None
