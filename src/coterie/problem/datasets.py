@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Hashable
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -77,6 +79,13 @@ class LocalDatasets:
         M, m = np.unique(self.nodes[rows], return_counts=True)
         return LabelledRows(M, m, self.X[rows], self.y[rows])
 
+    def moved_to(self, M: NDArray[np.int64], n_nodes: int) -> LocalDatasets:
+        """Return the labelled rows alone, with the labelled nodes numbered M (ascending) among n_nodes."""
+        rows = replace(self.labelled, M=M)
+        moved = LocalDatasets(rows.X, rows.y, np.repeat(M, rows.m), n_nodes)
+        moved.__dict__["labelled"] = rows  # with the losses that are bound to them
+        return moved
+
     def __repr__(self) -> str:
         return (
             f"LocalDatasets({len(self.X)} rows × {self.n_features} features, "
@@ -96,12 +105,15 @@ class LabelledRows:
         m_i ≥ 1, the number of labelled rows of each.
     X, y : arrays of shape (Σ m_i, n) and (Σ m_i,)
         Rows, sorted by node.
+    bound : dict
+        Losses that have been bound to these rows, so that a path of λ binds them once.
     """
 
     M: NDArray[np.int64]
     m: NDArray[np.int64]
     X: NDArray[np.float64]
     y: NDArray[np.float64]
+    bound: dict[Hashable, Any] = field(default_factory=dict, repr=False)
 
     @cached_property
     def blocks(self) -> list[Block]:

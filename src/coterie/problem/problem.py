@@ -69,7 +69,10 @@ class Problem:
     @cached_property
     def f(self) -> LocalLosses:
         """L_i of the labelled nodes."""
-        return self.loss.bind(self.data.labelled)
+        rows = self.data.labelled
+        if self.loss not in rows.bound:
+            rows.bound[self.loss] = self.loss.bind(rows)
+        return rows.bound[self.loss]
 
     @cached_property
     def c(self) -> Array:

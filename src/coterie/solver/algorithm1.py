@@ -82,7 +82,7 @@ def initial(problem: Problem) -> tuple[Array, Array]:
     """Return zero weights and duals. An isolated node decouples, so it starts (and stays) at its own minimiser."""
     n = problem.n_features
     w = np.zeros((problem.graph.n_nodes, n))
-    alone = np.flatnonzero(problem.graph.degrees[problem.M] == 0)
+    alone = np.flatnonzero((problem.graph.degrees[problem.M] == 0) | (problem.lam == 0))
     if alone.size:
         own, _ = problem.f.pooled(np.arange(len(problem.M)), len(problem.M))
         w[problem.M[alone]] = own[alone]

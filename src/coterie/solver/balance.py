@@ -10,12 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import eigvalsh_tridiagonal
 
 from coterie.engines.base import Travel
+from coterie.kernels.norms import lanczos
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
 
-POWER_STEPS = 30
+LANCZOS_STEPS = 16
 
 
 @dataclass(eq=False)
@@ -43,6 +45,10 @@ class Steps:
     def sigma(self) -> Array:
         return 0.5 * self.eta * self.omega * self.s
 
+    def be_careful(self) -> None:
+        """Use the η that is proven for every graph."""
+        self.eta = 1.0
+
     def rebalance(self, travel: Travel) -> None:
         """Move ω half-way (in logarithms) to where both variables travel equally far."""
         if travel.primal > 0 and travel.dual > 0:
@@ -50,17 +56,13 @@ class Steps:
 
 
 def _longest_eta(problem: Problem, s: Array, d: Array) -> float:
-    """0.98/‖Σ^½ D T^½‖ by power iterations; that norm is at most 1, and less the further from bipartite."""
-    D = problem.graph.D
+    """0.98/‖Σ^½ D T^½‖ by a few Lanczos steps, or 1: the norm is at most 1, and less the further from bipartite."""
     if problem.graph.n_edges == 0:
         return 1.0
-    x = np.random.default_rng(0).standard_normal(problem.graph.n_nodes)
-    norm = 1.0
-    for _ in range(POWER_STEPS):
-        x = x / np.linalg.norm(x)
-        x = (D.T @ (0.5 * s * (D @ (x / np.sqrt(d))))) / np.sqrt(d)
-        norm = float(np.linalg.norm(x))
-    return 0.98 / np.sqrt(norm) if norm > 0 else 1.0
+    start = np.random.default_rng(0).standard_normal(problem.graph.n_nodes)
+    alpha, beta = lanczos(problem.graph.edges, s, d, start, LANCZOS_STEPS)
+    largest = float(eigvalsh_tridiagonal(alpha, beta[:-1])[-1])
+    return max(1.0, 0.98 / np.sqrt(largest))
 
 
 def _first_omega(problem: Problem, d: Array) -> float:

@@ -12,7 +12,8 @@ from coterie.solver.certificate import Certificate, Certifier, gap_unit, relativ
 from coterie.solver.snap import Partition, polish
 from coterie.solver.solution import Record, Solution, Status
 
-AIM_ROUNDS = 3
+AIM_ROUNDS = 5
+PATIENCE = 2  # aims that a plain repair beat, before aiming is given up
 
 
 class Best:
@@ -24,6 +25,7 @@ class Best:
         self.certify = Certifier(problem)
         self.objective, self.w = problem.objective(w), w.copy()
         self.proof: Certificate = self.certify(w, u, rounds=0)
+        self.aim_fails = 0
         self.history: list[Record] = []
         self.checks: list[tuple[int, float]] = []
         self._note(0)
@@ -43,15 +45,34 @@ class Best:
         partition = Partition.shown_by(self.problem, u)
         if partition is not None:
             self._offer(partition.average(w))
-            polished = polish(self.problem, partition, w)
-            if polished is not None and self._offer(polished):
-                u = u.copy()
-                self.certify.repair.aim(u, polished, AIM_ROUNDS)
+        aimed = None if partition is None else self._aim(partition, w, u, rounds)
+        proof = aimed if aimed is not None and self._in_reach(aimed) else self._prove(u, rounds)
+        if aimed is not None and aimed.dual_bound < proof.dual_bound:
+            self.aim_fails += 1
+        excess = self.objective - proof.uncharged
+        self.checks.append((n_iter, excess / self.goal if self.goal > 0 else np.inf))
+        self._note(n_iter)
+
+    def _aim(self, partition: Partition, w: Array, u: Array, rounds: int) -> Certificate | None:
+        """Polish the weights and look for the dual that proves them optimal, unless that keeps failing."""
+        polished = None if self.aim_fails >= PATIENCE else polish(self.problem, partition, w)
+        if polished is None:
+            return None
+        self._offer(polished)
+        if self.problem.objective(polished) > self.objective + self.goal:
+            return None
+        u = self.certify.repair.into_domain(u)
+        self.certify.repair.aim(u, polished, AIM_ROUNDS)
+        return self._prove(u, rounds)
+
+    def _prove(self, u: Array, rounds: int) -> Certificate:
         proof = self.certify(self.w, u, goal=self.goal, rounds=rounds)
         if proof.dual_bound > self.proof.dual_bound:
             self.proof = proof
-        self.checks.append((n_iter, (self.objective - proof.uncharged) / self.goal if self.goal > 0 else np.inf))
-        self._note(n_iter)
+        return proof
+
+    def _in_reach(self, proof: Certificate) -> bool:
+        return self.objective - proof.dual_bound <= self.goal
 
     def next_check(self, block: int) -> int:
         """When the gap without charge should reach the goal, judging by the last two checks."""

@@ -86,6 +86,8 @@ def drive(
                 ):
                     break
                 before = r
+            if mode is Mode.RELAXED and r > 1.01 * first:  # cannot happen while the steps are short enough
+                steps.be_careful()
             race.report(mode, first, r, epoch)
             steps.rebalance(engine.restart())
     except KeyboardInterrupt:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 
+from coterie.engines.base import Engine
+from coterie.engines.numba import NumbaEngine
 from coterie.engines.numpy import NumpyEngine
 from coterie.problem import Problem
 from coterie.solver.algorithm1 import initial
 from coterie.solver.driver import drive
+from coterie.solver.presolve import presolve
 from coterie.solver.solution import NotConverged, Record, Solution, Status
 
 
@@ -20,6 +25,7 @@ def solve(
     time_limit: float | None = None,
     callback: Callable[[Record], None] | None = None,
     start: Solution | None = None,
+    engine: str | Engine = "auto",
 ) -> Solution:
     """Solve to a certified relative gap.
 
@@ -35,16 +41,20 @@ def solve(
         Called with a :class:`Record` whenever the gap has been computed.
     start : Solution, optional
         Where to begin: the solution of a similar problem on the same graph.
+    engine : "auto", "numba", "numpy" or an Engine
+        What computes the iterations; "auto" is "numba".
 
     Returns
     -------
     Solution
         If the gap is above tol, a :class:`NotConverged` warning says so and names it.
     """
-    w, u = initial(problem) if start is None else (start.w, start.u)
+    began = time.perf_counter()
+    reduced = presolve(problem)
+    w, u = initial(reduced.problem) if start is None else reduced.restrict(start.w, start.u)
     solution = drive(
-        problem,
-        NumpyEngine(),
+        reduced.problem,
+        engine_for(engine),
         w,
         u,
         tol=tol,
@@ -52,6 +62,9 @@ def solve(
         time_limit=time_limit,
         callback=callback,
     )
+    w, u = reduced.lift(solution.w, solution.u)
+    seconds = time.perf_counter() - began
+    solution = replace(solution, w=w, u=u, seconds=seconds, undetermined=problem.undetermined)
     if solution.status is not Status.OPTIMAL:
         warnings.warn(
             f"{solution.status.value} Certified gap: {solution.gap:.2e}, asked for: {tol:.2e}.",
@@ -59,3 +72,13 @@ def solve(
             stacklevel=2,
         )
     return solution
+
+
+def engine_for(name: str | Engine) -> Engine:
+    """Return the engine of that name."""
+    if not isinstance(name, str):
+        return name
+    engines = {"auto": NumbaEngine, "numba": NumbaEngine, "numpy": NumpyEngine}
+    if name not in engines:
+        raise ValueError(f"there is no engine {name!r}; choose one of {', '.join(engines)}")
+    return engines[name]()

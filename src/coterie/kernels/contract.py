@@ -1,0 +1,96 @@
+"""Contraction of unlabelled nodes into the neighbour that outweighs all their others."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coterie.kernels import inlined, jit
+
+
+@jit
+def dominant_edges(V, ends, c, labelled, leaves_only, via):
+    """via[i] ← an edge e of the unlabelled node i with c_e ≥ the sum of its other c, or −1.
+
+    For squared variation (leaves_only) that is exact only where there is no other edge.
+    """
+    total, largest = np.zeros(V), np.zeros(V)
+    degree = np.zeros(V, dtype=np.int64)
+    via[:] = -1
+    for e in range(len(ends)):
+        for side in range(2):
+            i = ends[e, side]
+            total[i] += c[e]
+            degree[i] += 1
+            if c[e] > largest[i]:
+                largest[i] = c[e]
+                via[i] = e
+    for i in range(V):
+        keep = degree[i] == 1 if leaves_only else largest[i] >= total[i] - largest[i]
+        if labelled[i] or not keep:
+            via[i] = -1
+
+
+@inlined
+def _other_end(ends, e, i):
+    return ends[e, 0] if ends[e, 1] == i else ends[e, 1]
+
+
+@jit
+def break_cycles(ends, via, root, order):
+    """Follow via to a root for every node, dropping one link of each cycle.
+
+    root[i] ← where i ends; order ← nodes such that each comes after those that it points at. Return its length.
+    """
+    V = len(via)
+    state = np.zeros(V, dtype=np.uint8)  # 0 new, 1 on the present walk, 2 done
+    walk = np.empty(V, dtype=np.int64)
+    found = 0
+    for start in range(V):
+        if state[start] == 2:
+            continue
+        length = 0
+        i = start
+        while state[i] == 0:
+            state[i] = 1
+            walk[length] = i
+            length += 1
+            if via[i] < 0:
+                break
+            i = _other_end(ends, via[i], i)
+        if state[i] == 1:  # the end of the walk, or a cycle: this node becomes a root
+            via[i] = -1
+            root[i] = i
+        for back in range(length - 1, -1, -1):
+            k = walk[back]
+            if via[k] >= 0:
+                root[k] = root[_other_end(ends, via[k], k)]
+            state[k] = 2
+            order[found] = k
+            found += 1
+    return found
+
+
+@jit
+def push_flows(ends, via, order, u):
+    """Set u on the via edges so that nothing is left at their nodes; outermost nodes first."""
+    V, n = len(via), u.shape[1]
+    rest = np.zeros((V, n))
+    for e in range(len(ends)):
+        i, j = ends[e, 0], ends[e, 1]
+        if via[i] == e or via[j] == e:
+            continue
+        for k in range(n):
+            rest[i, k] += u[e, k]
+            rest[j, k] -= u[e, k]
+    for position in range(len(order) - 1, -1, -1):
+        i = order[position]
+        e = via[i]
+        if e < 0:
+            continue
+        first = ends[e, 0] == i
+        j = _other_end(ends, e, i)
+        for k in range(n):
+            flow = -rest[i, k] if first else rest[i, k]
+            u[e, k] = flow
+            rest[j, k] += rest[i, k]
+            rest[i, k] = 0.0

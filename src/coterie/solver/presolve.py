@@ -1,0 +1,143 @@
+"""Exact reductions before the iteration, and the way back.
+
+If one edge of an unlabelled node i outweighs all its others together, c_ij ≥ Σ_{k≠j} c_ik, then w_i = w_j is a best
+answer to whatever its neighbours do (w_i is a weighted median), so i is contracted into j and parallel edges
+add up. All such nodes are contracted at once, again and again: a path between two labelled nodes becomes one edge.
+Components without labels are left out. On the way back, a contracted node has the weight of what it went
+into, parallel edges share their dual in proportion, and the dual of the edge i–j is whatever leaves nothing at
+i; by the rule above, that is feasible.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.kernels import contract
+from coterie.kernels.edges import SQUARED
+from coterie.problem import EmpiricalGraph, Problem
+from coterie.problem.arrays import Array
+
+WORTH_IT = 0.02  # of the nodes must go in a round
+MOST_ROUNDS = 30
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Contraction:
+    """One round: nodes of `before` went into nodes of `after`.
+
+    Attributes
+    ----------
+    to : (V,)
+        The number of each old node in the new graph; −1: left out, its weight is zero.
+    via, order : (V,)
+        The edge over which each node was contracted, or −1; and the nodes, each after those that it went into.
+    edge_to, sign : (E,)
+        The new edge that each old one became part of (−1: none), and whether it was turned round.
+    share : (E,)
+        c_e of the old edge over that of the new one.
+    """
+
+    before: EmpiricalGraph
+    after: EmpiricalGraph
+    to: Integers
+    via: Integers
+    order: Integers
+    edge_to: Integers
+    sign: Array
+    share: Array
+
+    def lift(self, w: Array, u: Array) -> tuple[Array, Array]:
+        """Return weights and duals of the old graph."""
+        w_old = np.where((self.to >= 0)[:, None], w[self.to], 0.0)
+        u_old = np.zeros((self.before.n_edges, w.shape[1]))
+        kept = self.edge_to >= 0
+        u_old[kept] = u[self.edge_to[kept]] * (self.share * self.sign)[kept, None]
+        contract.push_flows(self.before.edges, self.via, self.order, u_old)
+        return w_old, u_old
+
+    def restrict(self, w: Array, u: Array) -> tuple[Array, Array]:
+        """Return weights and duals of the new graph: a point to start from."""
+        w_new = np.zeros((self.after.n_nodes, w.shape[1]))
+        stays = (self.to >= 0) & (self.via < 0)
+        w_new[self.to[stays]] = w[stays]
+        u_new = np.zeros((self.after.n_edges, w.shape[1]))
+        kept = self.edge_to >= 0
+        np.add.at(u_new, self.edge_to[kept], u[kept] * self.sign[kept, None])
+        return w_new, u_new
+
+
+@dataclass(frozen=True, eq=False)
+class Presolved:
+    """A smaller problem with the same optimal value, and how it came about."""
+
+    problem: Problem
+    rounds: tuple[Contraction, ...]
+
+    def lift(self, w: Array, u: Array) -> tuple[Array, Array]:
+        """Return weights and duals of the original problem."""
+        for contraction in reversed(self.rounds):
+            w, u = contraction.lift(w, u)
+        return w, u
+
+    def restrict(self, w: Array, u: Array) -> tuple[Array, Array]:
+        """Return a point of the smaller problem."""
+        for contraction in self.rounds:
+            w, u = contraction.restrict(w, u)
+        return w, u
+
+
+def presolve(problem: Problem) -> Presolved:
+    """Contract as long as it is worth it."""
+    graph = problem.graph
+    rounds: list[Contraction] = []
+    labelled = np.zeros(graph.n_nodes, dtype=bool)
+    labelled[problem.M] = True
+    drop = np.zeros(graph.n_nodes, dtype=bool)
+    drop[problem.undetermined] = True
+    while len(rounds) < MOST_ROUNDS:
+        contraction = _contract(graph, labelled, drop, problem.penalty.kernel == SQUARED)
+        if contraction is None:
+            break
+        rounds.append(contraction)
+        stays = contraction.to[labelled]
+        graph = contraction.after
+        labelled = np.zeros(graph.n_nodes, dtype=bool)
+        labelled[stays] = True
+        drop = np.zeros(graph.n_nodes, dtype=bool)
+    if not rounds:
+        return Presolved(problem, ())
+    data = problem.data.moved_to(np.flatnonzero(labelled), graph.n_nodes)
+    return Presolved(replace(problem, graph=graph, data=data), tuple(rounds))
+
+
+def _contract(
+    graph: EmpiricalGraph, labelled: NDArray[np.bool_], drop: NDArray[np.bool_], leaves_only: bool
+) -> Contraction | None:
+    V = graph.n_nodes
+    if not labelled.any():
+        return None
+    via, root, order = (np.empty(V, dtype=np.int64) for _ in range(3))
+    contract.dominant_edges(V, graph.edges, graph.weights, labelled | drop, leaves_only, via)
+    contract.break_cycles(graph.edges, via, root, order)
+    goes = (via >= 0) | drop
+    if goes.sum() <= WORTH_IT * V:
+        return None
+    number = np.cumsum(~goes) - 1
+    to = np.where(drop, -1, number[root])
+    pairs = to[graph.edges]
+    between = np.flatnonzero((pairs[:, 0] != pairs[:, 1]) & (pairs[:, 0] >= 0))
+    sign = np.where(pairs[:, 0] < pairs[:, 1], 1.0, -1.0)
+    low, high = pairs.min(axis=1)[between], pairs.max(axis=1)[between]
+    key, edge_of = np.unique(low * V + high, return_inverse=True)
+    A = np.bincount(edge_of, weights=graph.weights[between], minlength=len(key))
+    edges = np.stack([key // V, key % V], axis=1)
+    after = EmpiricalGraph(int((~goes).sum()), edges, A)
+    edge_to, share = np.full(graph.n_edges, -1), np.zeros(graph.n_edges)
+    edge_to[between] = edge_of
+    share[between] = graph.weights[between] / A[edge_of]
+    return Contraction(graph, after, to, via, order, edge_to, sign, share)
