@@ -61,19 +61,18 @@ class Certifier:
         """
         level = self.problem.objective(w)
         u = self.repair.into_domain(u)
-        done = min(rounds, BATCH)
-        more = self.repair.needed and self.repair.rounds(u, done)
-        proof = self._bound(w, u, level)
+        proof, q = self._bound(w, u, level)
+        done, more = 0, self.repair.needed
         while more and done < (MOST if level - proof.uncharged <= goal else rounds):
             charge, beyond = proof.uncharged - proof.dual_bound, level - proof.uncharged
             if charge <= max(MINOR * beyond, goal - beyond):
                 break
-            more = self.repair.rounds(u, BATCH)
+            more = self.repair.rounds(u, BATCH, None if self.problem.f.smooth else q)
             done += BATCH
-            proof = self._bound(w, u, level)
+            proof, q = self._bound(w, u, level)
         return proof
 
-    def _bound(self, w: Array, u: Array, level: float) -> Certificate:
+    def _bound(self, w: Array, u: Array, level: float) -> tuple[Certificate, Array]:
         problem, M = self.problem, self.problem.M
         rest = np.empty_like(w)
         divergence(problem.graph.edges, u, rest)
@@ -92,7 +91,7 @@ class Certifier:
         size = np.abs(conjugate).sum() + abs(g) + abs(charge) + abs(level)
         uncharged = float(-conjugate.sum() - g - ROUNDING * size)
         bound = uncharged + charge if np.isfinite(uncharged + charge) else -np.inf
-        return Certificate(level, bound, unconditional, condition, u, uncharged)
+        return Certificate(level, bound, unconditional, condition, u, uncharged), q
 
 
 def certify(problem: Problem, w: Array, u: Array) -> Certificate:

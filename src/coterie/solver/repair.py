@@ -53,11 +53,16 @@ class Repair:
             u[np.isin(problem.graph.edges[:, 0], problem.undetermined)] = 0.0
         return u
 
-    def rounds(self, u: Array, n_rounds: int) -> bool:
-        """Improve u in place; return whether anything is left to do."""
+    def rounds(self, u: Array, n_rounds: int, q: Array | None = None) -> bool:
+        """Improve u in place; return whether anything is left to do.
+
+        With q (|M|, n), a point of the domain of f*, it is N(Dᵀu + q) that is made small; otherwise Nq = 0.
+        """
         c = self.problem.c
         for _ in range(n_rounds):
             flow.divergence(self.ends, u, self.rest)
+            if q is not None:
+                self.rest[self.problem.M] += q
             self.keep_flat(self.rest)
             if np.abs(self.rest).max() <= CLEAN * c.max():
                 return False

@@ -72,9 +72,9 @@ class LocalLosses(ABC):
 
     @property
     def seen(self) -> Array | None:
-        """Orthonormal rows (|M|, r, n), zero rows among them, that span the directions along which L_i varies.
+        """Orthonormal rows (|M|, r, n), zero rows among them, that span what the data of each node see of w.
 
-        Along any other direction L_i is constant. None: every L_i varies along every direction.
+        Along any other direction L_i is constant, but for a term such as alpha‖w‖₁. None: all nodes see everything.
         """
         return None
 

@@ -24,6 +24,7 @@ from coterie.problem.losses.squared import row_scale
 
 ACCURACY = 1e-13  # coordinate descent ends when no step changes the gradient by more, relative to its size
 MAX_SWEEPS = 2000
+CONJUGATE_SWEEPS = 100  # any end of the descent gives a valid bound
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class SparseQuadratics(LocalLosses):
         w minimises q − ⟨p, ·⟩ + alpha‖·‖₁ with a trace of curvature at `near`, since a minimiser need not exist.
         """
         trace = 1e-9 * (self.q.h.sum(axis=1) / self.q.V.shape[2] + np.finfo(float).tiny)
-        w = self._minimise(self.q.b + p + trace[:, None] * near, trace, near)
+        w = self._minimise(self.q.b + p + trace[:, None] * near, trace, near, CONJUGATE_SWEEPS)
         slope = self.q.gradient(w)
         s = np.clip(p - slope, -self.alpha, self.alpha)
         return slope + s, dot(slope, w) - self.q.value(w)
@@ -81,15 +82,14 @@ class SparseQuadratics(LocalLosses):
         b = sum_by_group(self.q.b, groups, n_groups)
         size = np.bincount(groups, minlength=n_groups)[:, None]
         trace = 1e-12 * np.trace(H, axis1=1, axis2=2) + np.finfo(float).tiny
-        G = H + trace[:, None, None] * np.eye(H.shape[1])
-        v = coordinate_descent(G, b, size * self.alpha, np.zeros_like(b))
+        v = _descend(H, b, trace, size * self.alpha, np.zeros_like(b), MAX_SWEEPS)
         slope = self.q.gradient(v[groups])
         share = sum_by_group(slope, groups, n_groups) / np.maximum(size, 1)
         return v, slope - share[groups]
 
     @cached_property
     def seen(self) -> Array | None:
-        return self._with_curvature(1.0).seen
+        return self.q.seen
 
     def minorant(self, level: float) -> Quadratics:
         """alpha|w| ≥ alpha w²/R for |w| ≤ R, and R = (level − Σ min q)/alpha bounds every penalised weight."""
@@ -111,27 +111,13 @@ class SparseQuadratics(LocalLosses):
         floor = self.q.value(centre) + factor * centre**2 @ self.alpha
         return Quadratics(V, h, centre, floor)
 
-    def _minimise(self, target: Array, curvature: Array, start: Array) -> Array:
+    def _minimise(self, target: Array, curvature: Array, start: Array, max_sweeps: int = MAX_SWEEPS) -> Array:
         """argmin ½ zᵀ(H + curvature)z − ⟨target, z⟩ + Σ alpha|z|."""
-        G = self.q.H + curvature[:, None, None] * np.eye(self.q.H.shape[2])
-        return coordinate_descent(G, target, np.broadcast_to(self.alpha, target.shape), start)
+        alpha = np.broadcast_to(self.alpha, target.shape)
+        return _descend(self.q.H, target, curvature, alpha, start, max_sweeps)
 
 
-def coordinate_descent(G: Array, target: Array, alpha: Array, start: Array) -> Array:
-    """Minimise ½ zᵀGz − ⟨target, z⟩ + Σ alpha|z| for each node, from `start`."""
-    z = start.copy()
-    slope = target - np.matmul(G, z[:, :, None])[:, :, 0]
-    diagonal = np.einsum("ikk->ik", G)
-    goal = ACCURACY * np.maximum(np.abs(target).max(axis=1), alpha.max(axis=1, initial=0.0))
-    for _ in range(MAX_SWEEPS):
-        change = np.zeros(len(z))
-        for k in range(z.shape[1]):
-            pull = slope[:, k] + diagonal[:, k] * z[:, k]
-            new = np.sign(pull) * np.maximum(np.abs(pull) - alpha[:, k], 0) / diagonal[:, k]
-            step = new - z[:, k]
-            slope -= G[:, :, k] * step[:, None]
-            z[:, k] = new
-            np.maximum(change, np.abs(step) * diagonal[:, k], out=change)
-        if (change <= goal).all():
-            break
-    return z
+def _descend(H: Array, target: Array, curvature: Array, alpha: Array, start: Array, max_sweeps: int) -> Array:
+    from coterie.kernels.inner import coordinate_descent
+
+    return coordinate_descent(H, target, curvature, np.ascontiguousarray(alpha), start, ACCURACY, max_sweeps)

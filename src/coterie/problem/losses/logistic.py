@@ -129,28 +129,13 @@ class LogisticLosses(LocalLosses):
     def _margins(self, w: Array) -> list[tuple[Block, Array]]:
         return [(b, by_node(b.X, w[b.of])) for b in self.rows.blocks]
 
+    @cached_property
+    def _starts(self) -> NDArray[np.int64]:
+        return np.concatenate([[0], np.cumsum(self.rows.m)])
+
     def _newton(self, p: Array, anchor: Array, curvature: Array, start: Array) -> Array:
         """Minimise L_i(z) − ⟨p_i, z⟩ + curvature_i ‖z − anchor_i‖²/2 for each node."""
-        c = curvature[:, None]
-        eye = np.eye(anchor.shape[1])
+        from coterie.kernels.inner import logistic_newton
 
-        def objective(z: Array) -> Array:
-            return self.value(z) - dot(p, z) + 0.5 * curvature * ((z - anchor) ** 2).sum(axis=1)
-
-        z, now = start, objective(start)
-        for _ in range(MAX_STEPS):
-            slope = self.gradient(z) - p + c * (z - anchor)
-            size = 1 + np.abs(p).max(axis=1) + curvature * np.abs(anchor).max(axis=1)
-            if (np.abs(slope).max(axis=1) <= ACCURACY * size).all():
-                break
-            step = -np.linalg.solve(self.hessian(z) + c[:, :, None] * eye, slope[:, :, None])[:, :, 0]
-            length = np.ones(len(z))
-            for _ in range(30):  # halve the steps that do not descend
-                trial = z + length[:, None] * step
-                then = objective(trial)
-                short = then > now + 1e-4 * length * dot(slope, step) + 1e-15 * np.abs(now)
-                if not short.any():
-                    break
-                length[short] *= 0.5
-            z, now = trial, then
-        return z
+        inner = p, anchor, curvature, start, ACCURACY, MAX_STEPS
+        return logistic_newton(self.rows.X, self.rows.y, self._starts, self.ridge, *inner)
