@@ -37,7 +37,8 @@ def _from_sparse(graph: Any, nodes: Sequence[Hashable] | None) -> Edges:
         raise ValueError(f"an adjacency matrix is square; this one has shape {graph.shape}")
     if nodes is not None and len(nodes) != V:
         raise ValueError(f"the adjacency matrix has {V} rows, but {len(nodes)} node ids were given")
-    entries = graph.tocoo()
+    entries = graph.tocoo(copy=True)
+    entries.sum_duplicates()
     i, j, a = entries.row.astype(np.int64), entries.col.astype(np.int64), entries.data.astype(np.float64)
     stored = a != 0
     i, j, a = i[stored], j[stored], a[stored]

@@ -14,7 +14,6 @@ from coterie.problem.losses.base import (
     LocalLosses,
     Loss,
     check_strength,
-    dot,
     penalised_columns,
     sum_by_group,
 )
@@ -23,6 +22,7 @@ from coterie.problem.losses.squared import row_scale
 
 ACCURACY = 1e-13  # coordinate descent ends when no step changes the gradient by more, relative to its size
 MAX_SWEEPS = 2000
+STEEPER = 1e6  # curvature of the quadratics that bound alpha|w| from below, at most, relative to that of the fit
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class SparseQuadratics(LocalLosses):
         w = self._minimise(self.q.b + p + trace[:, None] * near, trace, near)
         slope = self.q.gradient(w)
         s = np.clip(p - slope, -self.alpha, self.alpha)
-        return slope + s, dot(slope, w) - self.q.value(w)
+        return slope + s, self.q.conjugate(slope, w)[1]  # not ⟨slope, w⟩ − q(w): w can be huge
 
     def pooled(self, groups: NDArray[np.int64], n_groups: int) -> tuple[Array, Array]:
         H = sum_by_group(self.q.H, groups, n_groups)
@@ -90,12 +90,15 @@ class SparseQuadratics(LocalLosses):
         return self._with_curvature(1.0).flat
 
     def minorant(self, level: float) -> Quadratics:
-        """alpha|w| ≥ alpha w²/R for |w| ≤ R, and R = (level − Σ min q)/alpha bounds every penalised weight."""
-        strongest = self.alpha.max(initial=0.0)
+        """alpha|w| ≥ alpha w²/R for |w| ≤ R, and R = (level − Σ min q)/alpha bounds every penalised weight.
+
+        A larger R is as valid. It is kept so large that the curvature alpha/R does not drown that of q_i.
+        """
+        strongest, steepest = self.alpha.max(initial=0.0), self.q.h.max(initial=0.0)
         if strongest == 0:
             return self.q
-        reach = max(level - self.q.floor.sum(), np.finfo(float).tiny) / strongest
-        return self._with_curvature(1.0 / reach)
+        least = strongest / (STEEPER * steepest) if steepest > 0 else 1.0
+        return self._with_curvature(1.0 / max((level - self.q.floor.sum()) / strongest, least))
 
     def _with_curvature(self, factor: float) -> Quadratics:
         """Return q_i(w) + factor · Σ alpha_k w_k²."""
