@@ -82,3 +82,13 @@ def test_lasso_minorant_where_nothing_is_left_to_explain() -> None:
     below = ct.Lasso(10.0).bind(rows).minorant(0.0)
     np.testing.assert_array_equal(below.value(np.zeros((2, 2))), 0.0)
     assert np.isfinite(below.h).all()
+
+
+@pytest.mark.parametrize("level", [1e-12, 1.0, 1e6])
+def test_lasso_minorant_sees_small_columns(level: float) -> None:
+    """A column of very small numbers that alpha leaves alone is seen by the fit: the minorant is not flat there."""
+    loss = ct.Lasso(5.0, unpenalised=(0,))
+    rows = bound_rows(loss, (4, 6))
+    f = loss.bind(ct.LocalDatasets.from_rows(rows.X * [1e-8, 1.0, 1.0], rows.y, np.repeat([0, 1], rows.m)).labelled)
+    assert f.flat is None
+    assert (f.minorant(f.q.floor.sum() + level).h > 0).all()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -13,11 +13,12 @@ from coterie.problem.datasets import LabelledRows
 from coterie.problem.losses.base import (
     LocalLosses,
     Loss,
+    by_node,
     check_strength,
     penalised_columns,
     sum_by_group,
 )
-from coterie.problem.losses.quadratic import Quadratics
+from coterie.problem.losses.quadratic import Quadratics, thin_svd
 from coterie.problem.losses.squared import row_scale
 
 ACCURACY = 1e-13  # coordinate descent ends when no step changes the gradient by more, relative to its size
@@ -102,15 +103,15 @@ class SparseQuadratics(LocalLosses):
 
     def _with_curvature(self, factor: float) -> Quadratics:
         """Return q_i(w) + factor · Σ alpha_k w_k²."""
-        H = self.q.H + 2 * factor * np.diag(self.alpha)
-        h, vectors = np.linalg.eigh(H)
-        h[h <= h[:, -1:] * H.shape[1] * np.finfo(float).eps] = 0.0
-        inverse = np.divide(1.0, h, out=np.zeros_like(h), where=h > 0)
-        V = vectors.transpose(0, 2, 1)
-        form = replace(self.q, V=V, h=inverse)
-        centre = form._spectral(inverse, self.q.b)
+        root = np.sqrt(self.q.h)
+        extra = np.diag(np.sqrt(2 * factor * self.alpha))
+        rows = np.concatenate([root[:, :, None] * self.q.V, np.broadcast_to(extra, (len(root), *extra.shape))], axis=1)
+        U, s, V = thin_svd(rows)
+        seen = U[:, : root.shape[1]].transpose(0, 2, 1)  # the extra rows pull towards 0
+        inverse = np.divide(1.0, s, out=np.zeros_like(s), where=s > 0)
+        centre = by_node(V.transpose(0, 2, 1), inverse * by_node(seen, root * by_node(self.q.V, self.q.centre)))
         floor = self.q.value(centre) + factor * centre**2 @ self.alpha
-        return Quadratics(V, h, centre, floor)
+        return Quadratics(V, s**2, centre, floor)
 
     def _minimise(self, target: Array, curvature: Array, start: Array) -> Array:
         """argmin ½ zᵀ(H + curvature)z − ⟨target, z⟩ + Σ alpha|z|."""
