@@ -10,6 +10,7 @@ from coterie.experiments.settings import AUTHORS, PRINTED, Setting
 from coterie.experiments.table import Line
 
 HEADER = ("setting", "method", "train MSE", "test MSE", "weight error ε", "relative gap")
+PRINTED_TEST_MSE = 1.8e-6
 
 
 def table_rows(lines: list[Line]) -> list[tuple[str, ...]]:
@@ -21,7 +22,7 @@ def write_page(results: Results, command: str) -> str:
     """Return the whole page."""
     pick = {(s.setting, s.method): s for s in results.lines}
     printed, optimum = pick[PRINTED, "Algorithm 1"], pick[PRINTED, "certified optimum"]
-    code = pick[AUTHORS, "Algorithm 1"]
+    code, code_optimum = pick[AUTHORS, "Algorithm 1"], pick[AUTHORS, "certified optimum"]
     draws = f"{results.plan.seeds} draw{'s' if results.plan.seeds > 1 else ''} of the network"
     return f"""# The paper's experiment, run again
 
@@ -33,10 +34,12 @@ Measured on {datetime.date.today().isoformat()} with Coterie {__version__} by `{
 
 * **The printed experiment does not give the printed table.** Run exactly as printed, Algorithm 1 is still at a weight
   error of {printed.weight_error} after {PRINTED.n_iter} iterations, with a test MSE of {printed.test}.
-* **The printed *problem* is fine.** Its optimum, with a certified relative gap of {optimum.gap}, has a test MSE of
-  {optimum.test}: below the paper's 1.8e-6. The objective is right; the iteration is not done.
+* **The printed *problem* is fine.** Its optimum, with a certified relative gap of {optimum.gap}, has a weight
+  error of {optimum.weight_error} and a test MSE of {optimum.test};
+  the paper prints {PRINTED_TEST_MSE}{_verdict(optimum)}. The objective is right; the iteration is not done.
 * **The authors' code ran something else**, and with its settings the table's order of magnitude comes out:
-  a test MSE of {code.test}.
+  a test MSE of {code.test}. Its range comes from draws on which {AUTHORS.n_iter} iterations were not
+  enough (see the gaps); at the optimum of the same problems it is {code_optimum.test}.
 
 ## Table
 
@@ -44,7 +47,9 @@ Median over {draws}, with the range in brackets; Algorithm 1 after {PRINTED.n_it
 
 {_markdown_table(HEADER, table_rows(results.lines))}
 
-The paper prints (train, test): its method 1.7e-6, 1.8e-6; linear regression 4.04, 4.51; decision tree 4.21, 4.87.
+The paper prints (train, test): its method 1.7e-6, {PRINTED_TEST_MSE}; linear regression 4.04, 4.51;
+decision tree 4.21, 4.87. An earlier and independent run of the authors' settings on ten other draws gave a test MSE of 6.5e-6
+(9.4e-7 … 3.5e-5), with linear regression about 4.1 and the tree about 4.5.
 
 * *Train and test MSE* are means of (y − ŷ)² over the points of labelled and of unlabelled nodes. This is what the
   paper's table shows, though its text defines another error:
@@ -94,6 +99,10 @@ Label MSE of unlabelled nodes, authors' settings, for each draw the best over
 
 {_boundary_table(results)}
 """
+
+
+def _verdict(optimum: Line) -> str:
+    return ", more than any of these" if optimum.test.high < PRINTED_TEST_MSE else ""
 
 
 def _factor(setting: Setting) -> str:

@@ -74,12 +74,12 @@ def _relax(W: csr_array, x: Array) -> Array:
 
 def _shelves(radii: Array) -> Array:
     """Centres (·, 2) of discs, largest first, set in rows about as wide as all of them are high."""
-    width = max(2.4 * radii.max(), np.sqrt(1.5 * ((2.4 * radii) ** 2).sum()))
-    centres, x, top = np.empty((len(radii), 2)), 0.0, 0.0
-    height = 2.4 * radii[0]
-    for k, r in enumerate(radii):
-        if x > 0 and x + 2.4 * r > width:
-            x, top, height = 0.0, top - height, 2.4 * r
-        centres[k] = x + 1.2 * r, top - 1.2 * r
-        x += 2.4 * r
+    slots = 2 * radii + 1
+    width = max(slots[0], np.sqrt(1.5 * (slots**2).sum()))
+    centres, x, top, height = np.empty((len(radii), 2)), 0.0, 0.0, slots[0]
+    for k, slot in enumerate(slots):
+        if x > 0 and x + slot > width:
+            x, top, height = 0.0, top - height, slot
+        centres[k] = x + slot / 2, top - slot / 2
+        x += slot
     return centres
