@@ -48,8 +48,8 @@ Median over {draws}, with the range in brackets; Algorithm 1 after {PRINTED.n_it
 {_markdown_table(HEADER, table_rows(results.lines))}
 
 The paper prints (train, test): its method 1.7e-6, {PRINTED_TEST_MSE}; linear regression 4.04, 4.51;
-decision tree 4.21, 4.87. An earlier and independent run of the authors' settings on ten other draws gave a test MSE of 6.5e-6
-(9.4e-7 … 3.5e-5), with linear regression about 4.1 and the tree about 4.5.
+decision tree 4.21, 4.87. An earlier and independent run of the authors' settings on ten other draws gave a test MSE
+of 6.5e-6 (9.4e-7 … 3.5e-5), with linear regression about 4.1 and the tree about 4.5.
 
 * *Train and test MSE* are means of (y − ŷ)² over the points of labelled and of unlabelled nodes. This is what the
   paper's table shows, though its text defines another error:
