@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 EXPLANATION = """\
 Errors are means of (label − prediction)²; test: on the nodes whose labels were hidden.
-Relative gap: how far, at most, the objective lies above the lowest possible one, as a part of it."""
+Gap: how far, at most, the objective lies above the lowest possible one, as a part of it."""
 
 
 def demo(
@@ -36,7 +36,7 @@ def demo(
 
         with progress(STEPS) as step:
             result = run_demo(out, seed, step)
-        header = ("method", "train error", "test error", "relative gap", "iterations", "seconds")
+        header = ("method", "train error", "test error", "gap", "iterations", "seconds")
         show_table(header, [_cells(o) for o in result.outcomes])
         typer.echo(f"\n{EXPLANATION}\nPicture: {result.picture}")
 

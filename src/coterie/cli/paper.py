@@ -35,4 +35,5 @@ def paper(
         with progress(plan.n_steps) as step:
             results = run_paper(plan, out, step, command)
         show_table(HEADER, table_rows(results.lines))
-        typer.echo(f"\nMedian (lowest … highest) of {plan.seeds} draws. Page with both figures: {out / PAGE}")
+        draws = f"{plan.seeds} draws" if plan.seeds > 1 else "1 draw"
+        typer.echo(f"\nMedian (lowest … highest) of {draws}. Page with both figures: {out / PAGE}")
