@@ -205,8 +205,11 @@ def oracle(problem: ct.Problem, box: tuple[np.ndarray, np.ndarray] | None = None
     within = [] if box is None else [w >= np.maximum(box[0], -1e20), w <= np.minimum(box[1], 1e20)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # "solution may be inaccurate": its value is computed again below
-        accuracy = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
-        cp.Problem(cp.Minimize(objective), within).solve(cp.CLARABEL, **accuracy)
+        asked = cp.Problem(cp.Minimize(objective), within)
+        try:
+            asked.solve(cp.CLARABEL, tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
+        except cp.SolverError:
+            asked.solve(cp.CLARABEL)
     best = np.zeros(w.shape) if w.value is None else np.asarray(w.value)
     if box is not None:
         best = np.clip(best, *box)

@@ -89,3 +89,7 @@ def test_nothing_is_pickled(path: Path) -> None:
         names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
         assert not {name.split(".")[0] for name in names} & {"pickle", "cloudpickle", "dill", "joblib", "shelve"}
         assert not (isinstance(node, ast.keyword) and node.arg == "allow_pickle" and ast.unparse(node.value) != "False")
+
+
+def test_the_changelog_knows_this_version() -> None:
+    assert ct.__version__ in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")

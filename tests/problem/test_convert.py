@@ -154,6 +154,13 @@ def test_networkx_graphs_that_are_refused(graph: Any, nodes: Any, message: str) 
         ct.EmpiricalGraph.from_any(graph, nodes=nodes)
 
 
+def test_ids_of_several_types_need_an_order() -> None:
+    frame = pd.DataFrame({"a": ["x", 1], "b": [2, "y"]}, dtype=object)
+    with pytest.raises(TypeError, match="of several types; give nodes="):
+        ct.EmpiricalGraph.from_any(frame)
+    assert ct.EmpiricalGraph.from_any(frame, nodes=["x", "y", 1, 2]).edges.tolist() == [[0, 3], [1, 2]]
+
+
 def test_other_types_are_refused() -> None:
     with pytest.raises(TypeError, match="cannot read a graph from str; give a networkx graph"):
         ct.EmpiricalGraph.from_any("graph.csv")

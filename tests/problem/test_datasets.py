@@ -91,6 +91,7 @@ BAD = {
     "words in X": ({"X": [["a", "b"], ["c", "d"]]}, TypeError, "X must hold numbers only"),
     "words in y": ({"y": ["a", "b"]}, TypeError, "y must hold numbers only"),
     "ragged X": ({"X": [[1, 2], [3]]}, TypeError, "X must hold numbers only"),
+    "half a node": ({"n_nodes": 2.5}, TypeError, "n_nodes must be a whole number, got 2.5"),
     "nothing": ({"X": np.empty((0, 2)), "y": [], "nodes": []}, ValueError, "there are no rows; give n_nodes"),
 }
 

@@ -91,6 +91,8 @@ BAD = {
     "float ids": ({"edges": [[0.0, 1.0]]}, TypeError, "whole node numbers, got float64"),
     "names": ({"edges": [["a", "b"]]}, TypeError, "use EmpiricalGraph.from_any"),
     "nothing": ({"edges": []}, ValueError, "at least one node; give n_nodes"),
+    "half a node": ({"edges": [[0, 1]], "n_nodes": 2.5}, TypeError, "n_nodes must be a whole number, got 2.5"),
+    "words as weights": ({"edges": [[0, 1]], "weights": ["a"]}, TypeError, "weights must hold numbers only"),
     "no nodes": ({"edges": [], "n_nodes": 0}, ValueError, "at least one node"),
 }
 

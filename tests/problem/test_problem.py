@@ -52,6 +52,7 @@ BAD: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "an array as data": ({"data": np.eye(3)}, TypeError, "data must be a LocalDatasets"),
     "negative lam": ({"lam": -0.1}, ValueError, "lam must be a finite number ≥ 0, got -0.1"),
     "nan lam": ({"lam": np.nan}, ValueError, "got nan"),
+    "a word as lam": ({"lam": "large"}, ValueError, "lam must be a finite number ≥ 0, got 'large'"),
     "infinite lam": ({"lam": np.inf}, ValueError, "got inf"),
     "another number of nodes": (
         {"graph": ct.EmpiricalGraph.from_edges([[0, 4]])},

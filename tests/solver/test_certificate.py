@@ -47,7 +47,7 @@ def test_at_arbitrary_points(problem: ct.Problem, w_size: float, u_size: float, 
     never_too_good(problem, *anywhere(problem, w_size, u_size, seed))
 
 
-@settings(max_examples=80)
+@settings(max_examples=50)
 @given(problems(), st.sampled_from([1e-8, 1e-4, 1e-1]), st.integers(0, 2**16))
 def test_near_the_optimum(problem: ct.Problem, distance: float, seed: int) -> None:
     """Where the bound is sharp, and the least error would show."""

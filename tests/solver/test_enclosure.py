@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import coterie as ct
 from coterie.solver.enclosure import enclosure
-from problems import EVERY_LOSS, EVERY_PENALTY, KINDS, instance, oracle, problems
+from problems import EVERY_LOSS, EVERY_PENALTY, KINDS, instance, naive_objective, oracle, problems
 
 
 def holds_a_minimiser(problem: ct.Problem, level: float) -> None:
@@ -20,9 +20,10 @@ def holds_a_minimiser(problem: ct.Problem, level: float) -> None:
         return
     low, high = np.minimum(*box), np.maximum(*box)  # where there is no width, rounding may turn them round
     np.testing.assert_allclose(low, box[0], rtol=1e-10, atol=1e-10)
-    best = oracle(problem).value
-    inside = oracle(problem, (low, high)).value
-    assert inside <= best + 1e-6 * abs(best) + 1e-8 * (1 + problem.scale)  # the accuracy of the oracle
+    best = oracle(problem)
+    enough = best.value + 1e-6 * abs(best.value) + 1e-8 * (1 + problem.scale)  # the accuracy of the oracle
+    if naive_objective(problem, np.clip(best.w, low, high)) > enough:  # these lie outside; are there others?
+        assert oracle(problem, (low, high)).value <= enough
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -35,7 +36,7 @@ def test_at_the_objective_of_the_optimum(loss: ct.Loss, penalty: ct.Penalty, kin
 
 
 @settings(max_examples=80)
-@given(problems(), st.sampled_from([1.0, 1.01, 2.0, 100.0]))
+@given(problems(lam=st.sampled_from([1e-8, 1e-3, 0.1, 1.0])), st.sampled_from([1.0, 1.01, 2.0, 100.0]))
 def test_on_any_problem(problem: ct.Problem, factor: float) -> None:
     holds_a_minimiser(problem, factor * oracle(problem).value)
 

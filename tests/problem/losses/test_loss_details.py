@@ -11,7 +11,7 @@ import coterie as ct
 from problems import bound_rows
 
 
-@pytest.mark.parametrize("value", [-1.0, np.nan, np.inf])
+@pytest.mark.parametrize("value", [-1.0, np.nan, np.inf, "0.1"])
 @pytest.mark.parametrize(
     ("make", "name"),
     [(lambda s: ct.SquaredError(ridge=s), "ridge"), (ct.Lasso, "alpha"), (lambda s: ct.Logistic(ridge=s), "ridge")],
