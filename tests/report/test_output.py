@@ -2,7 +2,7 @@ import sys
 
 import pytest
 
-from coterie.report.output import MissingExtraError, new_figure, staged
+from coterie.report.output import MissingExtraError, new_figure, save_figure, staged
 
 
 def test_a_new_folder_appears_whole(tmp_path):
@@ -54,3 +54,10 @@ def test_missing_matplotlib_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(MissingExtraError, match=r"coterie\[plot\]"):
         new_figure(1, 1)
+
+
+def test_a_picture_carries_no_metadata(tmp_path):
+    save_figure(new_figure(1, 1), tmp_path / "x.png")
+    content = (tmp_path / "x.png").read_bytes()
+    assert content.startswith(b"\x89PNG")
+    assert b"Software" not in content

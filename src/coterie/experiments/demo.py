@@ -10,7 +10,7 @@ from coterie.experiments.methods import Outcome, certified_optimum, linear_regre
 from coterie.experiments.settings import PRINTED
 from coterie.experiments.table import Step
 from coterie.report.network import draw_network
-from coterie.report.output import new_figure, staged
+from coterie.report.output import new_figure, save_figure, staged
 
 PICTURE = "network.png"
 STEPS = 4
@@ -38,5 +38,5 @@ def run_demo(out: Path, seed: int, step: Step) -> Demo:
         assert optimum.w is not None
         figure = new_figure(9, 5)
         draw_network(figure.add_subplot(), network.graph, optimum.w, labelled=network.data.labelled.M)
-        figure.savefig(folder / PICTURE, dpi=150)
+        save_figure(figure, folder / PICTURE)
     return Demo(network, outcomes, out / PICTURE)

@@ -9,7 +9,7 @@ from pathlib import Path
 from coterie.experiments.curves import Curve, boundary_curve, weight_curves
 from coterie.experiments.table import Line, Step, run_table
 from coterie.report.curves import draw_curves
-from coterie.report.output import new_figure, staged
+from coterie.report.output import new_figure, save_figure, staged
 
 PAGE = "paper.md"
 FIGURE_1 = "figures/iterations.png"
@@ -79,5 +79,5 @@ def _draw(results: Results, folder: Path) -> None:
         "probability of an edge across clusters, p_out",
         "label MSE of unlabelled nodes",
     )
-    first.savefig(folder / FIGURE_1, dpi=150)
-    second.savefig(folder / FIGURE_2, dpi=150)
+    save_figure(first, folder / FIGURE_1)
+    save_figure(second, folder / FIGURE_2)

@@ -24,6 +24,11 @@ def new_figure(width: float, height: float) -> Any:
     return Figure(figsize=(width, height), layout="constrained")
 
 
+def save_figure(figure: Any, path: Path) -> None:
+    """Write a PNG without metadata: the same figure gives the same file."""
+    figure.savefig(path, dpi=150, metadata={"Software": None})
+
+
 @contextmanager
 def staged(out: Path) -> Iterator[Path]:
     """Yield a temporary folder whose files go to `out` if, and only if, the block ends well.
