@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coterie as ct
@@ -124,12 +124,18 @@ def noise_free() -> ct.Problem:
 def test_an_optimum_of_zero_can_be_certified() -> None:
     solution = ct.solve(noise_free(), 1e-6)
     assert solution.status is ct.Status.OPTIMAL
-    assert solution.objective <= 2e-6 * FLOOR * noise_free().scale or solution.gap <= 1e-6
+    assert solution.objective <= 1e-6 * FLOOR * noise_free().scale
     np.testing.assert_allclose(solution.w, np.tile([1.0, -2.0, 0.5], (12, 1)), atol=1e-5)
 
 
-@example(np.array([[0.0]]), np.array([[-np.inf]]), np.array([[np.inf]]))
-@given(*[st.just(np.array([[1.0, -2.0, 0.0]]))], st.just(np.array([[-1.0] * 3])), st.just(np.array([[3.0] * 3])))
-def test_charge_is_the_worst_corner_of_the_box(rest: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
-    expected = sum(min(r * a, r * b) for r, a, b in zip(rest[0], low[0], high[0], strict=True) if r != 0)
-    assert charge_of(rest, low, high) == expected
+@pytest.mark.parametrize(
+    ("rest", "low", "high", "charge"),
+    [
+        ([1.0, -2.0, 0.0], [-1.0, -1.0, -1.0], [3.0, 3.0, 3.0], -7.0),
+        ([1.0, 1.0], [2.0, -3.0], [4.0, 5.0], -1.0),
+        ([0.0, 0.0], [-np.inf, -1.0], [np.inf, 1.0], 0.0),
+        ([1e-300, 0.0], [-np.inf, -1.0], [np.inf, 1.0], -np.inf),
+    ],
+)
+def test_charge_is_the_worst_corner_of_the_box(rest: list, low: list, high: list, charge: float) -> None:
+    assert charge_of(np.array([rest]), np.array([low]), np.array([high])) == charge
