@@ -4,13 +4,16 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help demo test install lint types imports pytest clean
+.PHONY: help demo paper test install lint types imports pytest clean
 
 help:            ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
 demo: $(READY)   ## set up and fit the paper's network, with a picture
 	$(BIN)/coterie demo
+
+paper: $(READY)  ## set up and run the paper's experiment again (about three minutes)
+	$(BIN)/coterie paper
 
 test: lint types imports pytest   ## set up and run every check
 

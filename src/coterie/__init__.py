@@ -15,18 +15,41 @@ if TYPE_CHECKING:
     from coterie.problem import EmpiricalGraph, LocalDatasets, Problem, largest_useful_lam
     from coterie.problem.losses import Lasso, Logistic, Loss, SquaredError
     from coterie.problem.penalties import GroupTotalVariation, Penalty, SquaredVariation, TotalVariation
-    from coterie.solver import NotConverged, Record, Solution, Status, algorithm1, certify, solve
+    from coterie.solver import (
+        Clusters,
+        NotConverged,
+        Path,
+        Record,
+        Solution,
+        Status,
+        algorithm1,
+        certify,
+        solve,
+        solve_path,
+    )
 
 # Where each public name lives. Nothing is imported before it is used, so that `import coterie` is instant.
 _HOMES = {
     "coterie.problem": ("EmpiricalGraph", "LocalDatasets", "Problem", "largest_useful_lam"),
     "coterie.problem.losses": ("Lasso", "Logistic", "Loss", "SquaredError"),
     "coterie.problem.penalties": ("GroupTotalVariation", "Penalty", "SquaredVariation", "TotalVariation"),
-    "coterie.solver": ("NotConverged", "Record", "Solution", "Status", "algorithm1", "certify", "solve"),
+    "coterie.solver": (
+        "Clusters",
+        "NotConverged",
+        "Path",
+        "Record",
+        "Solution",
+        "Status",
+        "algorithm1",
+        "certify",
+        "solve",
+        "solve_path",
+    ),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "Clusters",
     "EmpiricalGraph",
     "GroupTotalVariation",
     "Lasso",
@@ -34,6 +57,7 @@ __all__ = [
     "Logistic",
     "Loss",
     "NotConverged",
+    "Path",
     "Penalty",
     "Problem",
     "Record",
@@ -46,6 +70,7 @@ __all__ = [
     "certify",
     "largest_useful_lam",
     "solve",
+    "solve_path",
 ]
 
 

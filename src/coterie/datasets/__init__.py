@@ -1,1 +1,5 @@
-"""Generated networks to try things on."""
+"""Networks to try things on."""
+
+from coterie.datasets.sbm import SyntheticNetwork, stochastic_block_model
+
+__all__ = ["SyntheticNetwork", "stochastic_block_model"]

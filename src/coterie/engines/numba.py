@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from coterie.engines.base import RELAXATION, Mode, Travel
-from coterie.kernels import edges, nodes, register
 from coterie.engines.ordering import Ordering
+from coterie.kernels import edges, nodes, register
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.quadratic import Quadratics
@@ -123,9 +123,7 @@ class NumbaEngine:
             lambda t, i0, i1: nodes.node_gather(i0, i1, self.tau, self.w, self.xs[0], self.w_hat), after=False
         )
         self.w_hat[self.M] = self.problem.f.prox(self.w_hat[self.M], self.tau[self.M], start)
-        self._each_node_range(
-            lambda t, i0, i1: nodes.node_finish(i0, i1, self.w_hat, *moving), before=False
-        )
+        self._each_node_range(lambda t, i0, i1: nodes.node_finish(i0, i1, self.w_hat, *moving), before=False)
 
     def _probe_and_move(self, factors: tuple[float, float, float]) -> float:
         """One iteration that keeps Tz and its residual."""

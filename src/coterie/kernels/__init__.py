@@ -13,7 +13,7 @@ import numba
 import numpy as np
 
 # Unrolled loops become vector instructions only with this pass, which Numba leaves off (1.3 to 2.6 times slower).
-numba.config.SLP_VECTORIZE = 1
+numba.config.SLP_VECTORIZE = 1  # type: ignore[attr-defined]
 
 UNROLL_UP_TO = 16
 

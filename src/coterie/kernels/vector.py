@@ -15,7 +15,7 @@ def put(vector, k, value):
 @overload(put, inline="always")
 def _put(vector, k, value):
     if isinstance(vector, types.BaseTuple):
-        return lambda vector, k, value: tuple_setitem(vector, k, value)
+        return lambda vector, k, value: tuple_setitem(vector, k, value)  # type: ignore[call-arg]
 
     def into_array(vector, k, value):
         vector[k] = value

@@ -1,7 +1,25 @@
-"""The one array type: NumPy, float64 unless a docstring says otherwise, with shapes in the docstrings."""
+"""The one array type (NumPy, float64 unless a docstring says otherwise, shapes in the docstrings) and its door."""
 
+import operator
 from typing import Any
 
-from numpy.typing import NDArray
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[Any]
+
+
+def as_floats(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    """Return values as float64, or say which argument does not hold numbers."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must hold numbers only ({error})") from None
+
+
+def as_whole(value: Any, name: str) -> int:
+    """Return value as an int, or say which argument is not a whole number."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be a whole number, got {value!r}") from None

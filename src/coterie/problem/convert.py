@@ -37,7 +37,8 @@ def _from_sparse(graph: Any, nodes: Sequence[Hashable] | None) -> Edges:
         raise ValueError(f"an adjacency matrix is square; this one has shape {graph.shape}")
     if nodes is not None and len(nodes) != V:
         raise ValueError(f"the adjacency matrix has {V} rows, but {len(nodes)} node ids were given")
-    entries = graph.tocoo()
+    entries = graph.tocoo(copy=True)
+    entries.sum_duplicates()
     i, j, a = entries.row.astype(np.int64), entries.col.astype(np.int64), entries.data.astype(np.float64)
     stored = a != 0
     i, j, a = i[stored], j[stored], a[stored]
@@ -71,7 +72,7 @@ def _from_frame(graph: Any, nodes: Sequence[Hashable] | None) -> Edges:
         if missing.any():
             raise ValueError(f"column {name!r} of the edge frame is empty in row {int(np.argmax(missing))}")
     a, b = frame[names[0]].to_list(), frame[names[1]].to_list()
-    ids = sorted(set(a) | set(b)) if nodes is None else list(nodes)
+    ids = _sorted_ids(set(a) | set(b)) if nodes is None else list(nodes)
     weights = None
     if len(names) == 3:
         try:
@@ -79,6 +80,13 @@ def _from_frame(graph: Any, nodes: Sequence[Hashable] | None) -> Edges:
         except (TypeError, ValueError):
             raise TypeError(f"column {names[2]!r} of the edge frame must hold numbers, the weights") from None
     return _numbered(a, b, ids), weights, ids
+
+
+def _sorted_ids(ids: set[Any]) -> list[Hashable]:
+    try:
+        return sorted(ids)
+    except TypeError:
+        raise TypeError("the node ids of the edge frame are of several types; give nodes= to say their order") from None
 
 
 def _numbered(a: Sequence[Hashable], b: Sequence[Hashable], ids: Sequence[Hashable]) -> NDArray[np.int64]:

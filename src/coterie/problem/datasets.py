@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from coterie.problem.arrays import as_floats, as_whole
+
 
 @dataclass(frozen=True, eq=False)
 class LocalDatasets:
@@ -47,7 +49,7 @@ class LocalDatasets:
         n_nodes : int, optional
             By default the largest number in `nodes` + 1.
         """
-        X, y, nodes = _as_floats(X, "X"), _as_floats(y, "y"), np.asarray(nodes)
+        X, y, nodes = as_floats(X, "X"), as_floats(y, "y"), np.asarray(nodes)
         if X.ndim != 2 or X.shape[1] == 0:
             raise ValueError(f"X must have shape (rows, features) with at least one feature; got {X.shape}")
         for name, column in (("y", y), ("nodes", nodes)):
@@ -136,17 +138,10 @@ class Block:
     y: NDArray[np.float64]
 
 
-def _as_floats(values: ArrayLike, name: str) -> NDArray[np.float64]:
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{name} must hold numbers only ({error})") from None
-
-
 def _as_node_numbers(nodes: NDArray, n_nodes: int | None) -> tuple[NDArray[np.int64], int]:
     if nodes.size and not np.issubdtype(nodes.dtype, np.integer):
         raise TypeError(f"nodes must hold whole node numbers, got {nodes.dtype}")
-    V = int(nodes.max(initial=-1)) + 1 if n_nodes is None else int(n_nodes)
+    V = int(nodes.max(initial=-1)) + 1 if n_nodes is None else as_whole(n_nodes, "n_nodes")
     if V < 1:
         raise ValueError("there are no rows; give n_nodes to say how many nodes there are")
     outside = np.flatnonzero((nodes < 0) | (nodes >= V))

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from coterie.problem.arrays import as_floats, as_whole
+
 
 @dataclass(frozen=True, eq=False)
 class EmpiricalGraph:
@@ -133,7 +135,7 @@ def _as_pairs(edges: ArrayLike) -> NDArray[np.int64]:
 def _as_weights(weights: ArrayLike | None, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
     if weights is None:
         return np.ones(len(pairs))
-    A = np.array(weights, dtype=np.float64)
+    A = as_floats(weights, "weights").copy()
     if A.shape != (len(pairs),):
         raise ValueError(f"there are {len(pairs)} edges but weights has shape {A.shape}")
     bad = np.flatnonzero(~(np.isfinite(A) & (A > 0)))
@@ -148,7 +150,7 @@ def _as_weights(weights: ArrayLike | None, pairs: NDArray[np.int64]) -> NDArray[
 
 def _count_nodes(pairs: NDArray[np.int64], n_nodes: int | None) -> int:
     largest = int(pairs.max(initial=-1))
-    V = largest + 1 if n_nodes is None else int(n_nodes)
+    V = largest + 1 if n_nodes is None else as_whole(n_nodes, "n_nodes")
     if V < 1:
         raise ValueError("a graph needs at least one node; give n_nodes when there are no edges")
     outside = np.argwhere((pairs < 0) | (pairs >= V))

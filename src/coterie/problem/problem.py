@@ -12,6 +12,7 @@ from coterie.problem.arrays import Array
 from coterie.problem.datasets import LocalDatasets
 from coterie.problem.graph import EmpiricalGraph
 from coterie.problem.losses import LocalLosses, Loss, SquaredError
+from coterie.problem.losses.base import check_strength
 from coterie.problem.penalties import Penalty, TotalVariation
 
 
@@ -52,8 +53,7 @@ class Problem:
                 f"the graph has {self.graph.n_nodes} nodes but the data {self.data.n_nodes}; "
                 "give n_nodes=graph.n_nodes to LocalDatasets.from_rows"
             )
-        if not (np.isfinite(self.lam) and self.lam >= 0):
-            raise ValueError(f"lam must be a finite number ≥ 0, got {self.lam}")
+        check_strength(self.lam, "lam")
         _ = self.f  # a loss refuses labels it cannot use here, at the door
 
     @property

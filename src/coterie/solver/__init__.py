@@ -2,7 +2,21 @@
 
 from coterie.solver.algorithm1 import algorithm1
 from coterie.solver.certificate import Certificate, certify
+from coterie.solver.clusters import Clusters
+from coterie.solver.path import Path, solve_path
 from coterie.solver.solution import NotConverged, Record, Solution, Status
 from coterie.solver.solve import solve
 
-__all__ = ["Certificate", "NotConverged", "Record", "Solution", "Status", "algorithm1", "certify", "solve"]
+__all__ = [
+    "Certificate",
+    "Clusters",
+    "NotConverged",
+    "Path",
+    "Record",
+    "Solution",
+    "Status",
+    "algorithm1",
+    "certify",
+    "solve",
+    "solve_path",
+]

@@ -40,6 +40,8 @@ def algorithm1(
     """
     if n_iter < 0:
         raise ValueError(f"n_iter must not be negative, got {n_iter}")
+    if not (tau > 0 and sigma > 0):
+        raise ValueError(f"tau and sigma must be positive, got {tau} and {sigma}")
     began = time.perf_counter()
     D, M, PU = problem.graph.D, problem.M, problem.f.prox
     T, Σ = steps(problem, tau, sigma)  # eq. (14)
@@ -69,6 +71,7 @@ def algorithm1(
         seconds=seconds,
         history=(Record(n_iter, proof.objective, proof.dual_bound, gap, seconds),),
         undetermined=problem.undetermined,
+        graph=problem.graph,
     )
 
 

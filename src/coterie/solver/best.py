@@ -13,19 +13,21 @@ from coterie.solver.snap import Partition, polish
 from coterie.solver.solution import Record, Solution, Status
 
 AIM_ROUNDS = 5
+STUCK = 5  # checks without progress, at rounding level, end the solve
 PATIENCE = 2  # aims that a plain repair beat, before aiming is given up
 
 
 class Best:
     """Keeps the best weights and the best dual bound, and says when to look again."""
 
-    def __init__(self, problem: Problem, tol: float, w: Array, u: Array) -> None:
+    def __init__(self, problem: Problem, tol: float, w: Array, u: Array, rounds: int) -> None:
         self.problem, self.tol = problem, tol
         self.began = time.perf_counter()
         self.certify = Certifier(problem)
         self.objective, self.w = problem.objective(w), w.copy()
-        self.proof: Certificate = self.certify(w, u, rounds=0)
+        self.proof: Certificate = self.certify(w, u, goal=tol * gap_unit(problem, self.objective), rounds=rounds)
         self.aim_fails = 0
+        self.partition: Partition | None = None
         self.history: list[Record] = []
         self.checks: list[tuple[int, float]] = []
         self._note(0)
@@ -42,7 +44,7 @@ class Best:
     def improve(self, w: Array, u: Array, n_iter: int, rounds: int) -> None:
         """Take what a point of the iteration offers: its weights, snapped and polished, and its duals, repaired."""
         self._offer(w)
-        partition = Partition.shown_by(self.problem, u)
+        partition = self.partition = Partition.shown_by(self.problem, u)
         if partition is not None:
             self._offer(partition.average(w))
         aimed = None if partition is None else self._aim(partition, w, u, rounds)
@@ -74,6 +76,11 @@ class Best:
     def _in_reach(self, proof: Certificate) -> bool:
         return self.objective - proof.dual_bound <= self.goal
 
+    @property
+    def stuck(self) -> bool:
+        """Whether the last checks have brought nothing."""
+        return len(self.history) > STUCK and self.gap > 0.99 * self.history[-1 - STUCK].gap
+
     def next_check(self, block: int) -> int:
         """When the gap without charge should reach the goal, judging by the last two checks."""
         k, excess = self.checks[-1]
@@ -97,7 +104,12 @@ class Best:
         self.history.append(Record(n_iter, self.objective, self.proof.dual_bound, self.gap, seconds))
 
     def solution(self, status: Status, n_iter: int) -> Solution:
-        """What is best now, as a solution."""
+        """What is best now, as a solution; its clusters are made exactly equal where the tolerance allows."""
+        if self.partition is not None:
+            snapped = self.partition.average(self.w)
+            objective = self.problem.objective(snapped)
+            if objective - self.proof.dual_bound <= max(self.goal, self.objective - self.proof.dual_bound):
+                self.w, self.objective = snapped, objective
         return Solution(
             w=self.w,
             u=self.proof.u,
@@ -111,4 +123,5 @@ class Best:
             seconds=time.perf_counter() - self.began,
             history=tuple(self.history),
             undetermined=self.problem.undetermined,
+            graph=self.problem.graph,
         )

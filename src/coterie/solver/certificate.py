@@ -80,14 +80,13 @@ class Certifier:
         rest[M] += q
         g = problem.penalty.conjugate(u, problem.c)
         unconditional, condition = True, ""
-        box = self.enclosure.box(level)
-        if box is None:
+        charge = self.enclosure.charge(rest, level)
+        if charge is None:
             reach = 10 * np.abs(w).max(initial=0.0) or 1.0
-            box = np.full_like(w, -reach), np.full_like(w, reach)
-            if rest.any():
+            charge = -reach * float(np.abs(rest).sum())
+            if charge != 0:
                 unconditional = False
                 condition = f"some minimiser has no weight above {reach:.3g} in absolute value"
-        charge = charge_of(rest, *box)
         size = np.abs(conjugate).sum() + abs(g) + abs(charge) + abs(level)
         uncharged = float(-conjugate.sum() - g - ROUNDING * size)
         bound = uncharged + charge if np.isfinite(uncharged + charge) else -np.inf
@@ -96,7 +95,16 @@ class Certifier:
 
 def certify(problem: Problem, w: Array, u: Array) -> Certificate:
     """Return the objective at w and a lower bound on the optimum, from a dual point near u."""
+    check_point(problem, w, u)
     return Certifier(problem)(w, u)
+
+
+def check_point(problem: Problem, w: Array, u: Array) -> None:
+    """Refuse weights and duals that do not belong to the problem."""
+    n = problem.n_features
+    for name, array, shape in (("w", w, (problem.graph.n_nodes, n)), ("u", u, (problem.graph.n_edges, n))):
+        if np.shape(array) != shape:
+            raise ValueError(f"{name} must have shape {shape} for this problem; got {np.shape(array)}")
 
 
 def gap_unit(problem: Problem, objective: float) -> float:
@@ -107,10 +115,3 @@ def gap_unit(problem: Problem, objective: float) -> float:
 def relative_gap(problem: Problem, objective: float, bound: float) -> float:
     """(objective − bound) / gap_unit, and zero when they meet."""
     return max(objective - bound, 0.0) / gap_unit(problem, objective)
-
-
-def charge_of(rest: Array, low: Array, high: Array) -> float:
-    """min Σ_i ⟨rest_i, w_i⟩ over low ≤ w ≤ high."""
-    with np.errstate(invalid="ignore"):  # 0 × ∞: no rest, no charge
-        terms = np.where(rest > 0, rest * low, rest * high)
-    return float(terms[rest != 0].sum())

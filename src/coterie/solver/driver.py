@@ -19,6 +19,7 @@ BLOCK = 20  # iterations between two looks at the residual
 SHRINK = 0.2  # an epoch ends when the residual has shrunk by this factor
 LONGEST = 0.25  # … or when it has lasted this part of all iterations
 TRY_OTHER = 4  # every so many epochs, the slower mode gets a chance
+ROUNDING = 1e-12  # a residual this much smaller than the largest has no more to give
 ROUND_COSTS = 16  # iterations, about; the certificate may take half as long as the iterations since the last one
 
 
@@ -52,33 +53,35 @@ def drive(
     max_iter: int,
     time_limit: float | None,
     callback: Callable[[Record], None] | None,
+    warm: bool = False,
 ) -> Solution:
     """Iterate from (w, u) until the certified gap is at most tol, or a limit is reached."""
-    best = Best(problem, tol, w, u)
-    if best.gap <= tol:
-        return best.solution(Status.OPTIMAL, 0)
+    best = Best(problem, tol, w, u, MOST if warm else 0)
+    if best.gap <= tol or max_iter == 0:
+        return best.solution(Status.OPTIMAL if best.gap <= tol else Status.ITERATION_LIMIT, 0)
     steps, race = Steps.of(problem), Race()
     engine.setup(problem, w, u)
-    done, checked, check = 0, 0, BLOCK
+    done, checked, check, largest = 0, 0, BLOCK, 0.0
     try:
         while True:
             engine.set_steps(steps.tau, steps.sigma)
             mode, epoch, first, before = race.choose(), 0, np.inf, np.inf
             while True:
-                r = engine.advance(BLOCK, mode)
-                done, epoch = done + BLOCK, epoch + BLOCK
-                first = r if first == np.inf else first
-                limit = _limit(best, done, max_iter, time_limit)
-                if done >= check or limit is not None or r == 0:
-                    last_chance = limit is not None or r == 0
-                    best.improve(*engine.point(), done, MOST if last_chance else (done - checked) // ROUND_COSTS)
+                block = min(BLOCK, max_iter - done)
+                r = engine.advance(block, mode)
+                done, epoch = done + block, epoch + block
+                first, largest = (r if first == np.inf else first), max(largest, r)
+                end = _limit(best, done, max_iter, time_limit)
+                if r <= ROUNDING * largest and (r == 0 or best.stuck):
+                    end = end or Status.STALLED
+                if done >= check or end is not None:
+                    rounds = MOST if end is not None else (done - checked) // ROUND_COSTS
+                    best.improve(*engine.point(), done, rounds)
                     checked, check = done, best.next_check(BLOCK)
                     if callback is not None:
                         callback(best.history[-1])
-                    if best.gap <= tol:
-                        return best.solution(Status.OPTIMAL, done)
-                    if last_chance:
-                        return best.solution(limit or Status.STALLED, done)
+                    if best.gap <= tol or end is not None:
+                        return best.solution(Status.OPTIMAL if best.gap <= tol else end or Status.STALLED, done)
                 if (
                     r <= SHRINK * first
                     or epoch >= max(2 * BLOCK, LONGEST * done)
@@ -91,7 +94,8 @@ def drive(
             race.report(mode, first, r, epoch)
             steps.rebalance(engine.restart())
     except KeyboardInterrupt:
-        return best.solution(Status.INTERRUPTED, done)
+        best.improve(*engine.point(), done, MOST)
+        return best.solution(Status.OPTIMAL if best.gap <= tol else Status.INTERRUPTED, done)
 
 
 def _limit(best: Best, done: int, max_iter: int, time_limit: float | None) -> Status | None:

@@ -1,4 +1,4 @@
-"""A box that provably holds a minimiser.
+"""Where a minimiser provably lies, and what an imperfect dual point costs there.
 
 Let q_i ≤ L_i be quadratics with Hessians H_i, centres ŵ_i and floors, and Δ = level − Σ floors, where `level`
 is any objective value reached. For a minimiser w*,
@@ -8,7 +8,8 @@ is any objective value reached. For a minimiser w*,
 * The second says that nodes of a component are within R of each other in every coordinate.
 * Hence one v near them all has ‖v − v̂‖_H ≤ √(2Δ) + R √(n Σ λ_max(H_i)) with H = Σ H_i and v̂ the pooled
   minimiser; along directions that no node of the component sees, w* can be shifted at no cost until v = v̂.
-* The first alone bounds the weights of a labelled node whose H_i has full rank.
+* The first alone bounds the weights of a labelled node whose H_i has full rank, and, where all have, all of
+  them together: Σ⟨r_i, w*_i − ŵ_i⟩ ≥ −√(2Δ Σ r_iᵀH_i⁻¹r_i).
 * Unlabelled nodes can be clipped to the hull of the labelled ones at no cost: differences only shrink.
 """
 
@@ -21,12 +22,16 @@ from numpy.typing import NDArray
 
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
-from coterie.problem.losses.base import by_node, sum_by_group
+from coterie.problem.losses.base import by_node, dot, sum_by_group
 from coterie.problem.losses.quadratic import Quadratics
+
+SMALL = 1e-10  # eigenvalues below this are computed again, row by row, where nothing cancels
+FLAT = 1e-24  # … and a direction with less curvature than that has none
+MARGIN = 1e-9  # boxes are wider than computed by this part, for rounding
 
 
 class Enclosure:
-    """Boxes for minimisers of one problem."""
+    """Bounds on the minimisers of one problem."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -34,14 +39,30 @@ class Enclosure:
         self.C = int(self.component.max()) + 1
         self._pooled: tuple[Quadratics, Array, Array, Array] | None = None
 
-    def box(self, level: float) -> tuple[Array, Array] | None:
-        """Return lower and upper corners, both (V, n), or None when the loss gives no quadratic bound."""
-        problem, component = self.problem, self.component
-        q = problem.f.minorant(level)
+    def charge(self, rest: Array, level: float) -> float | None:
+        """Return a lower bound on Σ_i ⟨rest_i, w*_i⟩, or None when the loss gives no quadratic bound."""
+        q = self.problem.f.minorant(level)
         if q is None:
             return None
-        excess = max(level - float(q.floor.sum()), 0.0) * (1 + 1e-9) + 1e-15 * abs(level)
+        low, high = self._box(q, level)
+        terms = charge_terms(rest, low, high)
+        total = float(terms.sum())
+        joint = self._joint_charge(q, rest[self.problem.M], level)
+        if joint is None:
+            return total
+        labelled = float(terms[self.problem.M].sum())
+        return total - labelled + max(labelled, joint)
+
+    def box(self, level: float) -> tuple[Array, Array] | None:
+        """Return corners (V, n) of a box that holds a minimiser, or None when the loss gives no quadratic bound."""
+        q = self.problem.f.minorant(level)
+        return None if q is None else self._box(q, level)
+
+    def _box(self, q: Quadratics, level: float) -> tuple[Array, Array]:
+        problem, component = self.problem, self.component
+        excess = _excess(q, level)
         centre, reach = self._around_pooled(q, excess)
+        reach = reach * (1 + MARGIN) + MARGIN * np.abs(centre)
         low, high = (centre - reach)[component], (centre + reach)[component]
         own = _around_own(q, excess)
         if own is not None:
@@ -52,11 +73,17 @@ class Enclosure:
         low[problem.undetermined] = high[problem.undetermined] = 0.0
         return low, high
 
+    def _joint_charge(self, q: Quadratics, rest: Array, level: float) -> float | None:
+        if q.V.shape[1] < q.V.shape[2] or not (q.h > 0).all():
+            return None
+        spread = float((by_node(q.V, rest) ** 2 / q.h).sum())
+        return float(dot(rest, q.centre).sum() - np.sqrt(2 * _excess(q, level) * spread))
+
     def _around_pooled(self, q: Quadratics, excess: float) -> tuple[Array, Array]:
         """Centre and half-width (C, n) of a box for all nodes of each component."""
         if self._pooled is None or self._pooled[0] is not q:
             groups = self.component[self.problem.M]
-            inverse = np.linalg.pinv(sum_by_group(q.H, groups, self.C), hermitian=True)
+            inverse = self._pooled_inverse(q, groups)
             centre = by_node(inverse, sum_by_group(q.b, groups, self.C))
             largest = sum_by_group(q.h.max(axis=1, initial=0.0), groups, self.C)
             spread = np.sqrt(np.maximum(np.einsum("ckk->ck", inverse), 0.0))
@@ -68,6 +95,20 @@ class Enclosure:
             distance = np.sqrt(2 * excess) + np.where(R > 0, R * stretch, 0.0)
             reach = np.where(spread > 0, distance[:, None] * spread, 0.0) + R[:, None]
         return centre, reach
+
+    def _pooled_inverse(self, q: Quadratics, groups: NDArray[np.int64]) -> Array:
+        """(Σ H_i)⁻¹ of each component, zero along directions that none of its nodes sees."""
+        H = sum_by_group(q.H, groups, self.C)
+        diagonal = np.einsum("ckk->ck", H)
+        unit = np.divide(1.0, np.sqrt(diagonal), out=np.zeros_like(diagonal), where=diagonal > 0)
+        values, vectors = np.linalg.eigh(H * unit[:, :, None] * unit[:, None, :])
+        vectors = vectors * unit[:, :, None]
+        for c, j in np.argwhere(values < SMALL):
+            members = groups == c
+            along = np.matmul(q.V[members], vectors[c, :, j])
+            values[c, j] = 0.5 * float((q.h[members] * along**2).sum())
+        inverse = np.divide(1.0, values, out=np.zeros_like(values), where=values > FLAT)
+        return np.matmul(vectors * inverse[:, None, :], vectors.transpose(0, 2, 1))
 
     @cached_property
     def _edges_of_components(self) -> tuple[Array, Array]:
@@ -97,12 +138,23 @@ class Enclosure:
         low[free], high[free] = hull_low[self.component[free]], hull_high[self.component[free]]
 
 
+def charge_terms(rest: Array, low: Array, high: Array) -> Array:
+    """min rest · w over low ≤ w ≤ high, entry by entry."""
+    with np.errstate(invalid="ignore"):  # 0 × ∞: no rest, no charge
+        return np.where(rest == 0, 0.0, np.where(rest > 0, rest * low, rest * high))
+
+
+def _excess(q: Quadratics, level: float) -> float:
+    return max(level - float(q.floor.sum()), 0.0) * (1 + MARGIN) + 1e-15 * abs(level)
+
+
 def _around_own(q: Quadratics, excess: float) -> Array | None:
     """Half-width (|M|, n) of a box around each labelled node's own minimiser; infinite without full rank."""
     if q.V.shape[1] < q.V.shape[2]:
         return None
-    full = (q.h > 0).all(axis=1)
+    full = np.asarray((q.h > 0).all(axis=1))
     if not full.any():
         return None
     variance = np.einsum("irk,ir->ik", q.V**2, 1.0 / np.where(q.h > 0, q.h, 1.0))
-    return np.where(full[:, None], np.sqrt(2 * excess * variance), np.inf)
+    own = np.sqrt(2 * excess * variance) * (1 + MARGIN) + MARGIN * np.abs(q.centre)
+    return np.where(full[:, None], own, np.inf)

@@ -125,7 +125,7 @@ def _contract(
     contract.dominant_edges(V, graph.edges, graph.weights, labelled | drop, leaves_only, via)
     contract.break_cycles(graph.edges, via, root, order)
     goes = (via >= 0) | drop
-    if goes.sum() <= WORTH_IT * V:
+    if not drop.any() and goes.sum() <= WORTH_IT * V:
         return None
     number = np.cumsum(~goes) - 1
     to = np.where(drop, -1, number[root])
@@ -134,7 +134,7 @@ def _contract(
     sign = np.where(pairs[:, 0] < pairs[:, 1], 1.0, -1.0)
     low, high = pairs.min(axis=1)[between], pairs.max(axis=1)[between]
     key, edge_of = np.unique(low * V + high, return_inverse=True)
-    A = np.bincount(edge_of, weights=graph.weights[between], minlength=len(key))
+    A = np.bincount(edge_of, weights=graph.weights[between], minlength=len(key)).astype(np.float64)
     edges = np.stack([key // V, key % V], axis=1)
     after = EmpiricalGraph(int((~goes).sum()), edges, A)
     edge_to, share = np.full(graph.n_edges, -1), np.zeros(graph.n_edges)

@@ -9,7 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.problem import EmpiricalGraph
 from coterie.problem.arrays import Array
+from coterie.solver.clusters import Clusters
 
 
 class Status(Enum):
@@ -56,6 +58,8 @@ class Solution:
     history : tuple of Record
     undetermined : array of int
         Nodes in components without any label; their weights are zero by convention.
+    graph : EmpiricalGraph
+        The graph that w and u live on.
     """
 
     w: Array
@@ -70,6 +74,11 @@ class Solution:
     seconds: float
     history: tuple[Record, ...]
     undetermined: NDArray[np.int64]
+    graph: EmpiricalGraph
+
+    def clusters(self) -> Clusters:
+        """Return the partition of the nodes into connected sets with equal weights, jointly and by coordinate."""
+        return Clusters.of(self.graph, self.w)
 
     def __repr__(self) -> str:
         return (

@@ -12,6 +12,7 @@ from coterie.engines.numba import NumbaEngine
 from coterie.engines.numpy import NumpyEngine
 from coterie.problem import Problem
 from coterie.solver.algorithm1 import initial
+from coterie.solver.certificate import check_point
 from coterie.solver.driver import drive
 from coterie.solver.presolve import presolve
 from coterie.solver.solution import NotConverged, Record, Solution, Status
@@ -49,9 +50,14 @@ def solve(
     Solution
         If the gap is above tol, a :class:`NotConverged` warning says so and names it.
     """
+    if not tol >= 0:
+        raise ValueError(f"tol must be a number ≥ 0, got {tol}")
+    if start is not None:
+        check_point(problem, start.w, start.u)
     began = time.perf_counter()
     reduced = presolve(problem)
-    w, u = initial(reduced.problem) if start is None else reduced.restrict(start.w, start.u)
+    w, u = initial(reduced.problem) if start is None else reduced.restrict(start.w.copy(), start.u)
+    w[reduced.problem.undetermined] = 0.0
     solution = drive(
         reduced.problem,
         engine_for(engine),
@@ -61,10 +67,11 @@ def solve(
         max_iter=max_iter,
         time_limit=time_limit,
         callback=callback,
+        warm=start is not None,
     )
     w, u = reduced.lift(solution.w, solution.u)
     seconds = time.perf_counter() - began
-    solution = replace(solution, w=w, u=u, seconds=seconds, undetermined=problem.undetermined)
+    solution = replace(solution, w=w, u=u, seconds=seconds, undetermined=problem.undetermined, graph=problem.graph)
     if solution.status is not Status.OPTIMAL:
         warnings.warn(
             f"{solution.status.value} Certified gap: {solution.gap:.2e}, asked for: {tol:.2e}.",

@@ -8,7 +8,8 @@ solvers evaluate in one batch. Every array below has one row for each labelled n
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from numbers import Real
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,7 +116,7 @@ def penalised_columns(n: int, unpenalised: tuple[int, ...]) -> NDArray[np.bool_]
     return mask
 
 
-def check_strength(value: float, name: str) -> None:
+def check_strength(value: Any, name: str) -> None:
     """Refuse a strength that is not a finite number ≥ 0."""
-    if not (np.isfinite(value) and value >= 0):
-        raise ValueError(f"{name} must be a finite number ≥ 0, got {value}")
+    if not (isinstance(value, Real) and 0 <= float(value) < np.inf):
+        raise ValueError(f"{name} must be a finite number ≥ 0, got {value!r}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
 
@@ -14,17 +14,18 @@ from coterie.problem.datasets import LabelledRows
 from coterie.problem.losses.base import (
     LocalLosses,
     Loss,
+    by_node,
     check_strength,
-    dot,
     penalised_columns,
     sum_by_group,
 )
-from coterie.problem.losses.quadratic import Quadratics
+from coterie.problem.losses.quadratic import Quadratics, thin_svd
 from coterie.problem.losses.squared import row_scale
 
 ACCURACY = 1e-13  # coordinate descent ends when no step changes the gradient by more, relative to its size
 MAX_SWEEPS = 2000
-CONJUGATE_SWEEPS = 100  # any end of the descent gives a valid bound
+CONJUGATE_SWEEPS = 25  # any end of the descent gives a valid bound
+STEEPER = 1e6  # curvature of the quadratics that bound alpha|w| from below, at most, relative to that of the fit
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ class SparseQuadratics(LocalLosses):
     smooth: ClassVar[bool] = False
     q: Quadratics
     alpha: Array
+    _latest: list[tuple[float, Quadratics]] = field(default_factory=list)  # of the minorants
 
     def value(self, w: Array) -> Array:
         return self.q.value(w) + np.abs(w) @ self.alpha
@@ -75,7 +77,7 @@ class SparseQuadratics(LocalLosses):
         w = self._minimise(self.q.b + p + trace[:, None] * near, trace, near, CONJUGATE_SWEEPS)
         slope = self.q.gradient(w)
         s = np.clip(p - slope, -self.alpha, self.alpha)
-        return slope + s, dot(slope, w) - self.q.value(w)
+        return slope + s, self.q.conjugate(slope, w)[1]  # not ⟨slope, w⟩ − q(w): w can be huge
 
     def pooled(self, groups: NDArray[np.int64], n_groups: int) -> tuple[Array, Array]:
         H = sum_by_group(self.q.H, groups, n_groups)
@@ -92,24 +94,31 @@ class SparseQuadratics(LocalLosses):
         return self.q.seen
 
     def minorant(self, level: float) -> Quadratics:
-        """alpha|w| ≥ alpha w²/R for |w| ≤ R, and R = (level − Σ min q)/alpha bounds every penalised weight."""
-        strongest = self.alpha.max(initial=0.0)
+        """alpha|w| ≥ alpha w²/R for |w| ≤ R, and R = (level − Σ min q)/alpha bounds every penalised weight.
+
+        A larger R is as valid. It is kept so large that the curvature alpha/R does not drown that of q_i, and made
+        anew only when the level has halved.
+        """
+        strongest, steepest = self.alpha.max(initial=0.0), self.q.h.max(initial=0.0)
         if strongest == 0:
             return self.q
-        reach = max(level - self.q.floor.sum(), np.finfo(float).tiny) / strongest
-        return self._with_curvature(1.0 / reach)
+        least = strongest / (STEEPER * steepest) if steepest > 0 else 1.0
+        reach = max((level - float(self.q.floor.sum())) / strongest, least)
+        if not self._latest or not reach <= self._latest[0][0] <= 2 * reach:
+            self._latest[:] = [(reach, self._with_curvature(1.0 / reach))]
+        return self._latest[0][1]
 
     def _with_curvature(self, factor: float) -> Quadratics:
         """Return q_i(w) + factor · Σ alpha_k w_k²."""
-        H = self.q.H + 2 * factor * np.diag(self.alpha)
-        h, vectors = np.linalg.eigh(H)
-        h[h <= h[:, -1:] * H.shape[1] * np.finfo(float).eps] = 0.0
-        inverse = np.divide(1.0, h, out=np.zeros_like(h), where=h > 0)
-        V = vectors.transpose(0, 2, 1)
-        form = replace(self.q, V=V, h=inverse)
-        centre = form._spectral(inverse, self.q.b)
+        root = np.sqrt(self.q.h)
+        extra = np.diag(np.sqrt(2 * factor * self.alpha))
+        rows = np.concatenate([root[:, :, None] * self.q.V, np.broadcast_to(extra, (len(root), *extra.shape))], axis=1)
+        U, s, V = thin_svd(rows)
+        seen = U[:, : root.shape[1]].transpose(0, 2, 1)  # the extra rows pull towards 0
+        inverse = np.divide(1.0, s, out=np.zeros_like(s), where=s > 0)
+        centre = by_node(V.transpose(0, 2, 1), inverse * by_node(seen, root * by_node(self.q.V, self.q.centre)))
         floor = self.q.value(centre) + factor * centre**2 @ self.alpha
-        return Quadratics(V, h, centre, floor)
+        return Quadratics(V, s**2, centre, floor)
 
     def _minimise(self, target: Array, curvature: Array, start: Array, max_sweeps: int = MAX_SWEEPS) -> Array:
         """argmin ½ zᵀ(H + curvature)z − ⟨target, z⟩ + Σ alpha|z|."""

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import entr, expit
 
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import Block, LabelledRows
@@ -16,7 +16,6 @@ from coterie.problem.losses.base import (
     Loss,
     by_node,
     check_strength,
-    dot,
     linear_predictor,
     penalised_columns,
     sum_by_group,
@@ -25,6 +24,7 @@ from coterie.problem.losses.quadratic import Quadratics
 
 ACCURACY = 1e-12  # Newton ends when the gradient of the inner problem is this small, relative to its terms
 MAX_STEPS = 60
+CONJUGATE_STEPS = 12  # any end of the descent gives a valid bound
 
 
 @dataclass(frozen=True)
@@ -93,12 +93,19 @@ class LogisticLosses(LocalLosses):
         return self._newton(np.zeros_like(v), v, 1.0 / tau, start)
 
     def conjugate(self, p: Array, near: Array) -> tuple[Array, Array]:
-        """At q = ∇L(w), whatever w is, L*(q) = ⟨q, w⟩ − L(w) exactly; Newton looks for the w with q = p."""
+        """At q = ∇L(w), whatever w is, L*(q) = ⟨q, w⟩ − L(w) exactly; Newton looks for the w with q = p.
+
+        With s_r = expit⟨x_r, w⟩ that difference is (1/m) Σ_r [s_r log s_r + (1 − s_r) log(1 − s_r)] + ridge ‖w‖²,
+        in which nothing cancels, however large w is.
+        """
         size = sum(np.einsum("imk,imk->", b.X, b.X) for b in self.rows.blocks) / max(self.rows.X.size, 1)
         trace = np.full(len(p), 1e-9 * size + np.finfo(float).tiny)
-        w = self._newton(p, near, trace, near)
+        w = self._newton(p, near, trace, near, CONJUGATE_STEPS)
         q = self.gradient(w)
-        return q, dot(q, w) - self.value(w)
+        value = w**2 @ self.ridge
+        for block, z in self._margins(w):
+            value[block.of] -= (entr(expit(z)) + entr(expit(-z))).mean(axis=1)
+        return q, value
 
     def pooled(self, groups: NDArray[np.int64], n_groups: int) -> tuple[Array, Array]:
         v = np.zeros((n_groups, self.rows.X.shape[1]))
@@ -133,9 +140,9 @@ class LogisticLosses(LocalLosses):
     def _starts(self) -> NDArray[np.int64]:
         return np.concatenate([[0], np.cumsum(self.rows.m)])
 
-    def _newton(self, p: Array, anchor: Array, curvature: Array, start: Array) -> Array:
+    def _newton(self, p: Array, anchor: Array, curvature: Array, start: Array, max_steps: int = MAX_STEPS) -> Array:
         """Minimise L_i(z) − ⟨p_i, z⟩ + curvature_i ‖z − anchor_i‖²/2 for each node."""
         from coterie.kernels.inner import logistic_newton
 
-        inner = p, anchor, curvature, start, ACCURACY, MAX_STEPS
+        inner = p, anchor, curvature, start, ACCURACY, max_steps
         return logistic_newton(self.rows.X, self.rows.y, self._starts, self.ridge, *inner)

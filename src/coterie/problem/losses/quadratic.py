@@ -50,8 +50,7 @@ class Quadratics(LocalLosses):
             root = np.sqrt(scale[block.of])[:, None]
             X = np.concatenate([block.X * root[:, :, None], np.broadcast_to(extra, (k, *extra.shape))], axis=1)
             y = np.concatenate([block.y * root, np.zeros((k, len(extra)))], axis=1)
-            U, s, Vt = np.linalg.svd(X, full_matrices=False)
-            s[s <= s[:, :1] * max(X.shape[1:]) * np.finfo(float).eps] = 0.0
+            U, s, Vt = thin_svd(X)
             inverse = np.divide(1.0, s, out=np.zeros_like(s), where=s > 0)
             fit = by_node(Vt.transpose(0, 2, 1), inverse * by_node(U.transpose(0, 2, 1), y))
             width = s.shape[1]
@@ -108,3 +107,10 @@ class Quadratics(LocalLosses):
 
     def _spectral(self, factors: Array, x: Array) -> Array:
         return by_node(self.V.transpose(0, 2, 1), factors * by_node(self.V, x))
+
+
+def thin_svd(X: Array) -> tuple[Array, Array, Array]:
+    """U, s, Vᵀ of each node's matrix, with singular values that are only rounding set to zero."""
+    U, s, Vt = np.linalg.svd(X, full_matrices=False)
+    s[s <= s[:, :1] * max(X.shape[1:]) * np.finfo(float).eps] = 0.0
+    return U, s, Vt

@@ -1,0 +1,29 @@
+"""Curves with their spread over draws, on matplotlib axes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from coterie.problem.arrays import Array
+
+# Okabe and Ito's colours, which people with any colour vision can tell apart.
+COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#000000")
+STYLES = ("-", "--", "-.", ":")
+
+
+def draw_curves(ax: Any, curves: Iterable[tuple[str, Array, Array]], x_label: str, y_label: str) -> None:
+    """Draw (label, x, y) with one row of y for each draw: the median as a line, the range as a band."""
+    for k, (label, x, y) in enumerate(curves):
+        colour = COLOURS[k % len(COLOURS)]
+        ax.fill_between(x, y.min(axis=0), y.max(axis=0), color=colour, alpha=0.15, linewidth=0)
+        style = {"linestyle": STYLES[k % len(STYLES)], "marker": "o" if len(x) <= 20 else None, "markersize": 4}
+        ax.plot(x, np.median(y, axis=0), color=colour, label=label, **style)
+    ax.set_xlabel(x_label)
+    ax.set_ylabel(y_label)
+    ax.set_yscale("log")
+    ax.grid(alpha=0.25)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False)

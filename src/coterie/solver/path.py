@@ -1,0 +1,71 @@
+"""A path of λ, from the largest useful one down, each solve starting where the last one ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from coterie.problem import Problem, largest_useful_lam
+from coterie.solver.solution import Solution
+from coterie.solver.solve import solve
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """Solutions of one problem for several λ, in descending order."""
+
+    lams: tuple[float, ...]
+    solutions: tuple[Solution, ...]
+
+    def __iter__(self) -> Iterator[tuple[float, Solution]]:
+        return zip(self.lams, self.solutions, strict=True)
+
+    def __len__(self) -> int:
+        return len(self.lams)
+
+
+def solve_path(
+    problem: Problem,
+    lams: Sequence[float] | None = None,
+    *,
+    n_lams: int = 30,
+    smallest: float = 1e-3,
+    tol: float = 1e-6,
+    progress: Callable[[float, Solution], None] | None = None,
+    **options: Any,
+) -> Path:
+    """Solve for many λ, warm-started.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its own λ does not matter.
+    lams : sequence of float, optional
+        By default n_lams values, evenly spaced in logarithms, from the largest useful λ down to `smallest` times it.
+    tol, **options
+        As for :func:`solve`.
+    progress : callable, optional
+        Called as ``progress(lam, solution)`` after each solve.
+    """
+    values = _spaced(problem, n_lams, smallest) if lams is None else sorted((float(v) for v in lams), reverse=True)
+    solutions: list[Solution] = []
+    for lam in values:
+        start = solutions[-1] if solutions else None
+        solutions.append(solve(replace(problem, lam=lam), tol, start=start, **options))
+        if progress is not None:
+            progress(lam, solutions[-1])
+    return Path(tuple(values), tuple(solutions))
+
+
+def _spaced(problem: Problem, n_lams: int, smallest: float) -> list[float]:
+    if n_lams < 1 or not 0 < smallest <= 1:
+        raise ValueError(f"n_lams must be at least 1 and smallest in (0, 1], got {n_lams} and {smallest}")
+    largest = largest_useful_lam(problem)
+    if not np.isfinite(largest):
+        raise ValueError("no finite λ makes weights equal under this penalty; give lams")
+    if largest == 0:
+        return [0.0]
+    return [float(v) for v in np.geomspace(largest, smallest * largest, n_lams)]

@@ -1,0 +1,115 @@
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+import coterie
+from coterie.cli import app
+from coterie.cli.screen import show_table
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+def assert_one_line(result, code, words):
+    assert result.exit_code == code
+    assert result.stderr.count("\n") == 1
+    assert result.stderr.startswith("coterie: ")
+    assert words in result.stderr
+    assert result.stdout == ""
+
+
+def test_version():
+    assert run("--version").stdout == f"coterie {coterie.__version__}\n"
+
+
+def test_help_names_the_commands():
+    text = run("--help").output
+    assert "demo" in text
+    assert "paper" in text
+
+
+def test_help_imports_nothing_heavy():
+    code = (
+        "import sys, coterie.cli; print([m for m in ('numpy', 'scipy', 'sklearn', 'matplotlib') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_demo(tmp_path):
+    result = run("demo", "--out", tmp_path / "demo")
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert lines[0].split("  ")[0] == "method"
+    assert [line.split("  ")[0] for line in lines[1:4]] == ["certified optimum", "Algorithm 1", "linear regression"]
+    assert float(lines[1].split()[4]) <= 1e-6
+    assert str(tmp_path / "demo" / "network.png") in lines[-1]
+    assert (tmp_path / "demo" / "network.png").read_bytes().startswith(b"\x89PNG")
+    assert result.stderr == ""
+
+
+@pytest.mark.slow
+def test_paper_quick(tmp_path):
+    result = run("paper", "--quick", "--out", tmp_path / "paper")
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert len(lines) == 1 + 8 + 2
+    assert sum(line.startswith("as printed") for line in lines) == 4
+    page = (tmp_path / "paper" / "paper.md").read_text(encoding="utf-8")
+    assert "2 draws" in page
+    assert "coterie paper --quick --seeds 2" in page
+    assert sorted(p.name for p in (tmp_path / "paper" / "figures").iterdir()) == ["iterations.png", "p_out.png"]
+
+
+@pytest.mark.parametrize("command", ["demo", "paper"])
+def test_out_that_is_a_file(command, tmp_path):
+    (tmp_path / "taken").write_text("mine")
+    assert_one_line(run(command, "--out", tmp_path / "taken"), 2, "is a file; name a folder")
+    assert_one_line(run(command, "--out", tmp_path / "taken" / "below"), 2, "is a file; name a folder")
+    assert (tmp_path / "taken").read_text() == "mine"
+
+
+@pytest.mark.parametrize("seeds", [0, -3])
+def test_too_few_seeds(seeds, tmp_path):
+    assert_one_line(run("paper", "--seeds", seeds, "--out", tmp_path / "x"), 2, "--seeds must be at least 1")
+    assert not (tmp_path / "x").exists()
+
+
+def test_negative_seed(tmp_path):
+    assert_one_line(run("demo", "--seed", -1, "--out", tmp_path / "x"), 2, "--seed must be 0 or more")
+
+
+@pytest.mark.parametrize("command", ["demo", "paper"])
+def test_missing_matplotlib(command, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    assert_one_line(run(command, "--out", tmp_path / "x"), 1, "coterie[plot]")
+    assert not list(tmp_path.iterdir())
+
+
+def test_interruption_writes_nothing(tmp_path, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("coterie.experiments.methods.algorithm1", interrupt)
+    assert_one_line(run("paper", "--out", tmp_path / "x"), 130, "interrupted")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_warning_is_one_line(tmp_path, monkeypatch):
+    from coterie.experiments import methods
+
+    solve = methods.solve
+    monkeypatch.setattr(methods, "solve", lambda problem, tol: solve(problem, tol, max_iter=20))
+    result = run("demo", "--out", tmp_path / "x")
+    assert result.exit_code == 0
+    assert result.stderr.startswith("coterie: warning: The iteration limit was reached")
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_table_on_a_terminal_is_drawn(monkeypatch, capsys):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    show_table(("method", "error"), [("ours", "1"), ("theirs", "2")])
+    assert "──" in capsys.readouterr().out

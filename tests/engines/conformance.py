@@ -1,0 +1,70 @@
+"""What every engine must do, computed densely, node by node and edge by edge.
+
+To check another engine, add it to ENGINES of `test_engines.py`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+import coterie as ct
+from coterie.engines.base import RELAXATION, Mode
+from problems import rows_of_node
+
+
+class NaiveEngine:
+    """z = (w, u) as two dense arrays, T by loops, the metric as one dense matrix."""
+
+    def __init__(self, problem: ct.Problem, w: np.ndarray, u: np.ndarray, tau: np.ndarray, sigma: np.ndarray) -> None:
+        self.problem, self.tau, self.sigma = problem, tau, sigma
+        self.w, self.u = w, u
+        self.w_hat, self.u_hat = w, u
+        self.anchor, self.k = (w, u), 0
+        self.losses = {}
+        for k, i in enumerate(problem.M):
+            X, y = rows_of_node(problem.data.labelled, k)
+            alone = ct.LocalDatasets.from_rows(X, y, np.zeros(len(y), dtype=int))
+            self.losses[int(i)] = problem.loss.bind(alone.labelled)
+
+    def operator(self) -> None:
+        edges, c = self.problem.graph.edges, self.problem.c
+        w_hat, u_hat = np.empty_like(self.w), np.empty_like(self.u)
+        for i in range(len(self.w)):
+            flow = sum((self.u[e] if a == i else -self.u[e] for e, (a, b) in enumerate(edges) if i in (a, b)), 0.0)
+            v = self.w[i] - self.tau[i] * flow
+            if i in self.losses:
+                v = self.losses[i].prox(v[None], self.tau[i : i + 1], v[None])[0]
+            w_hat[i] = v
+        for e, (a, b) in enumerate(edges):
+            difference = (2 * w_hat[a] - self.w[a]) - (2 * w_hat[b] - self.w[b])
+            moved = (self.u[e] + self.sigma[e] * difference)[None]
+            u_hat[e] = self.problem.penalty.dual_step(moved, c[e : e + 1], self.sigma[e : e + 1])[0]
+        self.w_hat, self.u_hat = w_hat, u_hat
+
+    def residual(self) -> float:
+        """√⟨dz, M dz⟩ with M = [[T⁻¹, −Dᵀ], [−D, Σ⁻¹]], in which T is firmly non-expansive."""
+        D = self.problem.graph.D.toarray()
+        metric = np.block([[np.diag(1 / self.tau), -D.T], [-D, np.diag(1 / self.sigma)]])
+        dz = np.vstack([self.w_hat - self.w, self.u_hat - self.u])
+        return float(np.sqrt(max(np.trace(dz.T @ metric @ dz), 0.0)))
+
+    def advance(self, n_iter: int, mode: Mode) -> float:
+        for _ in range(n_iter):
+            self.operator()
+            r = self.residual()
+            moved = []
+            for z, z_hat, z_0 in zip((self.w, self.u), (self.w_hat, self.u_hat), self.anchor, strict=True):
+                if mode is Mode.RELAXED:
+                    moved.append(z + RELAXATION * (z_hat - z))
+                else:
+                    moved.append(((self.k + 1) * (2 * z_hat - z) + z_0) / (self.k + 2))
+            self.w, self.u = moved
+            self.k += 1
+        return r
+
+    def restart(self) -> tuple[float, float]:
+        self.w, self.u = self.w_hat, self.u_hat
+        (w_0, u_0), self.anchor, self.k = self.anchor, (self.w, self.u), 0
+        primal = sum(sum((self.w[i] - w_0[i]) ** 2) / self.tau[i] for i in range(len(w_0))) ** 0.5
+        dual = sum(sum((self.u[e] - u_0[e]) ** 2) / self.sigma[e] for e in range(len(u_0))) ** 0.5
+        return primal, dual

@@ -1,0 +1,125 @@
+"""One suite for all engines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from conformance import NaiveEngine
+
+import coterie as ct
+from coterie.engines.base import Mode
+from coterie.engines.numpy import NumpyEngine
+from coterie.solver.balance import Steps
+from problems import EVERY_PENALTY, FIRST_LOSSES, KINDS, instance, oracle
+
+ENGINES = [NumpyEngine]
+CLOSE = {"rtol": 1e-8, "atol": 1e-9}  # inner solves of some losses are iterative
+
+engines = pytest.mark.parametrize("make", ENGINES, ids=lambda make: make.__name__)
+modes = pytest.mark.parametrize("mode", list(Mode), ids=lambda mode: mode.value)
+losses = pytest.mark.parametrize("loss", FIRST_LOSSES, ids=repr)
+penalties = pytest.mark.parametrize("penalty", EVERY_PENALTY, ids=repr)
+
+
+def begin(make: Any, problem: ct.Problem, seed: int = 0) -> tuple[Any, NaiveEngine]:
+    """The engine and its naive double, at the same point with the same steps."""
+    rng = np.random.default_rng(seed)
+    w = rng.standard_normal((problem.graph.n_nodes, problem.n_features))
+    u = rng.standard_normal((problem.graph.n_edges, problem.n_features))
+    steps = Steps.of(problem)
+    engine = make()
+    engine.setup(problem, w, u)
+    engine.set_steps(steps.tau, steps.sigma)
+    return engine, NaiveEngine(problem, w, u, steps.tau, steps.sigma)
+
+
+def agree(engine: Any, naive: NaiveEngine) -> None:
+    w, u = engine.point()
+    np.testing.assert_allclose(w, naive.w_hat, **CLOSE)
+    np.testing.assert_allclose(u, naive.u_hat, **CLOSE)
+
+
+@engines
+@modes
+@penalties
+@losses
+@pytest.mark.parametrize("kind", ["few labelled", "weighted edges"])
+def test_two_epochs(make: Any, loss: ct.Loss, penalty: ct.Penalty, mode: Mode, kind: str) -> None:
+    engine, naive = begin(make, instance(kind, loss, penalty))
+    for n_iter in (1, 4):
+        assert engine.advance(n_iter, mode) == pytest.approx(naive.advance(n_iter, mode), rel=1e-7)
+        agree(engine, naive)
+        assert tuple(engine.restart()) == pytest.approx(naive.restart(), rel=1e-7)
+        agree(engine, naive)
+
+
+@engines
+@modes
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_problem(make: Any, mode: Mode, kind: str) -> None:
+    engine, naive = begin(make, instance(kind))
+    assert engine.advance(7, mode) == pytest.approx(naive.advance(7, mode), rel=1e-9)
+    agree(engine, naive)
+
+
+@engines
+def test_steps_and_modes_may_change_on_the_way(make: Any) -> None:
+    engine, naive = begin(make, instance("weighted edges"))
+    for mode, factor in ((Mode.HALPERN, 1.0), (Mode.RELAXED, 0.5), (Mode.HALPERN, 0.25)):
+        naive.tau, naive.sigma = factor * naive.tau, naive.sigma / factor
+        engine.set_steps(naive.tau, naive.sigma)
+        assert engine.advance(3, mode) == pytest.approx(naive.advance(3, mode), rel=1e-9)
+        agree(engine, naive)
+        assert tuple(engine.restart()) == pytest.approx(naive.restart(), rel=1e-9)
+
+
+@engines
+@modes
+def test_blocks_may_be_cut_anywhere(make: Any, mode: Mode) -> None:
+    (one, _), (many, _) = (begin(make, instance("few points")) for _ in range(2))
+    whole = one.advance(6, mode)
+    many.advance(1, mode)
+    many.advance(3, mode)
+    assert many.advance(2, mode) == whole
+    for a, b in zip(one.point(), many.point(), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@engines
+def test_the_starting_point_is_not_changed_and_is_the_first_point(make: Any) -> None:
+    problem = instance()
+    w, u = np.ones((12, 3)), np.zeros((problem.graph.n_edges, 3))
+    engine = make()
+    engine.setup(problem, w, u)
+    np.testing.assert_array_equal(engine.point()[0], w)
+    steps = Steps.of(problem)
+    engine.set_steps(steps.tau, steps.sigma)
+    engine.advance(3, Mode.RELAXED)
+    engine.restart()
+    engine.advance(3, Mode.HALPERN)
+    np.testing.assert_array_equal(w, 1.0)
+    np.testing.assert_array_equal(u, 0.0)
+
+
+@engines
+@modes
+def test_a_fixed_point_is_a_solution(make: Any, mode: Mode) -> None:
+    problem = instance("all labelled")
+    engine, _ = begin(make, problem)
+    for _ in range(30):
+        r = engine.advance(40, mode)
+        engine.restart()
+    assert r < 1e-8
+    assert problem.objective(engine.point()[0]) == pytest.approx(oracle(problem).value, rel=1e-8)
+
+
+@engines
+@pytest.mark.parametrize("V", [1, 4])
+def test_no_edges(make: Any, V: int) -> None:
+    data = ct.LocalDatasets.from_rows(np.ones((1, 2)), [1.0], [0], n_nodes=V)
+    engine, naive = begin(make, ct.Problem(ct.EmpiricalGraph.from_edges([], n_nodes=V), data))
+    assert engine.advance(5, Mode.RELAXED) == pytest.approx(naive.advance(5, Mode.RELAXED), rel=1e-9)
+    agree(engine, naive)
+    assert tuple(engine.restart()) == pytest.approx(naive.restart(), rel=1e-9)

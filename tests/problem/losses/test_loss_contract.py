@@ -1,0 +1,216 @@
+"""What every loss must keep, checked on every loss that the package exports."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+import coterie as ct
+import coterie.problem.losses as exported
+from problems import EVERY_LOSS, LOSSES, bound_rows, case_of, rows_of_node
+
+SIZES = {"many points": (5, 7, 5), "few points": (2, 1, 2), "mixed": (1, 5, 2, 8)}
+N = 3
+
+
+@pytest.fixture(params=SIZES, ids=str)
+def sizes(request: pytest.FixtureRequest) -> tuple[int, ...]:
+    return SIZES[request.param]
+
+
+@pytest.fixture(params=EVERY_LOSS, ids=repr)
+def loss(request: pytest.FixtureRequest) -> ct.Loss:
+    return request.param
+
+
+@pytest.fixture
+def rows(loss: ct.Loss, sizes: tuple[int, ...]) -> Any:
+    return bound_rows(loss, sizes)
+
+
+@pytest.fixture
+def f(loss: ct.Loss, rows: Any) -> Any:
+    return loss.bind(rows)
+
+
+@pytest.fixture
+def naive(loss: ct.Loss, rows: Any) -> Callable[[int, np.ndarray], float]:
+    """L_k(w) of one node, by a loop."""
+    return lambda k, w: case_of(loss).naive(loss, *rows_of_node(rows, k), w)
+
+
+def points(rows: Any, seed: int = 1, size: float = 1.0) -> np.ndarray:
+    return size * np.random.default_rng(seed).standard_normal((len(rows.M), N))
+
+
+def cloud(around: np.ndarray, seed: int = 2) -> Iterator[np.ndarray]:
+    """Points near and far from the given one."""
+    rng = np.random.default_rng(seed)
+    for size in np.repeat([1e-4, 1e-2, 0.3, 3.0, 30.0], 8):
+        yield around + size * rng.standard_normal(around.shape)
+
+
+def best_by_search(objective: Callable[[np.ndarray], float], start: np.ndarray) -> float:
+    """Derivative-free: it needs to know nothing of the loss."""
+    options = {"xatol": 1e-10, "fatol": 1e-14, "maxiter": 4000, "maxfev": 4000}
+    found = minimize(objective, start, method="Nelder-Mead", options=options)
+    return float(minimize(objective, found.x, method="Nelder-Mead", options=options).fun)
+
+
+def is_smooth(f: Any) -> bool:
+    return type(f).gradient is not exported.LocalLosses.gradient
+
+
+def test_every_exported_loss_has_an_example() -> None:
+    kinds = [getattr(exported, name) for name in exported.__all__]
+    kinds = [kind for kind in kinds if issubclass(kind, ct.Loss) and not inspect.isabstract(kind)]
+    missing = [kind.__name__ for kind in kinds if kind not in LOSSES]
+    assert not missing, f"{missing} have no entry in LOSSES of tests/problems.py; add one, and all tests below run"
+
+
+def test_value_is_the_formula(f: Any, rows: Any, naive: Callable) -> None:
+    w = points(rows)
+    np.testing.assert_allclose(f.value(w), [naive(k, w[k]) for k in range(len(w))], rtol=1e-12)
+
+
+def test_prox_is_the_minimiser(f: Any, rows: Any, naive: Callable) -> None:
+    v = points(rows, size=2.0)
+    tau = np.geomspace(0.05, 20, len(v))
+    z = f.prox(v, tau, np.zeros_like(v))
+    for k in range(len(v)):
+
+        def objective(x: np.ndarray, k: int = k) -> float:
+            return naive(k, x) + sum((v[k] - x) ** 2) / (2 * tau[k])
+
+        here = objective(z[k])
+        assert here <= best_by_search(objective, v[k]) + 1e-11 * (1 + abs(here))
+        assert here <= min(map(objective, cloud(z[k]))) + 1e-11 * (1 + abs(here))
+
+
+def test_prox_does_not_depend_on_the_guess(f: Any, rows: Any) -> None:
+    v, tau = points(rows), np.full(len(rows.M), 0.7)
+    far = f.prox(v, tau, points(rows, seed=9, size=20.0))
+    np.testing.assert_allclose(f.prox(v, tau, v), far, rtol=1e-8, atol=1e-9)
+
+
+def test_moreau(f: Any, rows: Any) -> None:
+    """v = z + τq with z the prox of L and q that of L*, and the two envelopes add up to ‖v‖²/2τ."""
+    v = points(rows, size=2.0)
+    tau = np.geomspace(0.1, 10, len(v))
+    z = f.prox(v, tau, np.zeros_like(v))
+    p = (v - z) / tau[:, None]
+    q, conjugate = f.conjugate(p, z)
+    np.testing.assert_allclose(q, p, atol=1e-6)
+    primal = f.value(z) + ((v - z) ** 2).sum(axis=1) / (2 * tau)
+    dual = conjugate + ((v - tau[:, None] * p) ** 2).sum(axis=1) / (2 * tau)
+    np.testing.assert_allclose(primal + dual, (v**2).sum(axis=1) / (2 * tau), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("size", [0.01, 1.0, 100.0])
+def test_fenchel_young_inequality(f: Any, rows: Any, naive: Callable, size: float) -> None:
+    """The value returned is never below ⟨q, w⟩ − L(w): a conjugate too small would make false certificates."""
+    near = points(rows, seed=5)
+    q, conjugate = f.conjugate(points(rows, seed=4, size=size), near)
+    for k in range(len(q)):
+        for w in (*cloud(near[k]), *cloud(np.zeros(N), seed=6)):
+            pairing, value = q[k] @ w, naive(k, w)
+            assert pairing - value <= conjugate[k] + 1e-12 * (abs(conjugate[k]) + abs(pairing) + abs(value))
+
+
+def test_fenchel_young_equality_at_gradients(f: Any, rows: Any) -> None:
+    if not is_smooth(f):
+        return  # Moreau's identity above covers the others
+    w = points(rows)
+    p = f.gradient(w)
+    q, conjugate = f.conjugate(p, w)
+    np.testing.assert_allclose(q, p, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(conjugate + f.value(w), (q * w).sum(axis=1), rtol=1e-7, atol=1e-9)
+
+
+def test_gradient_by_differences(f: Any, rows: Any, naive: Callable) -> None:
+    w, h = points(rows), 1e-5
+    if not is_smooth(f):
+        with pytest.raises(NotImplementedError, match="is not smooth"):
+            f.gradient(w)
+        return
+    for k, gradient in enumerate(f.gradient(w)):
+        slopes = [(naive(k, w[k] + h * e) - naive(k, w[k] - h * e)) / (2 * h) for e in np.eye(N)]
+        np.testing.assert_allclose(gradient, slopes, rtol=1e-6, atol=1e-7)
+
+
+def test_pooled_minimises_the_sum_over_a_group(f: Any, rows: Any, naive: Callable) -> None:
+    groups = np.arange(len(rows.M)) % 2
+    v, p = f.pooled(groups, 3)
+    for g in (0, 1):
+        members = np.flatnonzero(groups == g)
+
+        def objective(x: np.ndarray, members: np.ndarray = members) -> float:
+            return sum(naive(k, x) for k in members)
+
+        here = objective(v[g])
+        assert here <= best_by_search(objective, np.zeros(N)) + 1e-9 * (1 + here)
+        np.testing.assert_allclose(p[members].sum(axis=0), 0.0, atol=1e-9)
+    assert not v[2].any(), "a group without members has the weight 0"
+
+
+def test_pooled_returns_subgradients(f: Any, rows: Any, naive: Callable) -> None:
+    groups = np.zeros(len(rows.M), dtype=int)
+    v, p = f.pooled(groups, 1)
+    for k in range(len(p)):
+        here = naive(k, v[0])
+        for w in cloud(v[0]):
+            assert naive(k, w) >= here + p[k] @ (w - v[0]) - 1e-8 * (1 + here)
+
+
+def test_flat_projects_onto_what_the_loss_does_not_see(loss: ct.Loss, f: Any, rows: Any) -> None:
+    flat = np.zeros((len(rows.M), N, N)) if f.flat is None else f.flat
+    seen = [np.vstack([rows_of_node(rows, k)[0], case_of(loss).rank_rows(loss, N)]) for k in range(len(rows.M))]
+    np.testing.assert_allclose(flat @ flat, flat, atol=1e-12)
+    np.testing.assert_allclose(flat, flat.transpose(0, 2, 1), atol=1e-12)
+    np.testing.assert_allclose(
+        np.trace(flat, axis1=1, axis2=2), [N - np.linalg.matrix_rank(S) for S in seen], atol=1e-9
+    )
+    w, direction = points(rows), points(rows, seed=3, size=10.0)
+    np.testing.assert_allclose(f.value(w + np.einsum("ikl,il->ik", flat, direction)), f.value(w), rtol=1e-9)
+
+
+@pytest.mark.parametrize("excess", [1.0, 1.5, 1e4])
+def test_minorant_lies_below(f: Any, rows: Any, excess: float) -> None:
+    for seed in range(10):
+        w = points(rows, seed=seed, size=10.0 ** (seed % 3 - 1))
+        value = f.value(w)
+        below = f.minorant(excess * value.sum())
+        if below is not None:
+            assert (below.value(w) <= value * (1 + 1e-10)).all()
+            assert (below.floor <= below.value(w) * (1 + 1e-10)).all()
+
+
+def test_minorant_is_flat_only_where_the_loss_is(f: Any, rows: Any) -> None:
+    below = f.minorant(float(f.value(points(rows)).sum()))
+    if below is None:
+        return
+    for ours, theirs in zip(below.h, np.zeros(len(rows.M)) if f.flat is None else f.flat, strict=True):
+        assert (ours > 0).sum() == N - np.trace(np.atleast_2d(theirs)).round()
+
+
+def test_prediction(loss: ct.Loss) -> None:
+    X, w = np.array([[1.0, 2.0], [1.0, -3.0], [0.0, 0.0]]), np.array([[1.0, 1.0], [1.0, 1.0], [4.0, 4.0]])
+    expected = [1.0, 0.0, 1.0] if isinstance(loss, ct.Logistic) else [3.0, -2.0, 0.0]
+    np.testing.assert_array_equal(loss.predict(X, w), expected)
+
+
+def test_a_node_does_not_see_the_others(loss: ct.Loss, rows: Any, f: Any) -> None:
+    """Bound alone, a node has the same prox as in the batch."""
+    v, tau = points(rows), np.linspace(0.5, 2, len(rows.M))
+    together = f.prox(v, tau, v)
+    for k in range(len(v)):
+        X, y = rows_of_node(rows, k)
+        alone = loss.bind(ct.LocalDatasets.from_rows(X, y, np.zeros(len(y), dtype=int)).labelled)
+        np.testing.assert_allclose(
+            alone.prox(v[k : k + 1], tau[k : k + 1], v[k : k + 1])[0], together[k], rtol=1e-9, atol=1e-10
+        )

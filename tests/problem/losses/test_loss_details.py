@@ -1,0 +1,94 @@
+"""What is special about one loss: messages, exempt columns, extreme labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import coterie as ct
+from problems import bound_rows
+
+
+@pytest.mark.parametrize("value", [-1.0, np.nan, np.inf, "0.1"])
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [(lambda s: ct.SquaredError(ridge=s), "ridge"), (ct.Lasso, "alpha"), (lambda s: ct.Logistic(ridge=s), "ridge")],
+    ids=["SquaredError", "Lasso", "Logistic"],
+)
+def test_strengths_are_finite_and_not_negative(make: Any, name: str, value: float) -> None:
+    with pytest.raises(ValueError, match=f"{name} must be a finite number ≥ 0"):
+        make(value)
+
+
+def test_reduction_is_mean_or_sum() -> None:
+    with pytest.raises(ValueError, match='"mean" or "sum", got \'median\''):
+        ct.SquaredError(reduction="median")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("loss", [ct.SquaredError(ridge=1.0, unpenalised=(3,)), ct.Lasso(1.0, unpenalised=(-4,))])
+def test_unpenalised_names_columns_that_exist(loss: ct.Loss) -> None:
+    with pytest.raises(ValueError, match=r"unpenalised names column -?\d, but there are 3 columns, 0 to 2"):
+        loss.bind(bound_rows(loss, (4,)))
+
+
+@pytest.mark.parametrize("label", [2.0, -1.0, 0.5])
+def test_logistic_labels_are_0_or_1(label: float) -> None:
+    data = ct.LocalDatasets.from_rows(np.ones((4, 1)), [0, 1, label, 1], [0, 1, 2, 2])
+    with pytest.raises(ValueError, match=rf"0 or 1, but node 2 has the label {label:g}"):
+        ct.Logistic().bind(data.labelled)
+
+
+def test_sum_is_mean_times_the_number_of_points() -> None:
+    rows = bound_rows(ct.SquaredError(), (2, 5, 3))
+    w = np.ones((3, 3))
+    mean, total = ct.SquaredError().bind(rows), ct.SquaredError(reduction="sum").bind(rows)
+    np.testing.assert_allclose(total.value(w), rows.m * mean.value(w))
+
+
+def test_the_closed_form_of_the_paper_with_its_missing_factor() -> None:
+    """PU(v) = (I + (2τ/m) XᵀX)⁻¹ (v + (2τ/m) Xᵀy)."""
+    rows = bound_rows(ct.SquaredError(), (5,))
+    v, tau = np.array([[1.0, -2.0, 3.0]]), 0.7
+    step = 2 * tau / 5
+    expected = np.linalg.solve(np.eye(3) + step * rows.X.T @ rows.X, v[0] + step * rows.X.T @ rows.y)
+    np.testing.assert_allclose(ct.SquaredError().bind(rows).prox(v, np.array([tau]), v)[0], expected, rtol=1e-12)
+
+
+def test_probabilities() -> None:
+    X, w = np.array([[0.0], [800.0], [-800.0]]), np.ones((3, 1))
+    np.testing.assert_array_equal(ct.Logistic().predict_proba(X, w), [0.5, 1.0, 0.0])
+
+
+def test_logistic_does_not_overflow() -> None:
+    f = ct.Logistic().bind(bound_rows(ct.Logistic(), (4, 4)))
+    far = np.full((2, 3), 1e4)
+    assert np.isfinite(f.value(far)).all()
+    assert np.isfinite(f.gradient(far)).all()
+    assert np.isfinite(f.prox(far, np.array([1e-3, 1e3]), far)).all()
+
+
+def test_lasso_sets_weights_to_exactly_zero() -> None:
+    f = ct.Lasso(50.0, unpenalised=(0,)).bind(bound_rows(ct.Lasso(50.0), (5,)))
+    z = f.prox(np.ones((1, 3)), np.ones(1), np.ones((1, 3)))[0]
+    assert z[0] != 0
+    np.testing.assert_array_equal(z[1:], 0.0)
+
+
+def test_lasso_minorant_where_nothing_is_left_to_explain() -> None:
+    """All labels zero: the level is the floor, and the box has no width."""
+    rows = ct.LocalDatasets.from_rows(np.eye(2), [0.0, 0.0], [0, 1]).labelled
+    below = ct.Lasso(10.0).bind(rows).minorant(0.0)
+    np.testing.assert_array_equal(below.value(np.zeros((2, 2))), 0.0)
+    assert np.isfinite(below.h).all()
+
+
+@pytest.mark.parametrize("level", [1e-12, 1.0, 1e6])
+def test_lasso_minorant_sees_small_columns(level: float) -> None:
+    """A column of very small numbers that alpha leaves alone is seen by the fit: the minorant is not flat there."""
+    loss = ct.Lasso(5.0, unpenalised=(0,))
+    rows = bound_rows(loss, (4, 6))
+    f = loss.bind(ct.LocalDatasets.from_rows(rows.X * [1e-8, 1.0, 1.0], rows.y, np.repeat([0, 1], rows.m)).labelled)
+    assert f.flat is None
+    assert (f.minorant(f.q.floor.sum() + level).h > 0).all()

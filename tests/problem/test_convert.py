@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+
+import coterie as ct
+from problems import Graph, graphs
+
+FRAMES = pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+SPARSE = pytest.mark.parametrize("form", [sp.csr_array, sp.csc_array, sp.coo_array, sp.csr_matrix])
+
+
+def same(a: ct.EmpiricalGraph, b: ct.EmpiricalGraph) -> None:
+    assert a.n_nodes == b.n_nodes
+    np.testing.assert_array_equal(a.edges, b.edges)
+    np.testing.assert_array_equal(a.weights, b.weights)
+
+
+def to_networkx(drawn: Graph) -> nx.Graph:
+    graph = nx.empty_graph(drawn.n_nodes)
+    graph.add_weighted_edges_from((i, j, a) for (i, j), a in drawn.edges.items())
+    return graph
+
+
+def to_matrix(drawn: Graph, *, both: bool = True) -> np.ndarray:
+    matrix = np.zeros((drawn.n_nodes, drawn.n_nodes))
+    for (i, j), a in drawn.edges.items():
+        matrix[i, j] = a
+        matrix[j, i] = a if both else 0.0
+    return matrix
+
+
+def to_frame(drawn: Graph, frame: Callable[..., Any]) -> Any:
+    i, j = [i for i, _ in drawn.edges], [j for _, j in drawn.edges]
+    return frame({"from": i, "to": j, "weight": list(drawn.edges.values())})
+
+
+@given(graphs())
+def test_every_form_gives_the_same_graph(drawn: Graph) -> None:
+    expected, nodes = drawn.build(), range(drawn.n_nodes)
+    same(ct.EmpiricalGraph.from_any(to_networkx(drawn)), expected)
+    same(ct.EmpiricalGraph.from_any(sp.csr_array(to_matrix(drawn))), expected)
+    same(ct.EmpiricalGraph.from_any(sp.coo_array(to_matrix(drawn, both=False))), expected)
+    same(ct.EmpiricalGraph.from_any(sp.csc_array(to_matrix(drawn, both=False).T)), expected)
+    same(ct.EmpiricalGraph.from_any(to_frame(drawn, pd.DataFrame), nodes=nodes), expected)
+    same(ct.EmpiricalGraph.from_any(to_frame(drawn, pl.DataFrame), nodes=nodes), expected)
+    same(ct.EmpiricalGraph.from_any(expected), expected)
+
+
+def test_networkx_names_become_ids() -> None:
+    graph = ct.EmpiricalGraph.from_any(nx.Graph([("Oslo", "Rome"), ("Rome", "Bonn")]))
+    assert graph.ids == ("Oslo", "Rome", "Bonn")
+    assert graph.edges.tolist() == [[0, 1], [1, 2]]
+    np.testing.assert_array_equal(graph.weights, 1.0)
+
+
+def test_nodes_say_the_order() -> None:
+    graph = ct.EmpiricalGraph.from_any(nx.path_graph(3), nodes=[2, 1, 0])
+    assert graph.ids == (2, 1, 0)
+    assert graph.edges.tolist() == [[0, 1], [1, 2]]
+
+
+@FRAMES
+def test_frame_names_are_sorted_and_weights_optional(frame: Callable[..., Any]) -> None:
+    graph = ct.EmpiricalGraph.from_any(frame({"a": ["x", "z"], "b": ["y", "x"]}))
+    assert graph.ids == ("x", "y", "z")
+    assert graph.edges.tolist() == [[0, 1], [0, 2]]
+    np.testing.assert_array_equal(graph.weights, 1.0)
+
+
+@FRAMES
+@pytest.mark.parametrize(
+    ("columns", "nodes", "error", "message"),
+    [
+        ({"a": [0, 1]}, None, ValueError, r"columns i, j and perhaps weight; this one has \['a'\]"),
+        ({"a": [0], "b": [1], "c": [1.0], "d": [2]}, None, ValueError, "this one has"),
+        ({"a": ["x", None], "b": ["y", "z"]}, None, ValueError, "column 'a' of the edge frame is empty in row 1"),
+        ({"a": [0], "b": [1], "w": [None]}, None, ValueError, "column 'w' of the edge frame is empty in row 0"),
+        ({"a": [0], "b": [1], "w": ["heavy"]}, None, TypeError, "column 'w' of the edge frame must hold numbers"),
+        ({"a": [0], "b": [7]}, [0, 1], ValueError, "an edge names the node 7, which is not among the given nodes"),
+        ({"a": [0], "b": [1]}, [0, 1, 1], ValueError, "the node id 1 is listed twice"),
+        ({"a": [0], "b": [0]}, None, ValueError, "to itself"),
+        ({"a": [0], "b": [1], "w": [-1.0]}, None, ValueError, "is -1.0"),
+    ],
+)
+def test_frames_that_are_refused(
+    frame: Callable[..., Any], columns: dict, nodes: Any, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        ct.EmpiricalGraph.from_any(frame(columns), nodes=nodes)
+
+
+@SPARSE
+def test_sparse_forms_and_types(form: Callable[..., Any]) -> None:
+    matrix = np.array([[0, 2, 0], [2, 0, 1], [0, 1, 0]])
+    for kind in (np.int64, np.uint8, np.float32):
+        graph = ct.EmpiricalGraph.from_any(form(matrix.astype(kind)))
+        assert graph.edges.tolist() == [[0, 1], [1, 2]]
+        assert graph.weights.tolist() == [2.0, 1.0]
+
+
+def test_sparse_boolean() -> None:
+    graph = ct.EmpiricalGraph.from_any(sp.csr_array(~np.eye(3, dtype=bool)))
+    assert graph.n_edges == 3
+
+
+def test_sparse_entries_stored_twice_add_up() -> None:
+    """As SciPy reads them; the caller's matrix is left as it was."""
+    matrix = sp.coo_array(([1.0, 1.5], ([0, 0], [1, 1])), shape=(2, 2))
+    assert ct.EmpiricalGraph.from_any(matrix).weights.tolist() == [2.5]
+    assert matrix.nnz == 2
+
+
+def test_sparse_stored_zeros_are_no_edges() -> None:
+    assert ct.EmpiricalGraph.from_any(sp.coo_array(([0.0], ([0], [1])), shape=(2, 2))).n_edges == 0
+
+
+@pytest.mark.parametrize(
+    ("matrix", "nodes", "message"),
+    [
+        (np.array([[0, 1.0], [2, 0]]), None, r"not symmetric: entries \(\d, \d\) and \(\d, \d\) differ"),
+        (np.array([[0, 1.0, 0], [0, 0, 0], [0, 1.0, 0]]), None, "not symmetric"),
+        (np.ones((2, 3)), None, r"square; this one has shape \(2, 3\)"),
+        (np.eye(2), None, "to itself"),
+        (np.array([[0, -1.0], [-1, 0]]), None, "is -1.0"),
+        (np.array([[0, 1.0], [1, 0]]), ["a"], "2 rows, but 1 node ids were given"),
+    ],
+)
+def test_sparse_matrices_that_are_refused(matrix: np.ndarray, nodes: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ct.EmpiricalGraph.from_any(sp.csr_array(matrix), nodes=nodes)
+
+
+@pytest.mark.parametrize(
+    ("graph", "nodes", "message"),
+    [
+        (nx.DiGraph([(0, 1)]), None, r"directed; convert it with .to_undirected\(\)"),
+        (nx.Graph([(0, 0)]), None, "to itself"),
+        (nx.Graph([("a", "b")]), ["a"], "the node 'b', which is not among"),
+        (nx.Graph([(0, 1, {"weight": -3})]), None, "is -3.0"),
+        (nx.MultiGraph([(0, 1, {"weight": 1}), (0, 1, {"weight": 2})]), None, "given twice"),
+    ],
+)
+def test_networkx_graphs_that_are_refused(graph: Any, nodes: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ct.EmpiricalGraph.from_any(graph, nodes=nodes)
+
+
+def test_ids_of_several_types_need_an_order() -> None:
+    frame = pd.DataFrame({"a": ["x", 1], "b": [2, "y"]}, dtype=object)
+    with pytest.raises(TypeError, match="of several types; give nodes="):
+        ct.EmpiricalGraph.from_any(frame)
+    assert ct.EmpiricalGraph.from_any(frame, nodes=["x", "y", 1, 2]).edges.tolist() == [[0, 3], [1, 2]]
+
+
+def test_other_types_are_refused() -> None:
+    with pytest.raises(TypeError, match="cannot read a graph from str; give a networkx graph"):
+        ct.EmpiricalGraph.from_any("graph.csv")

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import coterie as ct
+import coterie.problem.largest_lam as module
+from problems import FIRST_LOSSES, instance, naive_objective, oracle
+
+CUTTING = [ct.TotalVariation(), ct.GroupTotalVariation()]
+
+
+def spread_inside_components(problem: ct.Problem, w: np.ndarray) -> float:
+    component = problem.graph.components
+    return max(np.ptp(w[component == k], axis=0).max() for k in np.unique(component[problem.M]))
+
+
+def pooled_objective(problem: ct.Problem) -> float:
+    """The best objective of weights that are equal in each component."""
+    component = problem.graph.components
+    v, _ = problem.f.pooled(component[problem.M], component.max() + 1)
+    return naive_objective(problem, v[component])
+
+
+@pytest.mark.parametrize("kind", ["all labelled", "few labelled", "disconnected", "isolated nodes", "weighted edges"])
+@pytest.mark.parametrize("penalty", CUTTING, ids=repr)
+@pytest.mark.parametrize("loss", FIRST_LOSSES, ids=repr)
+def test_from_there_on_components_have_one_weight(loss: ct.Loss, penalty: ct.Penalty, kind: str) -> None:
+    problem = instance(kind, loss, penalty)
+    lam = ct.largest_useful_lam(problem)
+    above = replace(problem, lam=1.0001 * lam)
+    assert pooled_objective(above) <= oracle(above).value * (1 + 1e-7)
+
+
+@pytest.mark.parametrize("penalty", CUTTING, ids=repr)
+@pytest.mark.parametrize("loss", FIRST_LOSSES, ids=repr)
+def test_exact_on_a_tree(loss: ct.Loss, penalty: ct.Penalty) -> None:
+    edges = [[0, 1], [1, 2], [1, 3], [3, 4], [3, 5], [5, 6], [6, 7], [7, 8], [8, 9], [9, 10], [10, 11]]
+    problem = replace(instance("all labelled", loss, penalty), graph=ct.EmpiricalGraph.from_edges(edges))
+    lam = ct.largest_useful_lam(problem)
+    below = replace(problem, lam=0.9 * lam)
+    best = oracle(below)
+    assert best.value < pooled_objective(below) - 1e-7
+    assert spread_inside_components(below, best.w) > 1e-4
+
+
+def test_never_for_squared_variation() -> None:
+    assert ct.largest_useful_lam(instance(penalty=ct.SquaredVariation())) == np.inf
+
+
+@pytest.mark.parametrize("penalty", [*CUTTING, ct.SquaredVariation()], ids=repr)
+def test_zero_where_nothing_pulls(penalty: ct.Penalty) -> None:
+    data = ct.LocalDatasets.from_rows(np.eye(3), [np.nan, np.nan, np.nan], [0, 1, 2])
+    assert ct.largest_useful_lam(ct.Problem(ct.EmpiricalGraph.from_edges([[0, 1], [1, 2]]), data, penalty=penalty)) == 0
+
+
+def test_conjugate_gradients_agree_with_the_direct_solver(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = instance("weighted edges")
+    direct = ct.largest_useful_lam(problem)
+    monkeypatch.setattr(module, "DIRECT_UP_TO", 0)
+    assert ct.largest_useful_lam(problem) == pytest.approx(direct, rel=1e-8)

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+import coterie as ct
+from coterie.engines.base import Travel
+from coterie.solver.balance import Steps
+from problems import KINDS, instance, problems
+
+
+def operator_norm(problem: ct.Problem, steps: Steps) -> float:
+    """‖Σ^½ D T^½‖, densely: PDHG converges while it is below 1."""
+    D = problem.graph.D.toarray()
+    return float(np.linalg.norm(np.sqrt(steps.sigma)[:, None] * D * np.sqrt(steps.tau), 2)) if D.size else 0.0
+
+
+@given(problems())
+def test_steps_converge(problem: ct.Problem) -> None:
+    steps = Steps.of(problem)
+    assert (steps.tau > 0).all()
+    assert (steps.sigma > 0).all()
+    assert np.isfinite(steps.omega)
+    assert operator_norm(problem, steps) <= 1.01
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_steps_are_long(kind: str) -> None:
+    problem = instance(kind)
+    assert operator_norm(problem, Steps.of(problem)) > 0.95
+
+
+@pytest.mark.parametrize(
+    ("travel", "factor"), [((1.0, 4.0), 2.0), ((4.0, 1.0), 0.5), ((1.0, 1e9), 10.0), ((0.0, 1.0), 1.0)]
+)
+def test_the_balance_moves_to_where_both_travel_equally_far(travel: tuple[float, float], factor: float) -> None:
+    problem = instance()
+    steps = Steps.of(problem)
+    omega, norm = steps.omega, operator_norm(problem, steps)
+    steps.rebalance(Travel(*travel))
+    assert steps.omega == pytest.approx(factor * omega)
+    assert operator_norm(problem, steps) == pytest.approx(norm)

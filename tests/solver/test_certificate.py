@@ -1,0 +1,141 @@
+"""A certificate never claims more than is true."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import coterie as ct
+from coterie.solver.certificate import FLOOR, charge_of, relative_gap
+from problems import EVERY_LOSS, EVERY_PENALTY, KINDS, instance, oracle, outside_domain, problems
+
+ROUNDING = 1e-11  # of the sizes that were added up
+
+
+def anywhere(problem: ct.Problem, w_size: float, u_size: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Weights and duals that nobody has optimised, and duals outside the domain of g*."""
+    rng = np.random.default_rng(seed)
+    n = problem.n_features
+    w = w_size * rng.standard_normal((problem.graph.n_nodes, n))
+    return w, u_size * rng.standard_normal((problem.graph.n_edges, n))
+
+
+def never_too_good(problem: ct.Problem, w: np.ndarray, u: np.ndarray) -> None:
+    proof = ct.certify(problem, w, u)
+    assert proof.objective == pytest.approx(problem.objective(w), rel=1e-12)
+    assert outside_domain(problem, proof.u) <= 1e-12 * (1 + problem.c.max(initial=0.0))
+    box = None
+    if not proof.unconditional:  # "some minimiser has no weight above …": true of the best weights in that box
+        assert proof.condition.startswith("some minimiser has no weight above")
+        reach = 10 * np.abs(w).max() or 1.0
+        box = (np.full_like(w, -reach), np.full_like(w, reach))
+    best = oracle(problem, box).value
+    assert proof.dual_bound <= best + ROUNDING * (abs(best) + problem.scale)
+
+
+SIZES = st.sampled_from([0.0, 1e-6, 1e-2, 1.0, 1e3])
+
+
+@settings(max_examples=150)
+@given(problems(), SIZES, SIZES, st.integers(0, 2**16))
+def test_at_arbitrary_points(problem: ct.Problem, w_size: float, u_size: float, seed: int) -> None:
+    never_too_good(problem, *anywhere(problem, w_size, u_size, seed))
+
+
+@settings(max_examples=50)
+@given(problems(), st.sampled_from([1e-8, 1e-4, 1e-1]), st.integers(0, 2**16))
+def test_near_the_optimum(problem: ct.Problem, distance: float, seed: int) -> None:
+    """Where the bound is sharp, and the least error would show."""
+    near = ct.algorithm1(problem, 60, sigma=0.05, tau=10.0)
+    dw, du = anywhere(problem, distance, distance * problem.lam, seed)
+    never_too_good(problem, oracle(problem).w + dw, near.u + du)
+
+
+@settings(max_examples=60)
+@given(problems(lam=st.just(0.0)), SIZES, SIZES, st.integers(0, 99))
+def test_without_coupling(problem: ct.Problem, w_size: float, u_size: float, seed: int) -> None:
+    never_too_good(problem, *anywhere(problem, w_size, u_size, seed))
+
+
+@pytest.mark.parametrize("scales", [(1.0, 1e-3, 1e3), (1e-6, 1.0, 1.0)], ids=str)
+@pytest.mark.parametrize("penalty", EVERY_PENALTY, ids=repr)
+@pytest.mark.parametrize("loss", EVERY_LOSS, ids=repr)
+def test_features_of_very_different_sizes(loss: ct.Loss, penalty: ct.Penalty, scales: Any) -> None:
+    problem = instance("few labelled", loss, penalty)
+    data = replace(problem.data, X=problem.data.X * scales)
+    problem = replace(problem, data=data)
+    for seed in range(3):
+        never_too_good(problem, *anywhere(problem, 1.0, 0.05, seed))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("penalty", EVERY_PENALTY, ids=repr)
+def test_the_gap_closes_at_the_optimum(penalty: ct.Penalty, kind: str) -> None:
+    problem = instance(kind, ct.SquaredError(ridge=0.1), penalty)
+    solution = ct.solve(problem, 1e-8)
+    proof = ct.certify(problem, solution.w, solution.u)
+    assert proof.objective - proof.dual_bound <= 1.1e-8 * proof.objective
+
+
+@pytest.mark.parametrize("loss", EVERY_LOSS, ids=repr)
+def test_which_bounds_are_unconditional(loss: ct.Loss) -> None:
+    """All but those of a logistic loss without curvature everywhere."""
+    problem = instance("few labelled", loss)
+    proof = ct.certify(problem, *anywhere(problem, 1.0, 1.0, 0))
+    expected = not isinstance(loss, ct.Logistic) or (loss.ridge > 0 and not loss.unpenalised)
+    assert proof.unconditional is expected
+    assert bool(proof.condition) is not expected
+
+
+def test_neither_weights_nor_duals_are_changed() -> None:
+    problem = instance("few points")
+    w, u = anywhere(problem, 1.0, 5.0, 0)
+    w_before, u_before = w.copy(), u.copy()
+    ct.certify(problem, w, u)
+    np.testing.assert_array_equal(w, w_before)
+    np.testing.assert_array_equal(u, u_before)
+
+
+def test_relative_gap_is_relative_to_the_objective() -> None:
+    problem = instance()
+    assert relative_gap(problem, 2.0, 1.5) == 0.25
+    assert relative_gap(problem, -2.0, -3.0) == 0.5
+    assert relative_gap(problem, 1.0, 1.0) == relative_gap(problem, 1.0, 1.0 + 1e-9) == 0.0
+
+
+def test_relative_gap_has_a_floor() -> None:
+    problem = instance()
+    assert relative_gap(problem, 0.0, -problem.scale) == pytest.approx(1 / FLOOR)
+    assert relative_gap(problem, 0.0, 0.0) == 0.0
+
+
+def noise_free() -> ct.Problem:
+    """One cluster without noise: the optimum is 0."""
+    problem = instance("all labelled")
+    y = problem.data.X @ np.array([1.0, -2.0, 0.5])
+    return replace(problem, data=replace(problem.data, y=y))
+
+
+def test_an_optimum_of_zero_can_be_certified() -> None:
+    solution = ct.solve(noise_free(), 1e-6)
+    assert solution.status is ct.Status.OPTIMAL
+    assert solution.objective <= 1e-6 * FLOOR * noise_free().scale
+    np.testing.assert_allclose(solution.w, np.tile([1.0, -2.0, 0.5], (12, 1)), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("rest", "low", "high", "charge"),
+    [
+        ([1.0, -2.0, 0.0], [-1.0, -1.0, -1.0], [3.0, 3.0, 3.0], -7.0),
+        ([1.0, 1.0], [2.0, -3.0], [4.0, 5.0], -1.0),
+        ([0.0, 0.0], [-np.inf, -1.0], [np.inf, 1.0], 0.0),
+        ([1e-300, 0.0], [-np.inf, -1.0], [np.inf, 1.0], -np.inf),
+    ],
+)
+def test_charge_is_the_worst_corner_of_the_box(rest: list, low: list, high: list, charge: float) -> None:
+    assert charge_of(np.array([rest]), np.array([low]), np.array([high])) == charge

@@ -1,0 +1,204 @@
+"""solve, against CVXPY + Clarabel, and what it does when it cannot finish."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import coterie as ct
+from coterie.solver.certificate import relative_gap
+from problems import EVERY_PENALTY, FIRST_LOSSES, KINDS, instance, naive_objective, oracle, outside_domain
+
+TOL = 1e-6
+
+
+def check_against_oracle(problem: ct.Problem) -> ct.Solution:
+    """What must be true of every answer."""
+    solution, best = ct.solve(problem, TOL), oracle(problem)
+    slack = 1e-11 * (abs(best.value) + problem.scale)
+    assert solution.status is ct.Status.OPTIMAL
+    assert solution.objective == pytest.approx(naive_objective(problem, solution.w), rel=1e-11)
+    assert solution.objective <= best.value * (1 + TOL) + slack
+    assert solution.dual_bound <= best.value + slack
+    assert solution.gap <= TOL
+    assert solution.gap == relative_gap(problem, solution.objective, solution.dual_bound)
+    check_certificate(problem, solution)
+    return solution
+
+
+def check_certificate(problem: ct.Problem, solution: ct.Solution) -> None:
+    """It can be computed again from w and u, at least as good (u is repaired once more), and u is feasible."""
+    again = ct.certify(problem, solution.w, solution.u)
+    accuracy = 1e-9 * abs(solution.objective) + 1e-14 * problem.scale
+    assert again.objective == solution.objective
+    assert solution.dual_bound - accuracy <= again.dual_bound <= again.objective
+    assert outside_domain(problem, solution.u) <= 1e-14 * problem.c.max(initial=0.0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("penalty", EVERY_PENALTY, ids=repr)
+@pytest.mark.parametrize("loss", FIRST_LOSSES, ids=repr)
+def test_against_the_oracle(loss: ct.Loss, penalty: ct.Penalty, kind: str) -> None:
+    check_against_oracle(instance(kind, loss, penalty))
+
+
+@pytest.mark.parametrize("kind", ["few labelled", "few points"])
+@pytest.mark.parametrize("penalty", EVERY_PENALTY, ids=repr)
+@pytest.mark.parametrize(
+    "loss",
+    [
+        ct.Logistic(ridge=0.05),
+        ct.Logistic(ridge=0.05, unpenalised=(0,)),
+        ct.SquaredError(reduction="sum"),
+        ct.SquaredError(ridge=0.1, unpenalised=(2,)),
+        ct.Lasso(0.1, unpenalised=(1,)),
+    ],
+    ids=repr,
+)
+def test_parameters_of_losses_against_the_oracle(loss: ct.Loss, penalty: ct.Penalty, kind: str) -> None:
+    check_against_oracle(instance(kind, loss, penalty, seed=2))
+
+
+@pytest.mark.parametrize("lam", [0.0, 1e-4, 1e-2, 1.0, 1e3])
+@pytest.mark.parametrize("penalty", EVERY_PENALTY, ids=repr)
+def test_any_strength_of_coupling(penalty: ct.Penalty, lam: float) -> None:
+    check_against_oracle(instance("few labelled", penalty=penalty, lam=lam))
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1e3])
+@pytest.mark.parametrize("loss", [ct.SquaredError(), ct.Lasso(0.2)], ids=repr)
+def test_any_unit_of_the_features(loss: ct.Loss, scale: float) -> None:
+    """The weights carry the inverse unit, and λ the unit: the same problem in other words."""
+    plain = instance("few labelled", loss)
+    other = replace(plain, data=replace(plain.data, X=plain.data.X * scale), lam=plain.lam * scale)
+    if isinstance(loss, ct.Lasso):
+        other = replace(other, loss=ct.Lasso(loss.alpha * scale))
+    solution = ct.solve(other, TOL)
+    assert solution.objective == pytest.approx(ct.solve(plain, TOL).objective, rel=2 * TOL)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1e3])
+@pytest.mark.parametrize("penalty", EVERY_PENALTY, ids=repr)
+def test_features_far_from_the_size_of_lam(penalty: ct.Penalty, scale: float) -> None:
+    problem = instance("few labelled", penalty=penalty)
+    check_against_oracle(replace(problem, data=replace(problem.data, X=problem.data.X * scale)))
+
+
+def test_it_is_deterministic() -> None:
+    a, b = (ct.solve(instance("few points"), TOL) for _ in range(2))
+    np.testing.assert_array_equal(a.w, b.w)
+    np.testing.assert_array_equal(a.u, b.u)
+    assert a.n_iter == b.n_iter
+
+
+def test_no_labels_at_all() -> None:
+    data = ct.LocalDatasets.from_rows(np.ones((3, 2)), [np.nan] * 3, [0, 1, 2])
+    solution = ct.solve(ct.Problem(ct.EmpiricalGraph.from_edges([[0, 1], [1, 2]]), data))
+    assert solution.status is ct.Status.OPTIMAL
+    assert solution.objective == solution.dual_bound == solution.gap == 0.0
+    assert solution.undetermined.tolist() == [0, 1, 2]
+    np.testing.assert_array_equal(solution.w, 0.0)
+
+
+@pytest.mark.parametrize("loss", FIRST_LOSSES, ids=repr)
+def test_one_node(loss: ct.Loss) -> None:
+    plain = instance("all labelled", loss)
+    mine = plain.data.nodes == 0
+    data = ct.LocalDatasets.from_rows(plain.data.X[mine], plain.data.y[mine], plain.data.nodes[mine])
+    check_against_oracle(ct.Problem(ct.EmpiricalGraph.from_edges([], n_nodes=1), data, loss))
+
+
+@pytest.mark.parametrize("kind", ["disconnected", "isolated nodes"])
+def test_undetermined_nodes_are_zero_and_named(kind: str) -> None:
+    problem = instance(kind)
+    solution = ct.solve(problem, TOL)
+    np.testing.assert_array_equal(solution.undetermined, problem.undetermined)
+    np.testing.assert_array_equal(solution.w[problem.undetermined], 0.0)
+
+
+def test_a_limit_on_iterations_gives_a_warning_that_names_the_gap() -> None:
+    problem = instance("few labelled", lam=1e-3)
+    with pytest.warns(ct.NotConverged, match=r"Certified gap: \d\.\d\de[+-]\d\d, asked for: 1\.00e-12") as caught:
+        solution = ct.solve(problem, 1e-12, max_iter=40)
+    assert f"{solution.gap:.2e}" in str(caught[0].message)
+    assert solution.status is ct.Status.ITERATION_LIMIT
+    assert solution.gap > 1e-12
+    check_certificate(problem, solution)
+
+
+def test_a_limit_on_time() -> None:
+    problem = instance("few labelled", lam=1e-3)
+    with pytest.warns(ct.NotConverged, match="The time limit was reached"):
+        solution = ct.solve(problem, 1e-12, time_limit=0.0)
+    assert solution.status is ct.Status.TIME_LIMIT
+    assert solution.dual_bound <= oracle(problem).value
+
+
+def test_records_only_get_better() -> None:
+    records: list[ct.Record] = []
+    solution = ct.solve(instance("few labelled", lam=1e-2), 1e-9, callback=records.append)
+    assert len(records) > 2
+    assert records == list(solution.history[-len(records) :])
+    for a, b in pairwise(records):
+        assert a.n_iter < b.n_iter
+        assert a.seconds <= b.seconds
+        assert a.objective >= b.objective
+        assert a.dual_bound <= b.dual_bound
+        assert a.gap >= b.gap
+    last = records[-1]
+    assert (last.objective, last.dual_bound, last.gap) == (solution.objective, solution.dual_bound, solution.gap)
+
+
+def test_interrupted_by_the_user() -> None:
+    problem = instance("few labelled", lam=1e-3)
+
+    def press_ctrl_c(record: ct.Record) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.warns(ct.NotConverged, match="The solve was interrupted"):
+        solution = ct.solve(problem, 1e-12, callback=press_ctrl_c)
+    assert solution.status is ct.Status.INTERRUPTED
+    assert solution.n_iter > 0
+    assert solution.dual_bound <= oracle(problem).value <= solution.objective * (1 + 1e-9)
+    check_certificate(problem, solution)
+
+
+def test_other_errors_of_the_callback_are_not_swallowed() -> None:
+    def broken(record: ct.Record) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        ct.solve(instance(), 1e-12, callback=broken)
+
+
+@pytest.mark.parametrize("penalty", EVERY_PENALTY, ids=repr)
+def test_a_warm_start_saves_iterations(penalty: ct.Penalty) -> None:
+    problem = instance("few labelled", penalty=penalty, lam=1e-2)
+    cold = ct.solve(problem, 1e-8)
+    assert ct.solve(problem, 1e-7, start=cold).n_iter == 0
+    near = replace(problem, lam=1.001e-2)
+    assert ct.solve(near, TOL, start=cold).n_iter <= ct.solve(near, TOL).n_iter
+
+
+def test_a_start_is_not_changed() -> None:
+    problem = instance("few labelled")
+    start = ct.solve(problem, 1e-2)
+    w, u = start.w.copy(), start.u.copy()
+    ct.solve(problem, 1e-8, start=start)
+    np.testing.assert_array_equal(start.w, w)
+    np.testing.assert_array_equal(start.u, u)
+
+
+def test_every_status_is_a_sentence() -> None:
+    for status in ct.Status:
+        assert status.value[0].isupper()
+        assert status.value.endswith(".")
+
+
+def test_a_solution_prints_on_one_line() -> None:
+    text = repr(ct.solve(instance(loss=ct.Logistic()), TOL))
+    assert text.startswith("Solution(OPTIMAL, objective ")
+    assert "\n" not in text
