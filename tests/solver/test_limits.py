@@ -78,8 +78,7 @@ def test_a_tolerance_below_rounding(engine: str) -> None:
 @engines
 def test_records_only_get_better(engine: str) -> None:
     records: list[ct.Record] = []
-    problem = instance("few labelled", penalty=ct.SquaredVariation(), lam=1e-5)
-    solution = ct.solve(problem, 1e-12, callback=records.append, engine=engine)
+    solution = ct.solve(hard(), 1e-10, callback=records.append, engine=engine)
     assert len(records) > 2
     assert records == list(solution.history[-len(records) :])
     for a, b in pairwise(solution.history):
@@ -88,8 +87,8 @@ def test_records_only_get_better(engine: str) -> None:
         assert a.objective >= b.objective
         assert a.dual_bound <= b.dual_bound
         assert a.gap >= b.gap
-    last = records[-1]
-    assert (last.objective, last.dual_bound, last.gap) == (solution.objective, solution.dual_bound, solution.gap)
+    assert records[-1].dual_bound == solution.dual_bound
+    assert solution.gap <= max(1e-10, records[-1].gap)  # equal but for clusters that were made exactly equal
 
 
 @engines
