@@ -1,0 +1,1 @@
+"""Coterie beside the solvers that a user could pick instead. See README.md in this directory."""

@@ -1,0 +1,87 @@
+"""What Coterie has promised to reach beside its peers, and whether it does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from benchmarks.results import Result
+
+Results = dict[tuple[str, str], Result]  # by family and solver
+PDLP = ("PDLP (primal)", "PDLP (dual)")
+CLARABEL = ("CVXPY + Clarabel",)
+
+
+class Verdict(NamedTuple):
+    """A promise, what was measured, and whether it was kept; None: it could not be measured."""
+
+    family: str
+    promise: str
+    measured: str
+    kept: bool | None
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Coterie to 1e-6 in at most 1/`times` of the seconds of the fastest of `peers`."""
+
+    family: str
+    peers: tuple[str, ...]
+    times: float
+    stretch: bool = False
+
+    def judge(self, results: Results, optima: dict[str, float]) -> Verdict:
+        names = " or ".join(self.peers)
+        speed = "as fast as" if self.times == 1 else f"{self.times:g} × as fast as"
+        promise = f"{'stretch: ' if self.stretch else ''}{speed} {names}, to 1e-6"
+        own = results[self.family, "Coterie"].seconds_to(1e-6, optima[self.family])
+        theirs = [
+            (seconds, result)
+            for peer in self.peers
+            if (result := results.get((self.family, peer))) is not None
+            and (seconds := result.at_least(1e-6, optima[self.family])) is not None
+        ]
+        if own is None:
+            return Verdict(self.family, promise, "no certificate in time", False)
+        if not theirs:
+            return Verdict(self.family, promise, "no such solver ran", None)
+        seconds, fastest = min(theirs, key=lambda pair: pair[0])
+        unfinished = fastest.seconds_to(1e-6, optima[self.family]) is None
+        measured = f"{'more than ' if unfinished else ''}{seconds / own:.3g} × ({fastest.peer})"
+        kept = seconds >= self.times * own
+        return Verdict(self.family, promise, measured, None if unfinished and not kept else kept)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """Coterie to a target within so many seconds or iterations."""
+
+    family: str
+    target: float
+    most: float
+    unit: str
+
+    def judge(self, results: Results, optima: dict[str, float]) -> Verdict:
+        promise = f"a certified {self.target:g} within {self.most:g} {self.unit}"
+        run = results[self.family, "Coterie"].run_to(self.target, optima[self.family])
+        if run is None:
+            return Verdict(self.family, promise, "no certificate in time", False)
+        value = run.n_iter if self.unit == "iterations" else run.seconds
+        return Verdict(self.family, promise, f"{value:.3g} {self.unit}", value <= self.most)
+
+
+BARS = (
+    Ratio("a", ("pycut_pursuit",), 1),
+    Limit("a", 1e-6, 150, "iterations"),
+    Ratio("b", PDLP, 20),
+    Ratio("b", PDLP, 50, stretch=True),
+    Ratio("c", ("CVXPY + PIQP",), 15),
+    Ratio("d", ("pycut_pursuit", "proxTV"), 3),
+    Limit("e", 1e-8, 0.1, "s"),
+    *(Ratio(f"{family}-{loss}", CLARABEL, 10) for family in "bc" for loss in ("lasso", "logistic")),
+)
+
+
+def judge(results: Results, optima: dict[str, float]) -> list[Verdict]:
+    """The verdicts on all families that were measured."""
+    return [bar.judge(results, optima) for bar in BARS if (bar.family, "Coterie") in results]

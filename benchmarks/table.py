@@ -1,0 +1,94 @@
+"""Every solver on every family, one table. `make bench` runs this."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import sys
+from pathlib import Path
+
+from benchmarks import bars, large, machine, report
+from benchmarks.families import FAMILIES
+from benchmarks.peers import PEERS
+from benchmarks.results import Result, measure
+
+USUAL = [name for name in FAMILIES if name != "f"]
+
+
+def run_family(family: str, peers: list[str], cut_python: str | None, **options: float) -> tuple[list[Result], float]:
+    """All solvers on one family, and the best objective."""
+    say(f"{family}: {FAMILIES[family].what}")
+    best = measure(family, "reference", **options)
+    if not best.runs:
+        raise SystemExit(f"Coterie could not solve {family}: {best.trouble}")
+    optimum = best.runs[0].objective
+    say(f"  the optimum is {optimum:.9g}, certified to {best.runs[0].gap:.1e}")
+    found = []
+    for peer in peers:
+        python = cut_python if peer == "pycut_pursuit" and cut_python else sys.executable
+        found.append(measure(family, peer, python, optimum=optimum, **options))
+        runs = ", ".join(f"{run.seconds:.3g} s: {run.objective / optimum - 1:.1e}" for run in found[-1].runs)
+        say(f"  {peer}: {'; '.join(filter(None, [runs, found[-1].trouble]))}")
+    return found, min([optimum, *(run.objective for result in found for run in result.runs)])
+
+
+def say(line: str) -> None:
+    """Progress goes to stderr, the table to stdout."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def show(results: bars.Results, optima: dict[str, float], verdicts: list[bars.Verdict]) -> None:
+    """Print the table, what was left out, and the promises."""
+    print(report.text_table(report.HEAD, report.rows(results, optima)))
+    for line in report.left_out(results):
+        print(f"Left out: {line}")
+    print()
+    print(report.text_table(report.PROMISES, report.verdict_rows(verdicts)))
+
+
+def parse(arguments: list[str] | None) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.table", description=__doc__)
+    parser.add_argument("--families", nargs="+", choices=USUAL, default=None, help="by default all but f")
+    parser.add_argument("--solvers", nargs="+", choices=PEERS, default=list(PEERS))
+    parser.add_argument("--large", action="store_true", help="f as well; alone, unless --families is given too")
+    parser.add_argument("--scale", type=float, default=1.0, help="times the usual number of nodes")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--limit", type=float, default=180.0, help="CPU seconds of one run")
+    parser.add_argument("--cut-python", help="the Python of an environment with pycut_pursuit, which needs NumPy < 2")
+    parser.add_argument("--out", type=Path, help="write the page of the documentation there")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    given = parse(arguments)
+    families = given.families or ([] if given.large else USUAL)
+    options = {"scale": given.scale, "seed": given.seed, "limit": given.limit}
+    peers = [name for name in PEERS if name in {*given.solvers, "Coterie"}]
+    about = [f"{datetime.date.today():%-d %B %Y}; {machine.describe(given.cut_python)[0]}"]
+    about += machine.describe(given.cut_python)[1:]
+    results: bars.Results = {}
+    optima: dict[str, float] = {}
+    for family in families:
+        found, optima[family] = run_family(family, peers, given.cut_python, **options)
+        results |= {(family, result.peer): result for result in found}
+    verdicts = bars.judge(results, optima)
+    print(*about, sep="\n", end="\n\n")
+    if results:
+        show(results, optima, verdicts)
+    f = large.section(given.scale, given.seed) if given.large else ""
+    if f:
+        print(f)
+    if given.out:
+        _write(given.out, report.page(results, optima, verdicts, about, f))
+
+
+def _write(path: Path, text: str) -> None:
+    part = path.with_name(path.name + ".part")
+    part.write_text(text, encoding="utf-8")
+    os.replace(part, path)
+
+
+if __name__ == "__main__":
+    main()
