@@ -3,11 +3,14 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+BENCH  := .venv-bench
+CUT    := .venv-cut
+PIP    := -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo paper test install lint types imports pytest clean
+.PHONY: help demo paper test install bench bench-large bench-kernel lint types imports pytest clean
 
 help:            ## list the targets
-	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 16
 
 demo: $(READY)   ## set up and fit the paper's network, with a picture
 	$(BIN)/coterie demo
@@ -23,7 +26,7 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	    { echo 'Coterie needs Python 3.11 or newer; name one: make $(MAKECMDGOALS) PYTHON=python3.12'; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python $(PIP) --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
 lint: $(READY)
@@ -39,5 +42,26 @@ imports: $(READY)
 pytest: $(READY)
 	$(BIN)/pytest -n auto
 
-clean:           ## remove the environment and what tools left behind
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+bench: $(BENCH)/.ready $(CUT)/.ready   ## compare with other solvers, see benchmarks/README.md (half an hour)
+	$(BENCH)/bin/python -m benchmarks.table --cut-python $(CUT)/bin/python $(ARGS)
+
+bench-large: $(READY)   ## a million nodes and ten million edges on two threads
+	$(BIN)/python -m benchmarks.table --families f $(ARGS)
+
+bench-kernel: $(READY)   ## the kernels beside the memory bandwidth
+	$(BIN)/python -m benchmarks.kernel $(ARGS)
+
+$(BENCH)/.ready: pyproject.toml constraints.txt benchmarks/requirements.txt benchmarks/requirements-proxtv.txt
+	$(PYTHON) -m venv $(BENCH)
+	$(BENCH)/bin/python $(PIP) --constraint constraints.txt --editable . --requirement benchmarks/requirements.txt
+	@$(BENCH)/bin/python $(PIP) --requirement benchmarks/requirements-proxtv.txt >$(BENCH)/proxtv.log 2>&1 || \
+	    echo 'proxTV could not be built and is left out; it needs LAPACKE (Debian: apt install liblapacke-dev).'
+	@touch $@
+
+$(CUT)/.ready: pyproject.toml benchmarks/requirements-cut-pursuit.txt
+	$(PYTHON) -m venv $(CUT)
+	$(CUT)/bin/python $(PIP) --editable . --requirement benchmarks/requirements-cut-pursuit.txt
+	@touch $@
+
+clean:           ## remove the environments and what tools left behind
+	rm -rf $(VENV) $(BENCH) $(CUT) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

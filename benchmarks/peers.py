@@ -20,6 +20,7 @@ from benchmarks.models import Stacked, alpha_of, is_quadratic, noisy_image
 
 Array = np.ndarray
 TOLERANCES = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9)
+PROXTV_ITERATIONS = (25, 35, 50, 70, 100, 140, 200, 280, 400, 560, 800, 1_120)
 MOST_DENSE = 2e9  # bytes of a design matrix that cut pursuit wants dense
 
 
@@ -216,6 +217,6 @@ PEERS = {
         Peer("PDLP (primal)", "ortools", all_but_quadratic, quadratic_programs.primal, quadratic_programs.pdlp),
         Peer("PDLP (dual)", "ortools", all_but_quadratic, quadratic_programs.dual, quadratic_programs.pdlp),
         Peer("pycut_pursuit", "pycut_pursuit", too_dense, cut_pursuit_model, cut_pursuit),
-        Peer("proxTV", "prox_tv", all_but_images, image_model, proxtv, (35, 70, 140, 280, 560, 1_120)),
+        Peer("proxTV", "prox_tv", all_but_images, image_model, proxtv, PROXTV_ITERATIONS),
     )
 }

@@ -19,7 +19,7 @@ ever smaller tolerances, and the first run whose weights are close enough counts
 solver's call; what comes before it, such as building matrices or CVXPY's expressions, is not counted, while CVXPY's
 own translation, which is part of `Problem.solve`, is. Algorithm 1 is watched from outside, off the clock. Times are
 CPU seconds of the process, one thread, after a tiny problem of the same kind has been solved: imports and compilation
-do not count. Runs shorter than half a second are repeated and the mean counts. The peak is the memory of the whole
+do not count. Runs shorter than a quarter of a second are repeated and the mean counts. The peak is the memory of the whole
 process, Python and the problem included. PDLP is given the problem in two forms, as it is and its dual; promises are
 judged by the faster.
 """

@@ -50,9 +50,9 @@ def show(results: bars.Results, optima: dict[str, float], verdicts: list[bars.Ve
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.table", description=__doc__)
-    parser.add_argument("--families", nargs="+", choices=USUAL, default=None, help="by default all but f")
+    parser.add_argument("--families", nargs="+", choices=FAMILIES, default=USUAL, help="by default all but f")
     parser.add_argument("--solvers", nargs="+", choices=PEERS, default=list(PEERS))
-    parser.add_argument("--large", action="store_true", help="f as well; alone, unless --families is given too")
+    parser.add_argument("--large", action="store_true", help="f as well: it takes minutes")
     parser.add_argument("--scale", type=float, default=1.0, help="times the usual number of nodes")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--limit", type=float, default=180.0, help="CPU seconds of one run")
@@ -63,7 +63,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 
 def main(arguments: list[str] | None = None) -> None:
     given = parse(arguments)
-    families = given.families or ([] if given.large else USUAL)
+    families = [name for name in given.families if name != "f"]
     options = {"scale": given.scale, "seed": given.seed, "limit": given.limit}
     peers = [name for name in PEERS if name in {*given.solvers, "Coterie"}]
     about = [f"{datetime.date.today():%-d %B %Y}; {machine.describe(given.cut_python)[0]}"]
@@ -77,7 +77,7 @@ def main(arguments: list[str] | None = None) -> None:
     print(*about, sep="\n", end="\n\n")
     if results:
         show(results, optima, verdicts)
-    f = large.section(given.scale, given.seed) if given.large else ""
+    f = large.section(given.scale, given.seed) if given.large or "f" in given.families else ""
     if f:
         print(f)
     if given.out:

@@ -20,7 +20,7 @@ import coterie as ct
 from benchmarks.families import FAMILIES, Family
 from benchmarks.peers import PEERS, Answer, Peer, coterie, ingredients
 
-TINY, SHORT, REPEATS = 0.02, 1.0, 50
+TINY, SHORT, REPEATS = 0.02, 0.5, 50
 
 
 def timed_run(peer: Peer, problem: ct.Problem, setting: float, limit: float) -> tuple[Answer, float]:

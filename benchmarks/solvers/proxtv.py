@@ -1,0 +1,11 @@
+"""proxTV: images only."""
+
+from benchmark_utils import PeerSolver
+
+
+class Solver(PeerSolver):
+    """See benchmarks.peers."""
+
+    name = "proxTV"
+    requirements = ["pip::prox_tv"]  # noqa: RUF012
+    sampling_strategy = "iteration"
