@@ -59,4 +59,4 @@ class Engine(Protocol):
         """Go to Tz, make it the anchor, and say how far it lies from the last anchor."""
 
     def point(self) -> tuple[Array, Array]:
-        """Return Tz = (ŵ, û) of the last iteration."""
+        """Return Tz = (ŵ, û) of the last iteration, for the caller to keep; to restart, advance first."""

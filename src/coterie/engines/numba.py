@@ -18,16 +18,19 @@ from coterie.problem.arrays import Array
 from coterie.problem.losses.quadratic import Quadratics
 
 WORTH_A_THREAD = 200_000  # edge coordinates that a thread should have to itself
+LARGE = 20_000_000  # edge coordinates above which anchors are kept in single precision
 
 
 class NumbaEngine:
     """Kernels over z = (w, u) in a cache-friendly order, which stays invisible outside.
 
     Quadratic losses have their primal update inside the node pass; any other loss is called between two halves.
+    An anchor u₀ is an anchor wherever it is, so large ones are kept in single precision (dual steps excepted).
     """
 
     def __init__(self, threads: int | None = None) -> None:
         self.threads = threads
+        self.u_hat: Array | None = None
 
     def setup(self, problem: Problem, w: Array, u: Array) -> None:
         self.problem = problem
@@ -39,8 +42,8 @@ class NumbaEngine:
         self.place[self.M] = np.arange(len(self.M))
         self._share_out(V, E, n)
         self.w, self.u = self.order.nodes_in(w), self.order.edges_in(u)
-        self.w0, self.u0 = self.w.copy(), self.u.copy()
-        self.w_hat, self.u_hat = self.w.copy(), self.u.copy()
+        self.w0, self.u0 = self.w.copy(), self.u.astype(np.float32 if self.u.size > LARGE else np.float64)
+        self.w_hat, self.u_hat = self.w.copy(), None
         self.xs = np.zeros((self.T, V, 2, n))
         self.strength = np.empty((E, 2))
         self.strength[:, 0] = self.order.edges_in(problem.c)
@@ -63,6 +66,8 @@ class NumbaEngine:
 
     def advance(self, n_iter: int, mode: Mode) -> float:
         keep = mode is Mode.DUAL
+        if keep:
+            self.u0 = self.u0.astype(np.float64, copy=False)
         for _ in range(n_iter - 1):
             factors = self._factors(mode)
             self._node_pass(factors, mode)
@@ -70,7 +75,8 @@ class NumbaEngine:
         return self._probe_and_move(self._factors(mode), mode)
 
     def restart(self) -> Travel:
-        self.w, self.u[:] = self.w_hat.copy(), self.u_hat
+        if self.u_hat is not None:
+            self.w, self.u[:] = self.w_hat.copy(), self.u_hat
         self._sum_up()
         dual = self._each_edge_range(lambda t, e0, e1: edges.dual_travel(e0, e1, self.strength, self.u, self.u0))
         self.w0, self.u0[:] = self.w.copy(), self.u
@@ -78,7 +84,9 @@ class NumbaEngine:
         return Travel(float(np.sqrt(self.travelled)), float(np.sqrt(sum(dual))))
 
     def point(self) -> tuple[Array, Array]:
-        return self.order.nodes_out(self.w_hat), self.order.edges_out(self.u_hat)
+        u_hat = self.u.copy() if self.u_hat is None else self.u_hat
+        self.u_hat = None  # handed over: large problems have no room for another copy
+        return self.order.nodes_out(self.w_hat), self.order.edges_out(u_hat)
 
     def _share_out(self, V: int, E: int, n: int) -> None:
         """Cut nodes and edges into one contiguous range a thread."""
@@ -138,18 +146,11 @@ class NumbaEngine:
         self._node_pass(factors, mode, move=False)
         if mode is Mode.DUAL:
             self.w = self.xs[0, :, 0].copy()
+        u_hat = self.u_hat = np.empty_like(self.u) if self.u_hat is None else self.u_hat
+        probed = self.w, self.u, u_hat
         dual = self._each_edge_range(
             lambda t, e0, e1: edges.edge_probe(
-                self.rooms[t][0],
-                self.kind,
-                e0,
-                e1,
-                self.order.ends,
-                self.strength,
-                self.xs[t],
-                self.w,
-                self.u,
-                self.u_hat,
+                self.rooms[t][0], self.kind, e0, e1, self.order.ends, self.strength, self.xs[t], *probed
             )
         )
         self.w_hat = 0.5 * (self.xs[0, :, 0] + self.w)
@@ -159,13 +160,13 @@ class NumbaEngine:
             self.w = a * self.w_hat + b * self.w + g * self.w0
         self.xs[:, :, 1] = 0.0
         keep = mode is Mode.DUAL
-        self._each_edge_range(lambda t, e0, e1: edges.edge_move(keep, e0, e1, *self._moving(t), *factors))
+        self._each_edge_range(lambda t, e0, e1: edges.edge_move(keep, e0, e1, *self._moving(t, u_hat), *factors))
         return float(np.sqrt(max(primal + sum(dual), 0.0)))
 
     def _sum_up(self) -> None:
         """s ← Dᵀu."""
         self.xs[:, :, 1] = 0.0
-        self._each_edge_range(lambda t, e0, e1: edges.edge_move(False, e0, e1, *self._moving(t), 0.0, 1.0, 0.0))
+        self._each_edge_range(lambda t, e0, e1: edges.edge_move(False, e0, e1, *self._moving(t, self.u), 0.0, 1.0, 0.0))
 
     @cached_property
     def inverse(self) -> Array:
@@ -194,8 +195,8 @@ class NumbaEngine:
             self.u0,
         )
 
-    def _moving(self, t: int) -> tuple[Array, ...]:
-        return self.order.ends, self.xs[t], self.u, self.u_hat, self.u0
+    def _moving(self, t: int, u_hat: Array) -> tuple[Array, ...]:
+        return self.order.ends, self.xs[t], self.u, u_hat, self.u0
 
     def _each_node_range(self, work: Callable[..., Any], before: bool = True, after: bool = True) -> None:
         """Do work on every range of nodes; sums of all threads are added up before, x is handed round after."""

@@ -17,8 +17,7 @@ class NumpyEngine:
         self.problem = problem
         self.w, self.u = w.copy(), u.copy()
         self.w_hat, self.u_hat = self.w, self.u
-        self.k = 0
-        self._anchor()
+        self.w0, self.u0, self.k = self.w, self.u, 0
 
     def set_steps(self, tau: Array, sigma: Array) -> None:
         self.tau, self.sigma = tau[:, None], sigma[:, None]
@@ -35,11 +34,11 @@ class NumpyEngine:
         self.w, self.u = self.w_hat, self.u_hat
         primal = np.sqrt(float(((self.w - self.w0) ** 2 / self.tau).sum()))
         dual = np.sqrt(float(((self.u - self.u0) ** 2 / self.sigma).sum()))
-        self._anchor()
+        self.w0, self.u0, self.k = self.w, self.u, 0
         return Travel(primal, dual)
 
     def point(self) -> tuple[Array, Array]:
-        return self.w_hat, self.u_hat
+        return self.w_hat.copy(), self.u_hat.copy()
 
     def _apply(self) -> None:
         """(ŵ, û) = T(w, u)."""
@@ -79,6 +78,3 @@ class NumpyEngine:
             self.w = a * (2 * self.w_hat - self.w) + (1 - a) * self.w0
             self.u = a * (2 * self.u_hat - self.u) + (1 - a) * self.u0
         self.k += 1
-
-    def _anchor(self) -> None:
-        self.w0, self.u0, self.k = self.w, self.u, 0

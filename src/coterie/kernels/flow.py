@@ -61,6 +61,23 @@ def slack_weights(kind, ends, c, u, S):
 
 
 @jit
+def into_domain(kind, c, u):
+    """u ← the nearest point where g* is finite."""
+    for e in range(len(u)):
+        if kind == L1:
+            for k in range(u.shape[1]):
+                u[e, k] = min(max(u[e, k], -c[e]), c[e])
+        elif kind == L2:
+            length = _length(u, e)
+            if length > c[e]:
+                for k in range(u.shape[1]):
+                    u[e, k] *= c[e] / length
+        elif c[e] == 0:
+            for k in range(u.shape[1]):
+                u[e, k] = 0.0
+
+
+@jit
 def saturate_cuts(ends, c, w, u, S):
     """Where w differs across an edge, u ← ±c and S ← 0: total variation is tight there, and stays so."""
     for e in range(len(ends)):
@@ -105,13 +122,8 @@ def correct(kind, ends, c, S, potential, u):
     for e in range(len(ends)):
         i, j = ends[e, 0], ends[e, 1]
         for k in range(n):
-            t = u[e, k] - S[e, k] * (potential[i, k] - potential[j, k])
-            u[e, k] = min(max(t, -c[e]), c[e]) if kind == L1 else t
-        if kind == L2:
-            length = _length(u, e)
-            if length > c[e]:
-                for k in range(n):
-                    u[e, k] *= c[e] / length
+            u[e, k] -= S[e, k] * (potential[i, k] - potential[j, k])
+    into_domain(kind, c, u)
 
 
 @jit

@@ -72,6 +72,8 @@ def drive(
                 r = engine.advance(block, mode)
                 done, epoch = done + block, epoch + block
                 first, largest = (r if first == np.inf else first), max(largest, r)
+                over = _epoch_ends(mode, epoch, done, first, before, r)
+                travel = engine.restart() if over else None
                 end = _limit(best, done, max_iter, time_limit)
                 if r <= ROUNDING * largest and (r == 0 or best.stuck):
                     end = end or Status.STALLED
@@ -83,13 +85,13 @@ def drive(
                         callback(best.history[-1])
                     if best.gap <= tol or end is not None:
                         return best.solution(Status.OPTIMAL if best.gap <= tol else end or Status.STALLED, done)
-                if _epoch_ends(mode, epoch, done, first, before, r):
+                if travel is not None:
                     break
                 before = r
             if mode is Mode.RELAXED and r > 1.01 * first:  # cannot happen while the steps are short enough
                 steps.be_careful()
             race.report(mode, first, r, epoch)
-            steps.rebalance(engine.restart())
+            steps.rebalance(travel)
     except KeyboardInterrupt:
         best.improve(*engine.point(), done, MOST)
         return best.solution(Status.OPTIMAL if best.gap <= tol else Status.INTERRUPTED, done)

@@ -45,13 +45,11 @@ class Repair:
         """x ← Nx."""
         flow.keep_flat(self.room, *self._seen, x)
 
-    def into_domain(self, u: Array) -> Array:
-        """Return a copy of u where g* is finite, and zero where no label is."""
-        problem = self.problem
-        u = problem.penalty.into_domain(u, problem.c)
-        if len(problem.undetermined):
-            u[np.isin(problem.graph.edges[:, 0], problem.undetermined)] = 0.0
-        return u
+    def into_domain(self, u: Array) -> None:
+        """Move u, in place, to where g* is finite, and to zero where no label is."""
+        flow.into_domain(self.kind, self.problem.c, u)
+        if len(self.problem.undetermined):
+            u[np.isin(self.ends[:, 0], self.problem.undetermined)] = 0.0
 
     def rounds(self, u: Array, n_rounds: int, q: Array | None = None) -> bool:
         """Improve u in place; return whether anything is left to do.
