@@ -102,21 +102,17 @@ def conjugate_gradients(
     x, r, Ap = np.zeros_like(rest), rest, np.empty_like(rest)
     z = inverse * r
     keep(z)
-    p, rz = z.copy(), float(np.vdot(r, z))
+    p, rz = z.copy(), flow.inner(r, z)
     enough = ACCURACY**2 * rz
     for _ in range(CG_STEPS):
         if rz <= enough:
             break
         apply(p, Ap)
-        curvature = float(np.vdot(p, Ap))
+        curvature = flow.inner(p, Ap)
         if curvature <= 0:
             break
-        alpha = rz / curvature
-        x += alpha * p
-        r -= alpha * Ap
-        np.multiply(inverse, r, out=z)
+        flow.descend(rz / curvature, p, Ap, inverse, x, r, z)
         keep(z)
-        rz, before = float(np.vdot(r, z)), rz
-        p *= rz / before
-        p += z
+        rz, before = flow.inner(r, z), rz
+        flow.turn(rz / before, z, p)
     return x
