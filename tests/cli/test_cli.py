@@ -102,7 +102,7 @@ def test_a_warning_is_one_line(tmp_path, monkeypatch):
     from coterie.experiments import methods
 
     solve = methods.solve
-    monkeypatch.setattr(methods, "solve", lambda problem, tol: solve(problem, tol, max_iter=20))
+    monkeypatch.setattr(methods, "solve", lambda problem, tol: solve(problem, tol, max_iter=1))
     result = run("demo", "--out", tmp_path / "x")
     assert result.exit_code == 0
     assert result.stderr.startswith("coterie: warning: The iteration limit was reached")

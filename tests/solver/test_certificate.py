@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coterie as ct
-from coterie.solver.certificate import FLOOR, charge_of, relative_gap
+from coterie.solver.certificate import FLOOR, Certifier, relative_gap
 from problems import EVERY_LOSS, EVERY_PENALTY, KINDS, instance, oracle, outside_domain, problems
 
 ROUNDING = 1e-11  # of the sizes that were added up
@@ -128,14 +128,37 @@ def test_an_optimum_of_zero_can_be_certified() -> None:
     np.testing.assert_allclose(solution.w, np.tile([1.0, -2.0, 0.5], (12, 1)), atol=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("rest", "low", "high", "charge"),
-    [
-        ([1.0, -2.0, 0.0], [-1.0, -1.0, -1.0], [3.0, 3.0, 3.0], -7.0),
-        ([1.0, 1.0], [2.0, -3.0], [4.0, 5.0], -1.0),
-        ([0.0, 0.0], [-np.inf, -1.0], [np.inf, 1.0], 0.0),
-        ([1e-300, 0.0], [-np.inf, -1.0], [np.inf, 1.0], -np.inf),
-    ],
-)
-def test_charge_is_the_worst_corner_of_the_box(rest: list, low: list, high: list, charge: float) -> None:
-    assert charge_of(np.array([rest]), np.array([low]), np.array([high])) == charge
+@pytest.mark.parametrize("loss", EVERY_LOSS, ids=repr)
+def test_without_repair_the_dual_stays_where_it_is(loss: ct.Loss) -> None:
+    problem = instance("few points", loss)
+    w, u = anywhere(problem, 1.0, 0.01, 0)
+    u = problem.penalty.into_domain(u, problem.c)
+    np.testing.assert_array_equal(Certifier(problem)(w, u, rounds=0).u, u)
+
+
+@pytest.mark.parametrize("loss", EVERY_LOSS, ids=repr)
+def test_repair_tightens_the_bound_near_the_optimum(loss: ct.Loss) -> None:
+    problem = instance("few points", loss)
+    near = ct.algorithm1(problem, 200, sigma=0.05, tau=10.0)
+    u = near.u + anywhere(problem, 0.0, 1e-3, 0)[1]
+    certifier = Certifier(problem)
+    assert certifier(near.w, u).dual_bound >= certifier(near.w, u, rounds=0).dual_bound
+
+
+def test_no_repair_beyond_the_goal() -> None:
+    """A charge that leaves the goal within reach is not worth a round."""
+    problem = instance("few labelled")
+    near = ct.algorithm1(problem, 200, sigma=0.05, tau=10.0)
+    certifier = Certifier(problem)
+    untouched = certifier(near.w, near.u, rounds=0)
+    goal = 1.01 * (untouched.objective - untouched.dual_bound)
+    np.testing.assert_array_equal(certifier(near.w, near.u, goal=goal).u, untouched.u)
+
+
+@pytest.mark.parametrize("name", ["w", "u"])
+def test_points_of_another_problem_are_refused(name: str) -> None:
+    problem = instance()
+    point = dict(zip("wu", anywhere(problem, 1.0, 1.0, 0), strict=True))
+    point[name] = point[name][1:]
+    with pytest.raises(ValueError, match=rf"{name} must have shape \(\d+, 3\) for this problem; got"):
+        ct.certify(problem, **point)

@@ -6,16 +6,34 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import coterie as ct
-from coterie.solver.repair import flat_projection, repair
-from problems import EVERY_PENALTY, KINDS, instance, outside_domain, problems
+from coterie.solver.repair import Repair, conjugate_gradients
+from problems import EVERY_PENALTY, KINDS, case_of, instance, outside_domain, problems, rows_of_node
 
 SPARSE = ["few labelled", "disconnected", "few points"]
 
 
+def flat_projection(problem: ct.Problem, x: np.ndarray) -> np.ndarray:
+    """Nx, node by node, from singular vectors of the rows that a smooth loss sees."""
+    x = x.copy()
+    for k, i in enumerate(problem.M):
+        seen = np.vstack([rows_of_node(problem.data.labelled, k)[0], case_of(problem.loss).rank_rows(problem.loss, 3)])
+        _, s, Vt = np.linalg.svd(seen, full_matrices=False)
+        V = Vt[s > 1e-12 * s[0]]
+        x[i] -= V.T @ (V @ x[i])
+    return x
+
+
+def repaired(problem: ct.Problem, u: np.ndarray, rounds: int = 10) -> np.ndarray:
+    repair = Repair(problem)
+    u = repair.into_domain(u)
+    if repair.needed:
+        repair.rounds(u, rounds)
+    return u
+
+
 def left_over(problem: ct.Problem, u: np.ndarray) -> float:
     """‖N Dᵀu‖: the flow that the data of its node cannot take up."""
-    N = flat_projection(problem)
-    return 0.0 if N is None else float(np.linalg.norm(N(problem.graph.D.T @ u)))
+    return float(np.linalg.norm(flat_projection(problem, problem.graph.D.T @ u)))
 
 
 def duals(problem: ct.Problem, size: float, seed: int = 0) -> np.ndarray:
@@ -24,7 +42,7 @@ def duals(problem: ct.Problem, size: float, seed: int = 0) -> np.ndarray:
 
 @given(problems(), st.sampled_from([0.0, 1e-3, 1.0, 1e3]), st.integers(0, 99))
 def test_the_result_is_in_the_domain(problem: ct.Problem, size: float, seed: int) -> None:
-    u = repair(problem, duals(problem, size, seed))
+    u = repaired(problem, duals(problem, size, seed))
     assert np.isfinite(u).all()
     assert outside_domain(problem, u) <= 1e-12 * problem.c.max(initial=0.0)
 
@@ -34,26 +52,57 @@ def test_the_result_is_in_the_domain(problem: ct.Problem, size: float, seed: int
 def test_less_is_left_over(penalty: ct.Penalty, kind: str) -> None:
     problem = instance(kind, penalty=penalty)
     u = problem.penalty.into_domain(duals(problem, 0.02), problem.c)
-    assert left_over(problem, repair(problem, u)) < 0.1 * left_over(problem, u)
+    assert left_over(problem, repaired(problem, u)) < 0.1 * left_over(problem, u)
 
 
 @pytest.mark.parametrize("kind", SPARSE)
 def test_more_rounds_leave_less(kind: str) -> None:
     problem = instance(kind)
     u = duals(problem, 0.05)
-    assert left_over(problem, repair(problem, u, rounds=10)) <= left_over(problem, repair(problem, u, rounds=1))
+    assert left_over(problem, repaired(problem, u, rounds=10)) <= left_over(problem, repaired(problem, u, rounds=1))
+
+
+def test_it_says_when_nothing_is_left_to_do() -> None:
+    problem = instance("few labelled")
+    repair = Repair(problem)
+    u = repair.into_domain(duals(problem, 0.02))
+    assert repair.rounds(u, 1)
+    assert not repair.rounds(u, 200)
+    assert left_over(problem, u) < 1e-14
+    before = u.copy()
+    assert not repair.rounds(u, 1)
+    np.testing.assert_array_equal(u, before)
+
+
+@pytest.mark.parametrize("kind", ["few labelled", "few points"])
+def test_towards_a_given_point(kind: str) -> None:
+    """With q, it is N(Dᵀu + q) that shrinks."""
+    problem = instance(kind, ct.Lasso(0.2))
+    q = 0.01 * np.random.default_rng(1).standard_normal((len(problem.M), 3))
+    repair = Repair(problem)
+    plain = instance(kind)  # sees what the quadratic part of the Lasso does
+
+    def rest(u: np.ndarray) -> float:
+        total = problem.graph.D.T @ u
+        total[problem.M] += q
+        return float(np.linalg.norm(flat_projection(plain, total)))
+
+    u = repair.into_domain(duals(problem, 0.02))
+    before = rest(u)
+    repair.rounds(u, 10, q)
+    assert rest(u) < 0.1 * before
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_right_is_left_alone(kind: str) -> None:
     problem = instance(kind)
     u = ct.solve(problem, 1e-6).u
-    np.testing.assert_allclose(repair(problem, u), u, atol=1e-6)
+    np.testing.assert_allclose(repaired(problem, u), u, atol=1e-6)
 
 
 def test_nothing_flows_where_nothing_is_labelled() -> None:
     problem = instance("disconnected")
-    u = repair(problem, duals(problem, 1.0))
+    u = repaired(problem, duals(problem, 1.0))
     silent = np.isin(problem.graph.edges[:, 0], [10, 11])
     assert silent.any()
     assert not u[silent].any()
@@ -62,15 +111,74 @@ def test_nothing_flows_where_nothing_is_labelled() -> None:
 
 def test_nothing_to_repair_where_every_loss_is_curved() -> None:
     problem = instance("all labelled", ct.SquaredError(ridge=1.0))
-    assert flat_projection(problem) is None
+    repair = Repair(problem)
+    assert not repair.needed
     u = problem.penalty.into_domain(duals(problem, 1.0), problem.c)
-    np.testing.assert_array_equal(repair(problem, u), u)
+    np.testing.assert_array_equal(repair.into_domain(u), u)
+    repair.rounds(u, 1)
+    np.testing.assert_array_equal(repair.into_domain(u), u)
 
 
-@pytest.mark.parametrize("kind", SPARSE)
-def test_the_flat_projection_projects(kind: str) -> None:
-    problem = instance(kind)
-    N = flat_projection(problem)
-    x, z = np.random.default_rng(1).standard_normal((2, 12, 3))
-    np.testing.assert_allclose(N(N(x)), N(x), atol=1e-12)
-    assert np.vdot(N(x), z) == pytest.approx(np.vdot(x, N(z)))
+def test_a_given_dual_is_not_changed() -> None:
+    problem = instance("few labelled")
+    u = duals(problem, 1.0)
+    before = u.copy()
+    Repair(problem).into_domain(u)[:] = 7.0
+    np.testing.assert_array_equal(u, before)
+
+
+@pytest.mark.parametrize("loss", [ct.SquaredError(), ct.SquaredError(ridge=1.0), ct.Logistic()], ids=repr)
+@pytest.mark.parametrize("kind", KINDS)
+def test_keep_flat_projects(kind: str, loss: ct.Loss) -> None:
+    problem = instance(kind, loss)
+    x = np.random.default_rng(1).standard_normal((12, 3))
+    expected = flat_projection(problem, x)
+    Repair(problem).keep_flat(x)
+    np.testing.assert_allclose(x, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("lam", [0.05, 0.5])
+@pytest.mark.parametrize("loss", [ct.SquaredError(ridge=0.01), ct.Logistic(ridge=0.01)], ids=repr)
+def test_aiming_at_the_optimum_finds_the_dual_that_proves_it(loss: ct.Loss, lam: float) -> None:
+    """Dᵀu = −∇f(w), tight on the cuts: from nothing but w."""
+    problem = instance("few labelled", loss, lam=lam)
+    w = ct.solve(problem, 1e-12).w
+    repair = Repair(problem)
+    u = np.zeros((problem.graph.n_edges, 3))
+    repair.aim(u, w, 60)
+    flow = problem.graph.D.T @ u
+    flow[problem.M] += problem.f.gradient(w[problem.M])
+    assert np.abs(flow).max() <= 1e-5 * lam
+    assert outside_domain(problem, u) <= 0
+    i, j = problem.graph.edges.T
+    cut = w[i] != w[j]
+    tight = problem.c[:, None] * np.sign(w[i] - w[j])
+    np.testing.assert_array_equal(u[cut], tight[cut])
+
+
+def test_conjugate_gradients_on_a_small_system() -> None:
+    """Few enough unknowns that the steps suffice: the least-squares answer, inside the kept subspace."""
+    rng = np.random.default_rng(0)
+    L = rng.standard_normal((6, 6))
+    L = L @ L.T + 6 * np.eye(6)
+    mask = np.array([1.0, 1.0, 0.0, 1.0, 1.0, 0.0])[:, None]
+
+    def keep(x: np.ndarray) -> None:
+        x *= mask
+
+    def apply(x: np.ndarray, out: np.ndarray) -> None:
+        out[:] = L @ x
+        keep(out)
+
+    rest = rng.standard_normal((6, 1)) * mask
+    x = conjugate_gradients(apply, rest.copy(), keep, np.diag(L)[:, None].copy())
+    kept = np.flatnonzero(mask)
+    expected = np.linalg.solve(L[np.ix_(kept, kept)], rest[kept])
+    assert np.linalg.norm(x[kept] - expected) <= 0.05 * np.linalg.norm(expected)
+    assert not x[mask == 0].any()
+
+
+def test_conjugate_gradients_stop_where_there_is_nothing_to_do() -> None:
+    nothing = np.zeros((3, 2))
+    x = conjugate_gradients(lambda x, out: out.fill(0.0), nothing, lambda x: None, np.zeros((3, 2)))
+    np.testing.assert_array_equal(x, 0.0)

@@ -62,10 +62,6 @@ def best_by_search(objective: Callable[[np.ndarray], float], start: np.ndarray) 
     return float(minimize(objective, found.x, method="Nelder-Mead", options=options).fun)
 
 
-def is_smooth(f: Any) -> bool:
-    return type(f).gradient is not exported.LocalLosses.gradient
-
-
 def test_every_exported_loss_has_an_example() -> None:
     kinds = [getattr(exported, name) for name in exported.__all__]
     kinds = [kind for kind in kinds if issubclass(kind, ct.Loss) and not inspect.isabstract(kind)]
@@ -123,7 +119,7 @@ def test_fenchel_young_inequality(f: Any, rows: Any, naive: Callable, size: floa
 
 
 def test_fenchel_young_equality_at_gradients(f: Any, rows: Any) -> None:
-    if not is_smooth(f):
+    if not f.smooth:
         return  # Moreau's identity above covers the others
     w = points(rows)
     p = f.gradient(w)
@@ -134,13 +130,23 @@ def test_fenchel_young_equality_at_gradients(f: Any, rows: Any) -> None:
 
 def test_gradient_by_differences(f: Any, rows: Any, naive: Callable) -> None:
     w, h = points(rows), 1e-5
-    if not is_smooth(f):
-        with pytest.raises(NotImplementedError, match="is not smooth"):
+    if not f.smooth:
+        with pytest.raises(TypeError, match="has no gradient"):
             f.gradient(w)
         return
     for k, gradient in enumerate(f.gradient(w)):
         slopes = [(naive(k, w[k] + h * e) - naive(k, w[k] - h * e)) / (2 * h) for e in np.eye(N)]
         np.testing.assert_allclose(gradient, slopes, rtol=1e-6, atol=1e-7)
+
+
+def test_hessian_by_differences(f: Any, rows: Any) -> None:
+    w, h = points(rows), 1e-5
+    if not f.smooth:
+        with pytest.raises(TypeError, match="has no Hessian"):
+            f.hessian(w)
+        return
+    columns = [(f.gradient(w + h * e) - f.gradient(w - h * e)) / (2 * h) for e in np.eye(N)]
+    np.testing.assert_allclose(f.hessian(w), np.stack(columns, axis=2), rtol=1e-6, atol=1e-8)
 
 
 def test_pooled_minimises_the_sum_over_a_group(f: Any, rows: Any, naive: Callable) -> None:
@@ -167,16 +173,25 @@ def test_pooled_returns_subgradients(f: Any, rows: Any, naive: Callable) -> None
             assert naive(k, w) >= here + p[k] @ (w - v[0]) - 1e-8 * (1 + here)
 
 
-def test_flat_projects_onto_what_the_loss_does_not_see(loss: ct.Loss, f: Any, rows: Any) -> None:
-    flat = np.zeros((len(rows.M), N, N)) if f.flat is None else f.flat
-    seen = [np.vstack([rows_of_node(rows, k)[0], case_of(loss).rank_rows(loss, N)]) for k in range(len(rows.M))]
-    np.testing.assert_allclose(flat @ flat, flat, atol=1e-12)
-    np.testing.assert_allclose(flat, flat.transpose(0, 2, 1), atol=1e-12)
-    np.testing.assert_allclose(
-        np.trace(flat, axis1=1, axis2=2), [N - np.linalg.matrix_rank(S) for S in seen], atol=1e-9
-    )
-    w, direction = points(rows), points(rows, seed=3, size=10.0)
-    np.testing.assert_allclose(f.value(w + np.einsum("ikl,il->ik", flat, direction)), f.value(w), rtol=1e-9)
+def test_seen_spans_what_the_data_see(loss: ct.Loss, f: Any, rows: Any) -> None:
+    """Orthonormal rows, zero rows among them; across them the loss is constant, but for alpha‖w‖₁."""
+    ridge = case_of(loss).rank_rows(loss, N) if f.smooth else np.zeros((1, N))
+    stacked = [np.vstack([rows_of_node(rows, k)[0], ridge]) for k in range(len(rows.M))]
+    ranks = [np.linalg.matrix_rank(S) for S in stacked]
+    if f.seen is None:
+        assert ranks == [N] * len(ranks)
+        return
+    assert min(ranks) < N
+    gram = f.seen @ f.seen.transpose(0, 2, 1)
+    for G, S, B, rank in zip(gram, stacked, f.seen, ranks, strict=True):
+        there = np.diag(G) > 0.5
+        assert there.sum() == rank
+        np.testing.assert_allclose(G, np.diag(there.astype(float)), atol=1e-12)
+        np.testing.assert_allclose(S @ B.T @ B, S, atol=1e-12)  # nothing of the rows lies across
+    w, d = points(rows), points(rows, seed=3, size=10.0)
+    across = d - np.einsum("irk,irl,il->ik", f.seen, f.seen, d)
+    part = f if f.smooth else f.q
+    np.testing.assert_allclose(part.value(w + across), part.value(w), rtol=1e-9)
 
 
 @pytest.mark.parametrize("excess", [1.0, 1.5, 1e4])
@@ -190,12 +205,13 @@ def test_minorant_lies_below(f: Any, rows: Any, excess: float) -> None:
             assert (below.floor <= below.value(w) * (1 + 1e-10)).all()
 
 
-def test_minorant_is_flat_only_where_the_loss_is(f: Any, rows: Any) -> None:
+def test_minorant_is_flat_only_where_the_loss_is(loss: ct.Loss, f: Any, rows: Any) -> None:
     below = f.minorant(float(f.value(points(rows)).sum()))
     if below is None:
         return
-    for ours, theirs in zip(below.h, np.zeros(len(rows.M)) if f.flat is None else f.flat, strict=True):
-        assert (ours > 0).sum() == N - np.trace(np.atleast_2d(theirs)).round()
+    for k, curvature in enumerate(below.h):
+        S = np.vstack([rows_of_node(rows, k)[0], case_of(loss).rank_rows(loss, N)])
+        assert (curvature > 0).sum() == np.linalg.matrix_rank(S)
 
 
 def test_prediction(loss: ct.Loss) -> None:

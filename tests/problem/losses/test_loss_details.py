@@ -90,5 +90,5 @@ def test_lasso_minorant_sees_small_columns(level: float) -> None:
     loss = ct.Lasso(5.0, unpenalised=(0,))
     rows = bound_rows(loss, (4, 6))
     f = loss.bind(ct.LocalDatasets.from_rows(rows.X * [1e-8, 1.0, 1.0], rows.y, np.repeat([0, 1], rows.m)).labelled)
-    assert f.flat is None
+    assert f.seen is None
     assert (f.minorant(f.q.floor.sum() + level).h > 0).all()

@@ -8,6 +8,7 @@ solvers evaluate in one batch. Every array below has one row for each labelled n
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from math import prod
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -102,7 +103,7 @@ def dot(a: Array, b: Array) -> Array:
 def sum_by_group(values: Array, groups: NDArray[np.int64], n_groups: int) -> Array:
     """Add up rows that share a group."""
     member = csr_array((np.ones(len(groups)), groups, np.arange(len(groups) + 1)), shape=(len(groups), n_groups))
-    total = member.T @ values.reshape(len(groups), -1)
+    total = member.T @ values.reshape(len(groups), prod(values.shape[1:]))
     return np.asarray(total).reshape(n_groups, *values.shape[1:])
 
 

@@ -1,0 +1,132 @@
+"""Each pass over the edges against a loop that anyone can read."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from coterie.kernels import flow, register
+from coterie.kernels.edges import L1, L2, SQUARED
+
+EDGES = np.array([[0, 1], [0, 3], [1, 2], [2, 3], [2, 4]])  # node 5 has none
+V = 6
+C = np.array([0.5, 1.0, 2.0, 0.1, 3.0])
+
+kinds = pytest.mark.parametrize("kind", [L1, L2, SQUARED], ids=["L1", "L2", "squared"])
+sizes = pytest.mark.parametrize("n", [1, 3, 20])
+
+
+def random(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+def shares(n: int) -> np.ndarray:
+    return np.random.default_rng(3).uniform(0, 2, (len(EDGES), n)).astype(np.float32)
+
+
+@sizes
+def test_divergence(n: int) -> None:
+    u, out = random(len(EDGES), n), np.full((V, n), np.nan)
+    flow.divergence(EDGES, u, out)
+    expected = np.zeros((V, n))
+    for e, (i, j) in enumerate(EDGES):
+        expected[i] += u[e]
+        expected[j] -= u[e]
+    np.testing.assert_allclose(out, expected, rtol=1e-14, atol=1e-14)
+
+
+@kinds
+@sizes
+def test_variation(kind: int, n: int) -> None:
+    w = random(V, n)
+    size = {L1: lambda d: sum(abs(d)), L2: lambda d: sum(d**2) ** 0.5, SQUARED: lambda d: sum(d**2)}[kind]
+    expected = sum(c * size(w[i] - w[j]) for c, (i, j) in zip(C, EDGES, strict=True))
+    assert flow.variation(kind, EDGES, C, w) == pytest.approx(expected, rel=1e-14)
+
+
+@kinds
+@sizes
+def test_slack_weights(kind: int, n: int) -> None:
+    u = random(len(EDGES), n)
+    u[0] = 0.0
+    S = np.empty((len(EDGES), n), dtype=np.float32)
+    flow.slack_weights(kind, EDGES, C, u, S)
+    for e in range(len(EDGES)):
+        for k in range(n):
+            used = {L1: abs(u[e, k]), L2: sum(u[e] ** 2) ** 0.5, SQUARED: 0.0}[kind]
+            assert S[e, k] == pytest.approx(max(C[e] - used, flow.LEAST_WEIGHT * C[e]), rel=1e-6)
+
+
+@sizes
+def test_saturate_cuts(n: int) -> None:
+    w = np.random.default_rng(1).integers(0, 2, (V, n)).astype(float)
+    u, S = random(len(EDGES), n), shares(n)
+    u_before, S_before = u.copy(), S.copy()
+    flow.saturate_cuts(EDGES, C, w, u, S)
+    for e, (i, j) in enumerate(EDGES):
+        for k in range(n):
+            if w[i, k] == w[j, k]:
+                assert (u[e, k], S[e, k]) == (u_before[e, k], S_before[e, k])
+            else:
+                assert (u[e, k], S[e, k]) == (C[e] * np.sign(w[i, k] - w[j, k]), 0.0)
+
+
+@sizes
+def test_laplacian_and_its_diagonal(n: int) -> None:
+    S, x = shares(n), random(V, n)
+    out, diagonal = np.full((V, n), np.nan), np.full((V, n), np.nan)
+    flow.laplacian(register(n), EDGES, S, x, out)
+    flow.laplacian_diagonal(EDGES, S, diagonal)
+    D = np.zeros((len(EDGES), V))
+    for e, (i, j) in enumerate(EDGES):
+        D[e, i], D[e, j] = 1.0, -1.0
+    for k in range(n):
+        L = D.T @ np.diag(S[:, k].astype(float)) @ D
+        np.testing.assert_allclose(out[:, k], L @ x[:, k], rtol=1e-12, atol=1e-13)
+        np.testing.assert_allclose(diagonal[:, k], np.diag(L), rtol=1e-12)
+
+
+@kinds
+@sizes
+def test_correct(kind: int, n: int) -> None:
+    u, S, potential = random(len(EDGES), n), shares(n), random(V, n, seed=5)
+    expected = u.copy()
+    for e, (i, j) in enumerate(EDGES):
+        expected[e] -= S[e].astype(float) * (potential[i] - potential[j])
+        if kind == L1:
+            expected[e] = np.clip(expected[e], -C[e], C[e])
+        elif kind == L2:
+            expected[e] *= min(1.0, C[e] / sum(expected[e] ** 2) ** 0.5)
+    flow.correct(kind, EDGES, C, S, potential, u)
+    np.testing.assert_allclose(u, expected, rtol=1e-12, atol=1e-13)
+
+
+@sizes
+def test_keep_flat(n: int) -> None:
+    place = np.array([-1, 1, -1, 0, 2, -1])
+    rows = np.zeros((3, 2, n))
+    rows[0] = np.linalg.qr(random(n, n))[0][:2] if n > 1 else [[1.0], [0.0]]
+    rows[1, 0] = random(n) / np.linalg.norm(random(n))  # one row, and one of zeros; the third node sees nothing
+    x = random(V, n, seed=2)
+    expected = x.copy()
+    for i, row in enumerate(place):
+        if row >= 0:
+            for b in rows[row]:
+                expected[i] -= b * (b @ x[i])
+    flow.keep_flat(register(n), place, False, rows, x)
+    np.testing.assert_allclose(x, expected, rtol=1e-12, atol=1e-14)
+
+
+@sizes
+def test_keep_flat_where_everything_is_seen(n: int) -> None:
+    place, x = np.array([-1, 1, -1, 0, 2, -1]), random(V, n)
+    before = x.copy()
+    flow.keep_flat(register(n), place, True, np.empty((0, 0, 0)), x)
+    np.testing.assert_array_equal(x, np.where(place[:, None] < 0, before, 0.0))
+
+
+def test_no_edges() -> None:
+    none, out = np.empty((0, 2), dtype=np.int64), np.ones((V, 2))
+    flow.divergence(none, np.empty((0, 2)), out)
+    np.testing.assert_array_equal(out, 0.0)
+    assert flow.variation(L1, none, np.empty(0), np.ones((V, 2))) == 0.0

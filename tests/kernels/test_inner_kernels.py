@@ -1,0 +1,98 @@
+"""The inner solvers, node by node, by their optimality conditions and against SciPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from coterie.kernels.inner import coordinate_descent, logistic_newton
+
+
+def quadratics(count: int, n: int, rank: int, seed: int = 0) -> tuple[np.ndarray, ...]:
+    rng = np.random.default_rng(seed)
+    B = rng.standard_normal((count, rank, n))
+    H = B.transpose(0, 2, 1) @ B
+    return H, rng.standard_normal((count, n)), rng.uniform(0.1, 1.0, count), rng.uniform(0, 1.5, (count, n))
+
+
+@pytest.mark.parametrize(("n", "rank"), [(1, 1), (3, 3), (6, 2)])
+def test_coordinate_descent_is_stationary(n: int, rank: int) -> None:
+    H, target, curvature, alpha = quadratics(7, n, rank)
+    alpha[0] = 0.0
+    start = np.random.default_rng(1).standard_normal((7, n))
+    before = start.copy()
+    z = coordinate_descent(H, target, curvature, alpha, start, 1e-13, 2000)
+    np.testing.assert_array_equal(start, before)
+    for i in range(7):
+        slope = target[i] - (H[i] + curvature[i] * np.eye(n)) @ z[i]
+        for k in range(n):
+            if z[i, k] == 0:
+                assert abs(slope[k]) <= alpha[i, k] + 1e-10
+            else:
+                assert slope[k] == pytest.approx(alpha[i, k] * np.sign(z[i, k]), abs=1e-10)
+
+
+def test_coordinate_descent_without_alpha_solves_the_linear_system() -> None:
+    H, target, curvature, alpha = quadratics(4, 3, 3)
+    z = coordinate_descent(H, target, curvature, 0 * alpha, np.zeros((4, 3)), 1e-14, 5000)
+    for i in range(4):
+        np.testing.assert_allclose(z[i], np.linalg.solve(H[i] + curvature[i] * np.eye(3), target[i]), rtol=1e-9)
+
+
+def test_one_sweep_is_one_sweep() -> None:
+    H, target, curvature, alpha = quadratics(1, 3, 3)
+    expected = np.zeros(3)
+    for k in range(3):
+        diagonal = H[0, k, k] + curvature[0]
+        pull = target[0, k] - H[0, k] @ expected + H[0, k, k] * expected[k]
+        expected[k] = np.sign(pull) * max(abs(pull) - alpha[0, k], 0.0) / diagonal
+    z = coordinate_descent(H, target, curvature, alpha, np.zeros((1, 3)), 1e-13, 1)
+    np.testing.assert_allclose(z[0], expected, rtol=1e-12)
+
+
+SIZES = (3, 1, 6)
+STARTS = np.concatenate([[0], np.cumsum(SIZES)])
+
+
+def logistic(n: int, seed: int = 0) -> tuple[np.ndarray, ...]:
+    rng = np.random.default_rng(seed)
+    X, y = rng.standard_normal((sum(SIZES), n)), rng.integers(0, 2, sum(SIZES)).astype(float)
+    p, anchor = 0.1 * rng.standard_normal((2, len(SIZES), n))
+    return X, y, np.linspace(0, 0.3, n), p, anchor, np.array([0.5, 2.0, 0.01])
+
+
+def gradient(i: int, z: np.ndarray, X: np.ndarray, y: np.ndarray, ridge: np.ndarray, p: np.ndarray) -> np.ndarray:
+    total = 2 * ridge * z - p[i]
+    for r in range(STARTS[i], STARTS[i + 1]):
+        total = total + (1 / (1 + np.exp(-X[r] @ z)) - y[r]) * X[r] / SIZES[i]
+    return total
+
+
+@pytest.mark.parametrize("n", [1, 4])
+@pytest.mark.parametrize("size", [0.0, 1.0, 30.0])
+def test_newton_is_stationary_from_wherever_it_starts(n: int, size: float) -> None:
+    X, y, ridge, p, anchor, curvature = logistic(n)
+    start = size * np.random.default_rng(1).standard_normal((len(SIZES), n))
+    before = start.copy()
+    z = logistic_newton(X, y, STARTS, ridge, p, anchor, curvature, start, 1e-12, 60)
+    np.testing.assert_array_equal(start, before)
+    for i in range(len(SIZES)):
+        slope = gradient(i, z[i], X, y, ridge, p) + curvature[i] * (z[i] - anchor[i])
+        np.testing.assert_allclose(slope, 0.0, atol=1e-10)
+
+
+def test_newton_against_scipy() -> None:
+    X, y, ridge, p, anchor, curvature = logistic(3)
+    z = logistic_newton(X, y, STARTS, ridge, p, anchor, curvature, np.zeros((3, 3)), 1e-12, 60)
+    for i in range(3):
+        rows = slice(STARTS[i], STARTS[i + 1])
+
+        def objective(v: np.ndarray, i: int = i, rows: slice = rows) -> float:
+            margin = X[rows] @ v
+            loss = (np.logaddexp(0, margin) - y[rows] * margin).mean()
+            return loss + ridge @ v**2 - p[i] @ v + curvature[i] / 2 * sum((v - anchor[i]) ** 2)
+
+        best = minimize(objective, np.zeros(3), method="BFGS", options={"gtol": 1e-9})
+        assert objective(z[i]) <= best.fun + 1e-14
+        np.testing.assert_allclose(z[i], best.x, atol=1e-6)

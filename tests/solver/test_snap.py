@@ -1,0 +1,114 @@
+"""Clusters: what the duals show, weights made exactly equal, and the small problem that is left."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import coterie as ct
+from coterie.experiments.settings import PRINTED
+from coterie.solver.snap import FEW, Partition, polish
+from problems import instance, oracle
+
+SMOOTH = [ct.SquaredError(), ct.SquaredError(ridge=0.1), ct.Logistic(ridge=0.05)]
+
+
+@pytest.fixture(scope="module")
+def paper() -> tuple[ct.Problem, ct.Solution, np.ndarray]:
+    network = PRINTED.network(0)
+    problem = PRINTED.problem(network)
+    return problem, ct.solve(problem, 1e-6), network.cluster
+
+
+def test_the_clusters_of_the_paper_come_out_exactly(paper: tuple) -> None:
+    _, solution, truth = paper
+    assert len(np.unique(solution.w, axis=0)) == 2
+    clusters = solution.clusters()
+    assert len(clusters) == 2
+    np.testing.assert_array_equal(clusters.joint, truth)
+    assert clusters.sizes.tolist() == [150, 150]
+
+
+def test_the_paper_is_certified_after_a_few_iterations(paper: tuple) -> None:
+    problem, solution, _ = paper
+    assert solution.status is ct.Status.OPTIMAL
+    assert solution.unconditional
+    assert solution.n_iter <= 150
+    assert solution.dual_bound <= oracle(problem).value
+
+
+@pytest.mark.parametrize("penalty", [ct.TotalVariation(), ct.GroupTotalVariation()], ids=repr)
+@pytest.mark.parametrize("loss", [*SMOOTH, ct.Lasso(0.2)], ids=repr)
+def test_nodes_joined_by_slack_have_equal_weights(loss: ct.Loss, penalty: ct.Penalty) -> None:
+    problem = instance("few labelled", loss, penalty, lam=0.1)
+    solution = ct.solve(problem, 1e-8)
+    clusters = solution.clusters()
+    assert len(clusters) < 12
+    partition = Partition.shown_by(problem, solution.u)
+    assert partition is not None
+    for k in range(3):
+        for number in range(partition.counts[k]):
+            assert len(set(solution.w[partition.label[:, k] == number, k])) == 1
+
+
+def test_squared_variation_and_uncoupled_nodes_show_no_clusters() -> None:
+    for problem in (instance(penalty=ct.SquaredVariation()), instance(lam=0.0)):
+        assert Partition.shown_by(problem, np.zeros((problem.graph.n_edges, 3))) is None
+
+
+def test_averages_stay_what_they_are() -> None:
+    problem = instance()
+    u = problem.c[:, None] * np.random.default_rng(0).choice([0.0, 1.0, -1.0], (problem.graph.n_edges, 3))
+    partition = Partition.shown_by(problem, u)
+    assert partition is not None
+    once = partition.average(np.random.default_rng(1).standard_normal((12, 3)))
+    np.testing.assert_allclose(partition.average(once), once, rtol=1e-15)
+
+
+@pytest.mark.parametrize("lam", [0.02, 0.1, 0.5])
+@pytest.mark.parametrize("kind", ["all labelled", "few labelled", "few points", "weighted edges"])
+@pytest.mark.parametrize("loss", SMOOTH, ids=repr)
+def test_polishing_the_right_partition_gives_the_optimum(loss: ct.Loss, kind: str, lam: float) -> None:
+    """From weights that are roughly right: the partition and the signs are what counts."""
+    problem = instance(kind, loss, lam=lam)
+    solution = ct.solve(problem, 1e-10)
+    partition = Partition.shown_by(problem, solution.u)
+    assert partition is not None
+    rough = np.round(solution.w, 4) + 1e-6 * np.random.default_rng(0).standard_normal((12, 3))
+    polished = polish(problem, partition, rough)
+    assert polished is not None
+    best = oracle(problem).value
+    assert problem.objective(polished) <= best * (1 + 1e-8)
+    assert problem.objective(polished) <= solution.objective * (1 + 1e-12)
+
+
+def test_polishing_stays_inside_the_partition() -> None:
+    problem = instance("few labelled", lam=0.1)
+    partition = Partition.shown_by(problem, ct.solve(problem, 1e-3).u)
+    assert partition is not None
+    polished = polish(problem, partition, np.random.default_rng(0).standard_normal((12, 3)))
+    assert polished is not None
+    np.testing.assert_allclose(partition.average(polished), polished, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("loss", "penalty"),
+    [(ct.Lasso(0.2), ct.TotalVariation()), (ct.SquaredError(), ct.GroupTotalVariation())],
+    ids=["not smooth", "not linear"],
+)
+def test_no_polishing_where_it_is_not_a_small_smooth_problem(loss: ct.Loss, penalty: ct.Penalty) -> None:
+    problem = instance(loss=loss, penalty=penalty)
+    partition = Partition.shown_by(problem, np.zeros((problem.graph.n_edges, 3)))
+    assert partition is not None
+    assert polish(problem, partition, np.zeros((12, 3))) is None
+
+
+def test_no_polishing_of_many_clusters() -> None:
+    V = FEW + 1
+    edges = np.stack([np.arange(V - 1), np.arange(1, V)], axis=1)
+    data = ct.LocalDatasets.from_rows(np.ones((V, 1)), np.arange(float(V)), np.arange(V))
+    problem = ct.Problem(ct.EmpiricalGraph.from_edges(edges), data, lam=1e-3)
+    partition = Partition.shown_by(problem, np.full((V - 1, 1), 1e-3))
+    assert partition is not None
+    assert not partition.few
+    assert polish(problem, partition, np.zeros((V, 1))) is None
