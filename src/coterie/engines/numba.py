@@ -84,8 +84,11 @@ class NumbaEngine:
         return Travel(float(np.sqrt(self.travelled)), float(np.sqrt(sum(dual))))
 
     def point(self) -> tuple[Array, Array]:
-        u_hat = self.u.copy() if self.u_hat is None else self.u_hat
-        self.u_hat = None  # handed over: large problems have no room for another copy
+        u_hat = self.u if self.u_hat is None else self.u_hat
+        if u_hat is self.u or u_hat.size <= LARGE:
+            u_hat = u_hat.copy()
+        else:
+            self.u_hat = None  # handed over: there is no room for another copy
         return self.order.nodes_out(self.w_hat), self.order.edges_out(u_hat)
 
     def _share_out(self, V: int, E: int, n: int) -> None:
