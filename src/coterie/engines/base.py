@@ -9,6 +9,10 @@ and moves z, in one of two ways:
     relaxed:   z ← z + 1.9 (Tz − z)
     Halpern:   z ← (k+1)/(k+2) · (2Tz − z) + 1/(k+2) · z₀,   anchored at the z₀ of the last restart.
 
+Where every loss is strongly convex there is a third way, accelerated gradient steps on the dual alone (FISTA):
+
+    dual:      ŵ = argmin f(w) + ⟨Dᵀu, w⟩,  û = prox_{σg*}(u + σDŵ),  u ← û + k/(k+3) · (û − û of the last iteration).
+
 An engine keeps z, z₀ and Tz where it likes (arrays, a GPU, a cluster, other organisations) and runs whole
 blocks of iterations, so that the driver costs nothing and knows nothing of how an iteration is computed.
 """
@@ -25,10 +29,11 @@ RELAXATION = 1.9
 
 
 class Mode(Enum):
-    """How z moves towards Tz."""
+    """How z moves."""
 
     RELAXED = "relaxed"
     HALPERN = "halpern"
+    DUAL = "dual"
 
 
 class Travel(NamedTuple):
@@ -54,4 +59,4 @@ class Engine(Protocol):
         """Go to Tz, make it the anchor, and say how far it lies from the last anchor."""
 
     def point(self) -> tuple[Array, Array]:
-        """Return Tz = (ŵ, û) of the last iteration."""
+        """Return Tz = (ŵ, û) of the last iteration, for the caller to keep; to restart, advance first."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,16 +18,19 @@ from coterie.problem.arrays import Array
 from coterie.problem.losses.quadratic import Quadratics
 
 WORTH_A_THREAD = 200_000  # edge coordinates that a thread should have to itself
+LARGE = 20_000_000  # edge coordinates above which anchors are kept in single precision
 
 
 class NumbaEngine:
     """Kernels over z = (w, u) in a cache-friendly order, which stays invisible outside.
 
     Quadratic losses have their primal update inside the node pass; any other loss is called between two halves.
+    An anchor u₀ is an anchor wherever it is, so large ones are kept in single precision (dual steps excepted).
     """
 
     def __init__(self, threads: int | None = None) -> None:
         self.threads = threads
+        self.u_hat: Array | None = None
 
     def setup(self, problem: Problem, w: Array, u: Array) -> None:
         self.problem = problem
@@ -38,14 +42,14 @@ class NumbaEngine:
         self.place[self.M] = np.arange(len(self.M))
         self._share_out(V, E, n)
         self.w, self.u = self.order.nodes_in(w), self.order.edges_in(u)
-        self.w0, self.u0 = self.w.copy(), self.u.copy()
-        self.w_hat, self.u_hat = self.w.copy(), self.u.copy()
+        self.w0, self.u0 = self.w.copy(), self.u.astype(np.float32 if self.u.size > LARGE else np.float64)
+        self.w_hat, self.u_hat = self.w.copy(), None
         self.xs = np.zeros((self.T, V, 2, n))
         self.strength = np.empty((E, 2))
         self.strength[:, 0] = self.order.edges_in(problem.c)
         self.k = 0
         self._setup_prox(n)
-        self._each_edge_range(lambda t, e0, e1: edges.edge_move(e0, e1, *self._moving(t), 0.0, 1.0, 0.0))
+        self._sum_up()
 
     def set_steps(self, tau: Array, sigma: Array) -> None:
         self.tau = self.order.nodes_in(tau)
@@ -61,23 +65,31 @@ class NumbaEngine:
             nodes.full_share(tau_M, q.h, q.V, self.share3)
 
     def advance(self, n_iter: int, mode: Mode) -> float:
+        keep = mode is Mode.DUAL
+        if keep:
+            self.u0 = self.u0.astype(np.float64, copy=False)
         for _ in range(n_iter - 1):
             factors = self._factors(mode)
-            self._node_pass(factors, move=True)
-            self._each_edge_range(lambda t, e0, e1, f=factors: edges.edge_pass(*self._passing(t, e0, e1), *f))
-        return self._probe_and_move(self._factors(mode))
+            self._node_pass(factors, mode)
+            self._each_edge_range(lambda t, e0, e1, f=factors: edges.edge_pass(*self._passing(t, keep, e0, e1), *f))
+        return self._probe_and_move(self._factors(mode), mode)
 
     def restart(self) -> Travel:
-        self.w, self.u[:] = self.w_hat.copy(), self.u_hat
-        self.xs[:, :, 1] = 0.0
-        self._each_edge_range(lambda t, e0, e1: edges.edge_move(e0, e1, *self._moving(t), 0.0, 1.0, 0.0))
+        if self.u_hat is not None:
+            self.w, self.u[:] = self.w_hat.copy(), self.u_hat
+        self._sum_up()
         dual = self._each_edge_range(lambda t, e0, e1: edges.dual_travel(e0, e1, self.strength, self.u, self.u0))
         self.w0, self.u0[:] = self.w.copy(), self.u
         self.k = 0
         return Travel(float(np.sqrt(self.travelled)), float(np.sqrt(sum(dual))))
 
     def point(self) -> tuple[Array, Array]:
-        return self.order.nodes_out(self.w_hat), self.order.edges_out(self.u_hat)
+        u_hat = self.u if self.u_hat is None else self.u_hat
+        if u_hat is self.u or u_hat.size <= LARGE:
+            u_hat = u_hat.copy()
+        else:
+            self.u_hat = None  # handed over: there is no room for another copy
+        return self.order.nodes_out(self.w_hat), self.order.edges_out(u_hat)
 
     def _share_out(self, V: int, E: int, n: int) -> None:
         """Cut nodes and edges into one contiguous range a thread."""
@@ -109,10 +121,17 @@ class NumbaEngine:
         self.k += 1
         if mode is Mode.RELAXED:
             return RELAXATION, 1.0 - RELAXATION, 0.0
+        if mode is Mode.DUAL:
+            momentum = (self.k - 1) / (self.k + 2)
+            return 1.0 + momentum, 0.0, -momentum
         share = self.k / (self.k + 1)
         return 2 * share, -share, 1 - share
 
-    def _node_pass(self, factors: tuple[float, float, float], move: bool) -> None:
+    def _node_pass(self, factors: tuple[float, float, float], mode: Mode, move: bool = True) -> None:
+        if mode is Mode.DUAL:
+            arrays = self.inverse, self.centre_by_node, self.xs[0]
+            self._each_node_range(lambda t, i0, i1: nodes.dual_node_pass(self.rooms[t][0], i0, i1, *arrays))
+            return
         moving = self.w, self.w0, self.xs[0], *factors, move
         if self.quadratic:
             prox = self.tau, self.place, self.low_rank, self.V, self.share2, self.share3, self.centre
@@ -125,24 +144,51 @@ class NumbaEngine:
         self.w_hat[self.M] = self.problem.f.prox(self.w_hat[self.M], self.tau[self.M], start)
         self._each_node_range(lambda t, i0, i1: nodes.node_finish(i0, i1, self.w_hat, *moving), before=False)
 
-    def _probe_and_move(self, factors: tuple[float, float, float]) -> float:
+    def _probe_and_move(self, factors: tuple[float, float, float], mode: Mode) -> float:
         """One iteration that keeps Tz and its residual."""
-        self._node_pass(factors, move=False)
+        self._node_pass(factors, mode, move=False)
+        if mode is Mode.DUAL:
+            self.w = self.xs[0, :, 0].copy()
+        u_hat = self.u_hat = np.empty_like(self.u) if self.u_hat is None else self.u_hat
+        probed = self.w, self.u, u_hat
         dual = self._each_edge_range(
-            lambda t, e0, e1: edges.edge_probe(*self._passing(t, e0, e1)[:7], self.w, self.u, self.u_hat)
+            lambda t, e0, e1: edges.edge_probe(
+                self.rooms[t][0], self.kind, e0, e1, self.order.ends, self.strength, self.xs[t], *probed
+            )
         )
         self.w_hat = 0.5 * (self.xs[0, :, 0] + self.w)
         primal, self.travelled = nodes.primal_sums(self.tau, self.w_hat, self.w, self.w0)
         a, b, g = factors
-        self.w = a * self.w_hat + b * self.w + g * self.w0
+        if mode is not Mode.DUAL:
+            self.w = a * self.w_hat + b * self.w + g * self.w0
         self.xs[:, :, 1] = 0.0
-        self._each_edge_range(lambda t, e0, e1: edges.edge_move(e0, e1, *self._moving(t), *factors))
+        keep = mode is Mode.DUAL
+        self._each_edge_range(lambda t, e0, e1: edges.edge_move(keep, e0, e1, *self._moving(t, u_hat), *factors))
         return float(np.sqrt(max(primal + sum(dual), 0.0)))
 
-    def _passing(self, t: int, first: int, last: int) -> tuple[Any, ...]:
+    def _sum_up(self) -> None:
+        """s ← Dᵀu."""
+        self.xs[:, :, 1] = 0.0
+        self._each_edge_range(lambda t, e0, e1: edges.edge_move(False, e0, e1, *self._moving(t, self.u), 0.0, 1.0, 0.0))
+
+    @cached_property
+    def inverse(self) -> Array:
+        """H_i⁻¹ of every node, in the inner order, for dual steps."""
+        q = self.problem.f
+        assert isinstance(q, Quadratics)
+        inverse = np.matmul(q.V.transpose(0, 2, 1) / q.h[:, None, :], q.V)
+        return self.order.nodes_in(inverse)
+
+    @cached_property
+    def centre_by_node(self) -> Array:
+        """ŵ_i of every node, in the inner order."""
+        return self.order.nodes_in(self.centre)
+
+    def _passing(self, t: int, keep: bool, first: int, last: int) -> tuple[Any, ...]:
         return (
             self.rooms[t][0],
             self.kind,
+            keep,
             first,
             last,
             self.order.ends,
@@ -152,8 +198,8 @@ class NumbaEngine:
             self.u0,
         )
 
-    def _moving(self, t: int) -> tuple[Array, ...]:
-        return self.order.ends, self.xs[t], self.u, self.u_hat, self.u0
+    def _moving(self, t: int, u_hat: Array) -> tuple[Array, ...]:
+        return self.order.ends, self.xs[t], self.u, u_hat, self.u0
 
     def _each_node_range(self, work: Callable[..., Any], before: bool = True, after: bool = True) -> None:
         """Do work on every range of nodes; sums of all threads are added up before, x is handed round after."""

@@ -7,6 +7,7 @@ import numpy as np
 from coterie.engines.base import RELAXATION, Mode, Travel
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
+from coterie.problem.losses.quadratic import Quadratics
 
 
 class NumpyEngine:
@@ -16,16 +17,16 @@ class NumpyEngine:
         self.problem = problem
         self.w, self.u = w.copy(), u.copy()
         self.w_hat, self.u_hat = self.w, self.u
-        self._anchor()
+        self.w0, self.u0, self.k = self.w, self.u, 0
 
     def set_steps(self, tau: Array, sigma: Array) -> None:
         self.tau, self.sigma = tau[:, None], sigma[:, None]
 
     def advance(self, n_iter: int, mode: Mode) -> float:
         for last in reversed(range(n_iter)):
-            self._apply()
+            self._apply_dual() if mode is Mode.DUAL else self._apply()
             if not last:
-                residual = self._residual()
+                residual = self._residual(mode)
             self._move(mode)
         return residual
 
@@ -33,11 +34,11 @@ class NumpyEngine:
         self.w, self.u = self.w_hat, self.u_hat
         primal = np.sqrt(float(((self.w - self.w0) ** 2 / self.tau).sum()))
         dual = np.sqrt(float(((self.u - self.u0) ** 2 / self.sigma).sum()))
-        self._anchor()
+        self.w0, self.u0, self.k = self.w, self.u, 0
         return Travel(primal, dual)
 
     def point(self) -> tuple[Array, Array]:
-        return self.w_hat, self.u_hat
+        return self.w_hat.copy(), self.u_hat.copy()
 
     def _apply(self) -> None:
         """(ŵ, û) = T(w, u)."""
@@ -49,9 +50,19 @@ class NumpyEngine:
         moved = self.u + self.sigma * (D @ (2 * self.w_hat - self.w))
         self.u_hat = problem.penalty.dual_step(moved, problem.c, self.sigma[:, 0])
 
-    def _residual(self) -> float:
-        """r² = |dw|²/τ + |du|²/σ − 2⟨du, D dw⟩ for dz = Tz − z."""
+    def _apply_dual(self) -> None:
+        """ŵ = argmin f + ⟨Dᵀu, ·⟩, û = prox(u + σDŵ)."""
+        problem = self.problem
+        assert isinstance(problem.f, Quadratics)
+        self.w_hat = problem.f.minimiser(problem.graph.D.T @ self.u)
+        moved = self.u + self.sigma * (problem.graph.D @ self.w_hat)
+        self.u_hat = problem.penalty.dual_step(moved, problem.c, self.sigma[:, 0])
+
+    def _residual(self, mode: Mode) -> float:
+        """r² = |dw|²/τ + |du|²/σ − 2⟨du, D dw⟩ for dz = Tz − z; for dual steps |du|²/σ alone."""
         dw, du = self.w_hat - self.w, self.u_hat - self.u
+        if mode is Mode.DUAL:
+            return float(np.sqrt((du**2 / self.sigma).sum()))
         r2 = (dw**2 / self.tau).sum() + (du**2 / self.sigma).sum() - 2 * np.vdot(du, self.problem.graph.D @ dw)
         return float(np.sqrt(max(r2, 0.0)))
 
@@ -59,11 +70,11 @@ class NumpyEngine:
         if mode is Mode.RELAXED:
             self.w = self.w + RELAXATION * (self.w_hat - self.w)
             self.u = self.u + RELAXATION * (self.u_hat - self.u)
+        elif mode is Mode.DUAL:
+            self.u, self.u0 = self.u_hat + self.k / (self.k + 3) * (self.u_hat - self.u0), self.u_hat
+            self.w = self.w_hat
         else:
             a = (self.k + 1) / (self.k + 2)
             self.w = a * (2 * self.w_hat - self.w) + (1 - a) * self.w0
             self.u = a * (2 * self.u_hat - self.u) + (1 - a) * self.u0
         self.k += 1
-
-    def _anchor(self) -> None:
-        self.w0, self.u0, self.k = self.w, self.u, 0

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from coterie.problem import EmpiricalGraph
 from coterie.problem.arrays import Array
 
+WORTH_IT = 0.5  # a new order must shorten the mean distance of neighbours to this part
 FITS_IN_CACHE = 1 << 20  # bytes of node data below which the order does not matter
 
 
@@ -24,14 +25,19 @@ class Ordering:
 
     @classmethod
     def of(cls, graph: EmpiricalGraph, n: int) -> Ordering:
-        """Keep the given order where it is already local or all data fit the cache; otherwise Cuthill–McKee."""
+        """Keep the given order where all data fit the cache or Cuthill and McKee's is not much more local."""
         rank = np.arange(graph.n_nodes)
-        local = graph.n_edges == 0 or np.abs(np.diff(graph.edges)).mean() <= 4 * np.sqrt(graph.n_nodes)
-        if local or graph.n_nodes * n * 16 <= FITS_IN_CACHE:
-            return cls(rank, graph.edges.astype(np.uint32), None, None)
+        as_given = cls(rank.copy(), graph.edges.astype(np.uint32), None, None)
+        if graph.n_nodes * n * 16 <= FITS_IN_CACHE or graph.n_edges == 0:
+            return as_given
+        span = float(np.abs(np.diff(graph.edges)).mean())
+        if span <= 4 * np.sqrt(graph.n_nodes):
+            return as_given
         order = _cuthill_mckee(graph)
         rank[order] = np.arange(graph.n_nodes)
         pairs = rank[graph.edges]
+        if float(np.abs(np.diff(pairs)).mean()) > WORTH_IT * span:
+            return as_given
         sign = np.where(pairs[:, 0] < pairs[:, 1], 1.0, -1.0)
         pairs.sort(axis=1)
         edge = np.lexsort((pairs[:, 1], pairs[:, 0]))
@@ -53,11 +59,11 @@ class Ordering:
         return values[self.edge] * (self.sign if values.ndim == 2 else 1.0)
 
     def edges_out(self, values: Array) -> Array:
-        """Duals in the order of the graph."""
-        if self.edge is None:
+        """Duals in the order of the graph; the given array is used up."""
+        if self.edge is None or self.sign is None:
             return values
         outside = np.empty_like(values)
-        outside[self.edge] = values * self.sign
+        outside[self.edge] = np.multiply(values, self.sign, out=values)
         return outside
 
 

@@ -7,10 +7,12 @@ length of a tuple the compiler knows n, unrolls the loops over coordinates and k
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numba
 import numpy as np
+from numba.core import event
 
 # Unrolled loops become vector instructions only with this pass, which Numba leaves off (1.3 to 2.6 times slower).
 numba.config.SLP_VECTORIZE = 1  # type: ignore[attr-defined]
@@ -34,3 +36,22 @@ def inlined(function: Any) -> Any:
 def register(n: int) -> Any:
     """Return room for one vector of length n."""
     return (0.0,) * n if n <= UNROLL_UP_TO else np.empty(n)
+
+
+class _Announcer(event.Listener):
+    """Says once, on a terminal, why the first use takes longer."""
+
+    def __init__(self) -> None:
+        self.silent = not sys.stderr.isatty()
+
+    def on_start(self, event: event.Event) -> None:
+        ours = event.data["dispatcher"].py_func.__module__.startswith(__name__)
+        if ours and not self.silent:
+            self.silent = True
+            print("coterie: compiling kernels on first use; later processes find them ready", file=sys.stderr)
+
+    def on_end(self, event: event.Event) -> None:
+        """Nothing to say."""
+
+
+event.register("numba:compile", _Announcer())

@@ -38,18 +38,24 @@ def dual_step(kind, t, c, sigma):
 
 
 @inlined
-def _pass(register, kind, anchored, e, ends, strength, xs, u, u0, a, b, g):
+def _pass(register, kind, anchored, keep, e, ends, strength, xs, u, u0, a, b, g):
     n = len(register)
     i, j = ends[e, 0], ends[e, 1]
     t = register
     for k in range(n):
         t = put(t, k, u[e, k] + strength[e, 1] * (xs[i, 0, k] - xs[j, 0, k]))
     t = dual_step(kind, t, strength[e, 0], strength[e, 1])
-    for k in range(n):
-        t = put(t, k, a * t[k] + b * u[e, k])
-    if anchored:
+    if keep:
         for k in range(n):
-            t = put(t, k, t[k] + g * u0[e, k])
+            last = u0[e, k]
+            u0[e, k] = t[k]
+            t = put(t, k, a * t[k] + g * last)
+    else:
+        for k in range(n):
+            t = put(t, k, a * t[k] + b * u[e, k])
+        if anchored:
+            for k in range(n):
+                t = put(t, k, t[k] + g * u0[e, k])
     for k in range(n):
         u[e, k] = t[k]
     for k in range(n):
@@ -59,22 +65,28 @@ def _pass(register, kind, anchored, e, ends, strength, xs, u, u0, a, b, g):
 
 
 @jit
-def edge_pass(register, kind, first, last, ends, strength, xs, u, u0, a, b, g):
-    """û = prox(u + σDx), u ← aû + bu + gu₀, s ← Dᵀu. One loop for each case: no branch inside the common ones."""
-    if kind == L1 and g == 0:
+def edge_pass(register, kind, keep, first, last, ends, strength, xs, u, u0, a, b, g):
+    """û = prox(u + σDx), u ← aû + bu + gu₀, s ← Dᵀu; with keep, u₀ ← û. One loop for each common case."""
+    if kind == L1 and keep:
         for e in range(first, last):
-            _pass(register, L1, False, e, ends, strength, xs, u, u0, a, b, g)
+            _pass(register, L1, False, True, e, ends, strength, xs, u, u0, a, b, g)
+    elif kind == L1 and g == 0:
+        for e in range(first, last):
+            _pass(register, L1, False, False, e, ends, strength, xs, u, u0, a, b, g)
     elif kind == L1:
         for e in range(first, last):
-            _pass(register, L1, True, e, ends, strength, xs, u, u0, a, b, g)
+            _pass(register, L1, True, False, e, ends, strength, xs, u, u0, a, b, g)
     else:
         for e in range(first, last):
-            _pass(register, kind, g != 0, e, ends, strength, xs, u, u0, a, b, g)
+            _pass(register, kind, g != 0, keep, e, ends, strength, xs, u, u0, a, b, g)
 
 
 @jit
 def edge_probe(register, kind, first, last, ends, strength, xs, w, u, u_hat):
-    """û = prox(u + σDx), without moving; return Σ|du|²/σ − 2⟨du, D dw⟩ for the residual, with dw = (x − w)/2."""
+    """û = prox(u + σDx), without moving; return Σ|du|²/σ − 2⟨du, D dw⟩ for the residual, with dw = (x − w)/2.
+
+    For dual steps w = x, and the second term vanishes.
+    """
     n = len(register)
     total = 0.0
     for e in range(first, last):
@@ -93,14 +105,16 @@ def edge_probe(register, kind, first, last, ends, strength, xs, w, u, u_hat):
 
 
 @jit
-def edge_move(first, last, ends, xs, u, u_hat, u0, a, b, g):
-    """u ← aû + bu + gu₀ with the û of the last probe, s ← Dᵀu."""
+def edge_move(keep, first, last, ends, xs, u, u_hat, u0, a, b, g):
+    """u ← aû + bu + gu₀ with the û of the last probe, s ← Dᵀu; with keep, u₀ ← û."""
     n = u.shape[1]
     for e in range(first, last):
         i, j = ends[e, 0], ends[e, 1]
         for k in range(n):
             t = a * u_hat[e, k] + b * u[e, k] + g * u0[e, k]
             u[e, k] = t
+            if keep:
+                u0[e, k] = u_hat[e, k]
             xs[i, 1, k] += t
             xs[j, 1, k] -= t
 

@@ -61,6 +61,23 @@ def slack_weights(kind, ends, c, u, S):
 
 
 @jit
+def into_domain(kind, c, u):
+    """u ← the nearest point where g* is finite."""
+    for e in range(len(u)):
+        if kind == L1:
+            for k in range(u.shape[1]):
+                u[e, k] = min(max(u[e, k], -c[e]), c[e])
+        elif kind == L2:
+            length = _length(u, e)
+            if length > c[e]:
+                for k in range(u.shape[1]):
+                    u[e, k] *= c[e] / length
+        elif c[e] == 0:
+            for k in range(u.shape[1]):
+                u[e, k] = 0.0
+
+
+@jit
 def saturate_cuts(ends, c, w, u, S):
     """Where w differs across an edge, u ← ±c and S ← 0: total variation is tight there, and stays so."""
     for e in range(len(ends)):
@@ -105,13 +122,8 @@ def correct(kind, ends, c, S, potential, u):
     for e in range(len(ends)):
         i, j = ends[e, 0], ends[e, 1]
         for k in range(n):
-            t = u[e, k] - S[e, k] * (potential[i, k] - potential[j, k])
-            u[e, k] = min(max(t, -c[e]), c[e]) if kind == L1 else t
-        if kind == L2:
-            length = _length(u, e)
-            if length > c[e]:
-                for k in range(n):
-                    u[e, k] *= c[e] / length
+            u[e, k] -= S[e, k] * (potential[i, k] - potential[j, k])
+    into_domain(kind, c, u)
 
 
 @jit
@@ -137,3 +149,31 @@ def keep_flat(register, place, sees_all, seen, x):
                 t = put(t, k, t[k] - d * seen[row, r, k])
         for k in range(n):
             x[i, k] = t[k]
+
+
+@jit
+def inner(a, b):
+    """⟨a, b⟩. (A threaded BLAS would wake its threads for each of these short sums, at many times the cost.)"""
+    total = 0.0
+    for i in range(a.shape[0]):
+        for k in range(a.shape[1]):
+            total += a[i, k] * b[i, k]
+    return total
+
+
+@jit
+def descend(alpha, p, Ap, inverse, x, r, z):
+    """One step of preconditioned conjugate gradients: x ← x + αp, r ← r − αAp, z ← r · inverse."""
+    for i in range(x.shape[0]):
+        for k in range(x.shape[1]):
+            x[i, k] += alpha * p[i, k]
+            r[i, k] -= alpha * Ap[i, k]
+            z[i, k] = inverse[i, k] * r[i, k]
+
+
+@jit
+def turn(beta, z, p):
+    """The next direction: p ← z + βp."""
+    for i in range(p.shape[0]):
+        for k in range(p.shape[1]):
+            p[i, k] = z[i, k] + beta * p[i, k]

@@ -56,6 +56,24 @@ def node_pass(room, other, first, last, tau, place, low_rank, V, share2, share3,
 
 
 @jit
+def dual_node_pass(room, first, last, inverse, centre, xs):
+    """x = ŵ_i − H_i⁻¹ s_i, the minimiser of f + ⟨s, ·⟩, where every node is labelled; s ← 0."""
+    n = len(room)
+    for i in range(first, last):
+        t = room
+        for k in range(n):
+            t = put(t, k, centre[i, k])
+        for r in range(n):
+            s = xs[i, 1, r]
+            for k in range(n):
+                t = put(t, k, t[k] - s * inverse[i, r, k])
+        for k in range(n):
+            xs[i, 0, k] = t[k]
+        for k in range(n):
+            xs[i, 1, k] = 0.0
+
+
+@jit
 def node_gather(first, last, tau, w, xs, v):
     """v = w − τs, for losses whose primal update is computed elsewhere."""
     for i in range(first, last):

@@ -12,30 +12,42 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import eigvalsh_tridiagonal
 
-from coterie.engines.base import Travel
+from coterie.engines.base import Mode, Travel
 from coterie.kernels.norms import lanczos
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
+from coterie.problem.losses.quadratic import Quadratics
 
 LANCZOS_STEPS = 16
+EVEN = 4.0  # condition number of each H_i up to which dual ascent is worth it
 
 
 @dataclass(eq=False)
 class Steps:
-    """s_e, d_i, η and ω of a problem."""
+    """s_e, d_i, η and ω of a problem; or, where accelerated dual ascent applies, its steps σ."""
 
     s: Array
     d: Array
-    eta: float
-    omega: float
+    eta: float = 1.0
+    omega: float = 1.0
+    ascent: Array | None = None
 
     @classmethod
     def of(cls, problem: Problem) -> Steps:
+        """Choose steps that suit a problem."""
         graph, c = problem.graph, problem.c
         s = np.sqrt(c / c.mean()) if problem.lam > 0 and c.size else np.ones(graph.n_edges)
         d = np.bincount(graph.edges.ravel(), weights=np.repeat(s, 2), minlength=graph.n_nodes)
         d[d == 0] = 1.0
+        ascent = _ascent(problem, s, d)
+        if ascent is not None:
+            return cls(s, d, ascent=ascent)
         return cls(s, d, _longest_eta(problem, s, d), _first_omega(problem, d))
+
+    @property
+    def modes(self) -> tuple[Mode, ...]:
+        """The ways of moving that are worth trying."""
+        return (Mode.RELAXED, Mode.HALPERN) if self.ascent is None else (Mode.DUAL,)
 
     @property
     def tau(self) -> Array:
@@ -43,7 +55,7 @@ class Steps:
 
     @property
     def sigma(self) -> Array:
-        return 0.5 * self.eta * self.omega * self.s
+        return 0.5 * self.eta * self.omega * self.s if self.ascent is None else self.ascent
 
     def be_careful(self) -> None:
         """Use the η that is proven for every graph."""
@@ -53,6 +65,22 @@ class Steps:
         """Move ω half-way (in logarithms) to where both variables travel equally far."""
         if travel.primal > 0 and travel.dual > 0:
             self.omega *= np.clip(np.sqrt(travel.dual / travel.primal), 0.1, 10.0)
+
+
+def _ascent(problem: Problem, s: Array, d: Array) -> Array | None:
+    """Steps of accelerated dual ascent, or None where some loss is not strongly and evenly convex.
+
+    They need Σ_{e∋i} 2σ_e ≤ λ_min(H_i), so σ_e = s_e/2 · min(λ_min(H_i)/d_i, λ_min(H_j)/d_j).
+    """
+    q = problem.f
+    if not isinstance(q, Quadratics) or len(problem.M) < problem.graph.n_nodes or q.seen is not None:
+        return None
+    least = q.h.min(axis=1)
+    if (q.h.max(axis=1) > EVEN * least).any():
+        return None
+    share = least / d
+    i, j = problem.graph.edges.T
+    return 0.5 * s * np.minimum(share[i], share[j])
 
 
 def _longest_eta(problem: Problem, s: Array, d: Array) -> float:

@@ -25,7 +25,7 @@ class Best:
         self.began = time.perf_counter()
         self.certify = Certifier(problem)
         self.objective, self.w = problem.objective(w), w.copy()
-        self.proof: Certificate = self.certify(w, u, goal=tol * gap_unit(problem, self.objective), rounds=rounds)
+        self.proof = self.certify(w, u.copy() if rounds else u, goal=self.goal, rounds=rounds)
         self.aim_fails = 0
         self.partition: Partition | None = None
         self.history: list[Record] = []
@@ -42,7 +42,10 @@ class Best:
         return self.tol * gap_unit(self.problem, self.objective)
 
     def improve(self, w: Array, u: Array, n_iter: int, rounds: int) -> None:
-        """Take what a point of the iteration offers: its weights, snapped and polished, and its duals, repaired."""
+        """Take what a point of the iteration offers: its weights, snapped and polished, and its duals, repaired.
+
+        The duals are repaired in place: they can be the largest array there is.
+        """
         self._offer(w)
         partition = self.partition = Partition.shown_by(self.problem, u)
         if partition is not None:
@@ -63,7 +66,8 @@ class Best:
         self._offer(polished)
         if self.problem.objective(polished) > self.objective + self.goal:
             return None
-        u = self.certify.repair.into_domain(u)
+        u = u.copy()
+        self.certify.repair.into_domain(u)
         self.certify.repair.aim(u, polished, AIM_ROUNDS)
         return self._prove(u, rounds)
 

@@ -54,13 +54,13 @@ class Certifier:
         self.enclosure = Enclosure(problem)
 
     def __call__(self, w: Array, u: Array, *, goal: float = 0.0, rounds: int = MOST) -> Certificate:
-        """Bound the optimum from below with a dual point near u; w helps and is not changed.
+        """Bound the optimum from below with a dual point near u, which is moved there; w helps and is not changed.
 
         Repair goes on for `rounds` rounds while the charge is what stands between the bound and a gap of
         `goal` (absolute); if the goal is in sight, for as long as it takes.
         """
         level = self.problem.objective(w)
-        u = self.repair.into_domain(u)
+        self.repair.into_domain(u)
         proof, q = self._bound(w, u, level)
         done, more = 0, self.repair.needed
         while more and done < (MOST if level - proof.uncharged <= goal else rounds):
@@ -96,7 +96,7 @@ class Certifier:
 def certify(problem: Problem, w: Array, u: Array) -> Certificate:
     """Return the objective at w and a lower bound on the optimum, from a dual point near u."""
     check_point(problem, w, u)
-    return Certifier(problem)(w, u)
+    return Certifier(problem)(w, u.copy())
 
 
 def check_point(problem: Problem, w: Array, u: Array) -> None:

@@ -26,17 +26,17 @@ ROUND_COSTS = 16  # iterations, about; the certificate may take half as long as 
 class Race:
     """Chooses between the two modes by the rate at which each has shrunk the residual."""
 
-    def __init__(self) -> None:
+    def __init__(self, *modes: Mode) -> None:
+        self.modes = modes
         self.rates: dict[Mode, float] = {}
         self.epochs = 0
 
     def choose(self) -> Mode:
-        for mode in Mode:
-            if mode not in self.rates:
-                return mode
-        faster = max(self.rates, key=lambda mode: self.rates[mode])
-        slower = next(mode for mode in Mode if mode is not faster)
-        return slower if self.epochs % TRY_OTHER == 0 else faster
+        untried = [mode for mode in self.modes if mode not in self.rates]
+        if untried:
+            return untried[0]
+        faster, *others = sorted(self.modes, key=lambda mode: -self.rates[mode])
+        return others[0] if others and self.epochs % TRY_OTHER == 0 else faster
 
     def report(self, mode: Mode, first: float, last: float, length: int) -> None:
         self.rates[mode] = float(np.log(first / last)) / length if last > 0 else np.inf
@@ -59,7 +59,8 @@ def drive(
     best = Best(problem, tol, w, u, MOST if warm else 0)
     if best.gap <= tol or max_iter == 0:
         return best.solution(Status.OPTIMAL if best.gap <= tol else Status.ITERATION_LIMIT, 0)
-    steps, race = Steps.of(problem), Race()
+    steps = Steps.of(problem)
+    race = Race(*steps.modes)
     engine.setup(problem, w, u)
     done, checked, check, largest = 0, 0, BLOCK, 0.0
     try:
@@ -71,6 +72,8 @@ def drive(
                 r = engine.advance(block, mode)
                 done, epoch = done + block, epoch + block
                 first, largest = (r if first == np.inf else first), max(largest, r)
+                over = _epoch_ends(mode, epoch, done, first, before, r)
+                travel = engine.restart() if over else None
                 end = _limit(best, done, max_iter, time_limit)
                 if r <= ROUNDING * largest and (r == 0 or best.stuck):
                     end = end or Status.STALLED
@@ -82,20 +85,23 @@ def drive(
                         callback(best.history[-1])
                     if best.gap <= tol or end is not None:
                         return best.solution(Status.OPTIMAL if best.gap <= tol else end or Status.STALLED, done)
-                if (
-                    r <= SHRINK * first
-                    or epoch >= max(2 * BLOCK, LONGEST * done)
-                    or (mode is Mode.HALPERN and r <= 0.5 * first and r > before)
-                ):
+                if travel is not None:
                     break
                 before = r
             if mode is Mode.RELAXED and r > 1.01 * first:  # cannot happen while the steps are short enough
                 steps.be_careful()
             race.report(mode, first, r, epoch)
-            steps.rebalance(engine.restart())
+            steps.rebalance(travel)
     except KeyboardInterrupt:
         best.improve(*engine.point(), done, MOST)
         return best.solution(Status.OPTIMAL if best.gap <= tol else Status.INTERRUPTED, done)
+
+
+def _epoch_ends(mode: Mode, epoch: int, done: int, first: float, before: float, r: float) -> bool:
+    if mode is Mode.DUAL:
+        return r > before
+    shrunk = r <= SHRINK * first or (mode is Mode.HALPERN and r <= 0.5 * first and r > before)
+    return shrunk or epoch >= max(2 * BLOCK, LONGEST * done)
 
 
 def _limit(best: Best, done: int, max_iter: int, time_limit: float | None) -> Status | None:

@@ -27,6 +27,7 @@ from coterie.problem.losses.quadratic import Quadratics
 
 SMALL = 1e-10  # eigenvalues below this are computed again, row by row, where nothing cancels
 FLAT = 1e-24  # … and a direction with less curvature than that has none
+ROUNDING = 64 * np.finfo(float).eps  # relative error of the sums behind a pooled minimiser
 MARGIN = 1e-9  # boxes are wider than computed by this part, for rounding
 
 
@@ -37,7 +38,7 @@ class Enclosure:
         self.problem = problem
         self.component = problem.graph.components
         self.C = int(self.component.max()) + 1
-        self._pooled: tuple[Quadratics, Array, Array, Array] | None = None
+        self._pooled: tuple[Quadratics, Array, Array, Array, Array] | None = None
 
     def charge(self, rest: Array, level: float) -> float | None:
         """Return a lower bound on Σ_i ⟨rest_i, w*_i⟩, or None when the loss gives no quadratic bound."""
@@ -83,21 +84,24 @@ class Enclosure:
         """Centre and half-width (C, n) of a box for all nodes of each component."""
         if self._pooled is None or self._pooled[0] is not q:
             groups = self.component[self.problem.M]
-            inverse = self._pooled_inverse(q, groups)
+            inverse, variance = self._pooled_inverse(q, groups)
             centre = by_node(inverse, sum_by_group(q.b, groups, self.C))
+            doubt = by_node(np.abs(inverse), sum_by_group(np.abs(q.b), groups, self.C)) * ROUNDING
             largest = sum_by_group(q.h.max(axis=1, initial=0.0), groups, self.C)
-            spread = np.sqrt(np.maximum(np.einsum("ckk->ck", inverse), 0.0))
-            self._pooled = q, centre, spread, np.sqrt(self.problem.n_features * largest)
-        _, centre, spread, stretch = self._pooled
+            self._pooled = q, centre, doubt, np.sqrt(variance), np.sqrt(self.problem.n_features * largest)
+        _, centre, doubt, spread, stretch = self._pooled
         weakest, longest = self._edges_of_components
         with np.errstate(divide="ignore", invalid="ignore"):  # λ = 0: nothing holds neighbours together
             R = np.where(longest > 0, self.problem.penalty.spread(excess, weakest, longest), 0.0)
             distance = np.sqrt(2 * excess) + np.where(R > 0, R * stretch, 0.0)
-            reach = np.where(spread > 0, distance[:, None] * spread, 0.0) + R[:, None]
+            reach = np.where(spread > 0, distance[:, None] * spread, 0.0) + R[:, None] + doubt
         return centre, reach
 
-    def _pooled_inverse(self, q: Quadratics, groups: NDArray[np.int64]) -> Array:
-        """(Σ H_i)⁻¹ of each component, zero along directions that none of its nodes sees."""
+    def _pooled_inverse(self, q: Quadratics, groups: NDArray[np.int64]) -> tuple[Array, Array]:
+        """(Σ H_i)⁻¹ of each component, zero along directions that none of its nodes sees, and its diagonal.
+
+        In the diagonal, eigenvalues that are hard to tell are halved, to be safe.
+        """
         H = sum_by_group(q.H, groups, self.C)
         diagonal = np.einsum("ckk->ck", H)
         unit = np.divide(1.0, np.sqrt(diagonal), out=np.zeros_like(diagonal), where=diagonal > 0)
@@ -106,9 +110,11 @@ class Enclosure:
         for c, j in np.argwhere(values < SMALL):
             members = groups == c
             along = np.matmul(q.V[members], vectors[c, :, j])
-            values[c, j] = 0.5 * float((q.h[members] * along**2).sum())
+            values[c, j] = float((q.h[members] * along**2).sum())
         inverse = np.divide(1.0, values, out=np.zeros_like(values), where=values > FLAT)
-        return np.matmul(vectors * inverse[:, None, :], vectors.transpose(0, 2, 1))
+        safe = np.where(values < SMALL, 2 * inverse, inverse)
+        diagonal = np.einsum("ckj,cj->ck", vectors**2, safe)
+        return np.matmul(vectors * inverse[:, None, :], vectors.transpose(0, 2, 1)), diagonal
 
     @cached_property
     def _edges_of_components(self) -> tuple[Array, Array]:

@@ -45,13 +45,11 @@ class Repair:
         """x ← Nx."""
         flow.keep_flat(self.room, *self._seen, x)
 
-    def into_domain(self, u: Array) -> Array:
-        """Return a copy of u where g* is finite, and zero where no label is."""
-        problem = self.problem
-        u = problem.penalty.into_domain(u, problem.c)
-        if len(problem.undetermined):
-            u[np.isin(problem.graph.edges[:, 0], problem.undetermined)] = 0.0
-        return u
+    def into_domain(self, u: Array) -> None:
+        """Move u, in place, to where g* is finite, and to zero where no label is."""
+        flow.into_domain(self.kind, self.problem.c, u)
+        if len(self.problem.undetermined):
+            u[np.isin(self.ends[:, 0], self.problem.undetermined)] = 0.0
 
     def rounds(self, u: Array, n_rounds: int, q: Array | None = None) -> bool:
         """Improve u in place; return whether anything is left to do.
@@ -104,21 +102,17 @@ def conjugate_gradients(
     x, r, Ap = np.zeros_like(rest), rest, np.empty_like(rest)
     z = inverse * r
     keep(z)
-    p, rz = z.copy(), float(np.vdot(r, z))
+    p, rz = z.copy(), flow.inner(r, z)
     enough = ACCURACY**2 * rz
     for _ in range(CG_STEPS):
         if rz <= enough:
             break
         apply(p, Ap)
-        curvature = float(np.vdot(p, Ap))
+        curvature = flow.inner(p, Ap)
         if curvature <= 0:
             break
-        alpha = rz / curvature
-        x += alpha * p
-        r -= alpha * Ap
-        np.multiply(inverse, r, out=z)
+        flow.descend(rz / curvature, p, Ap, inverse, x, r, z)
         keep(z)
-        rz, before = float(np.vdot(r, z)), rz
-        p *= rz / before
-        p += z
+        rz, before = flow.inner(r, z), rz
+        flow.turn(rz / before, z, p)
     return x

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, solve
 
 from coterie.kernels import clusters as kernels
 from coterie.kernels.edges import L1, SQUARED
@@ -19,6 +20,7 @@ from coterie.problem.arrays import Array
 MARGIN = 1e-6  # an edge has slack when its dual is this much (relatively) below its bound
 FEW = 64  # clusters in any one coordinate, up to which the reduced problem is solved exactly
 NEWTON_STEPS = 20
+SETTLED = 1e-8  # a Newton step this small, relatively, is the last one needed
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +69,12 @@ def polish(problem: Problem, partition: Partition, w: Array) -> Array | None:
         slope[M] += problem.f.gradient(w[M])
         reduced = np.bincount(unknown.ravel(), weights=slope.ravel(), minlength=K)
         H = np.bincount(pairs, weights=problem.f.hessian(w[M]).ravel(), minlength=K * K).reshape(K, K)
-        step = np.linalg.lstsq(H, -reduced, rcond=1e-13)[0]
+        H[np.diag_indices(K)] += 1e-14 * np.trace(H) + np.finfo(float).tiny  # a cluster may have no labels
+        try:
+            step = solve(H, -reduced, assume_a="pos", check_finite=False)
+        except LinAlgError:
+            return None
         w = w + step[unknown]
-        if np.abs(step).max() <= 1e-13 * np.abs(w).max():
+        if np.abs(step).max() <= SETTLED * np.abs(w).max():
             break
     return w if np.isfinite(w).all() else None

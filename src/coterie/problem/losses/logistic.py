@@ -16,6 +16,7 @@ from coterie.problem.losses.base import (
     Loss,
     by_node,
     check_strength,
+    dot,
     linear_predictor,
     penalised_columns,
     sum_by_group,
@@ -108,14 +109,24 @@ class LogisticLosses(LocalLosses):
         return q, value
 
     def pooled(self, groups: NDArray[np.int64], n_groups: int) -> tuple[Array, Array]:
+        def total(of_nodes: Array) -> Array:
+            return sum_by_group(of_nodes, groups, n_groups)
+
         v = np.zeros((n_groups, self.rows.X.shape[1]))
+        now = total(self.value(v[groups]))
         for _ in range(MAX_STEPS):
-            slope = sum_by_group(self.gradient(v[groups]), groups, n_groups)
-            H = sum_by_group(self.hessian(v[groups]), groups, n_groups)
+            slope = total(self.gradient(v[groups]))
+            H = total(self.hessian(v[groups]))
             step = -by_node(np.linalg.pinv(H, rcond=1e-12, hermitian=True), slope)
-            longest = np.abs(step).max(axis=1, keepdims=True, initial=0.0)
-            v = v + step / np.maximum(1.0, longest)  # steps of at most 1: no overshoot where the loss is flat
-            if (np.abs(slope) <= ACCURACY).all():
+            length = np.ones((n_groups, 1))
+            for _ in range(30):  # halve the steps that do not descend
+                then = total(self.value((v + length * step)[groups]))
+                short = then > now + 1e-4 * length[:, 0] * dot(slope, step) + 1e-15 * now
+                if not short.any():
+                    break
+                length[short] *= 0.5
+            v, now = v + length * step, then
+            if (np.abs(step) <= ACCURACY * np.abs(v)).all():
                 break
         p = self.gradient(v[groups])
         size = np.maximum(np.bincount(groups, minlength=n_groups), 1)[:, None]

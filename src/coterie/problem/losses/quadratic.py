@@ -78,6 +78,10 @@ class Quadratics(LocalLosses):
     def hessian(self, w: Array) -> Array:
         return self.H
 
+    def minimiser(self, s: Array) -> Array:
+        """argmin L_i + ⟨s_i, ·⟩ = ŵ_i − H_i⁻¹ s_i, where every H_i has full rank."""
+        return self.centre - self._spectral(1.0 / self.h, s)
+
     def prox(self, v: Array, tau: Array, start: Array) -> Array:
         t = tau[:, None] * self.h
         return v - self._spectral(t / (1 + t), v - self.centre)
@@ -111,6 +115,9 @@ class Quadratics(LocalLosses):
 
 def thin_svd(X: Array) -> tuple[Array, Array, Array]:
     """U, s, Vᵀ of each node's matrix, with singular values that are only rounding set to zero."""
+    if X.shape[2] == 1:  # one column: its length and direction
+        s = np.linalg.norm(X, axis=1)
+        return np.divide(X, s[:, :, None], out=np.zeros_like(X), where=s[:, :, None] > 0), s, np.ones((len(X), 1, 1))
     U, s, Vt = np.linalg.svd(X, full_matrices=False)
     s[s <= s[:, :1] * max(X.shape[1:]) * np.finfo(float).eps] = 0.0
     return U, s, Vt
