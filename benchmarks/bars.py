@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from benchmarks.results import Result
+from benchmarks.results import Findings
 
-Results = dict[tuple[str, str], Result]  # by family and solver
 PDLP = ("PDLP (primal)", "PDLP (dual)")
 CLARABEL = ("CVXPY + Clarabel",)
 
@@ -30,7 +29,8 @@ class Ratio:
     times: float
     stretch: bool = False
 
-    def judge(self, results: Results, optima: dict[str, float]) -> Verdict:
+    def judge(self, findings: Findings) -> Verdict:
+        results, optima = findings.results, findings.optima
         names = " or ".join(self.peers)
         speed = "as fast as" if self.times == 1 else f"{self.times:g} × as fast as"
         promise = f"{'stretch: ' if self.stretch else ''}{speed} {names}, to 1e-6"
@@ -61,7 +61,8 @@ class Limit:
     most: float
     unit: str
 
-    def judge(self, results: Results, optima: dict[str, float]) -> Verdict:
+    def judge(self, findings: Findings) -> Verdict:
+        results, optima = findings.results, findings.optima
         promise = f"a certified {self.target:g} within {self.most:g} {self.unit}"
         run = results[self.family, "Coterie"].run_to(self.target, optima[self.family])
         if run is None:
@@ -82,6 +83,6 @@ BARS = (
 )
 
 
-def judge(results: Results, optima: dict[str, float]) -> list[Verdict]:
+def judge(findings: Findings) -> list[Verdict]:
     """The verdicts on all families that were measured."""
-    return [bar.judge(results, optima) for bar in BARS if (bar.family, "Coterie") in results]
+    return [bar.judge(findings) for bar in BARS if (bar.family, "Coterie") in findings.results]

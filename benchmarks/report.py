@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchmarks.bars import Results, Verdict
+from benchmarks.bars import Verdict
 from benchmarks.families import FAMILIES
-from benchmarks.results import Result
+from benchmarks.results import Findings, Result
 
 HEAD = ("family", "solver", "CPU s to 1e-4", "to 1e-6", "peak MB", "note")
 PROMISES = ("family", "promise", "measured", "kept")
@@ -19,15 +19,15 @@ ever smaller tolerances, and the first run whose weights are close enough counts
 solver's call; what comes before it, such as building matrices or CVXPY's expressions, is not counted, while CVXPY's
 own translation, which is part of `Problem.solve`, is. Algorithm 1 is watched from outside, off the clock. Times are
 CPU seconds of the process, one thread, after a tiny problem of the same kind has been solved: imports and compilation
-do not count. Runs shorter than a quarter of a second are repeated and the mean counts. The peak is the memory of the whole
-process, Python and the problem included. PDLP is given the problem in two forms, as it is and its dual; promises are
-judged by the faster.
+do not count. Runs shorter than a quarter of a second are repeated and the mean counts. The peak is the memory of the
+whole process, Python and the problem included. PDLP is given the problem in two forms, as it is and its dual; promises
+are judged by the faster.
 """
 
 
-def rows(results: Results, optima: dict[str, float]) -> list[tuple[str, ...]]:
+def rows(findings: Findings) -> list[tuple[str, ...]]:
     """One row for each pair that says something."""
-    return [_row(result, optima[result.family]) for result in results.values() if result.applies]
+    return [_row(result, findings.optima[result.family]) for result in findings.results.values() if result.applies]
 
 
 def _row(result: Result, optimum: float) -> tuple[str, ...]:
@@ -61,10 +61,10 @@ def _note(result: Result, optimum: float) -> str:
     return ", ".join(notes)
 
 
-def left_out(results: Results) -> list[str]:
+def left_out(findings: Findings) -> list[str]:
     """Why some pairs have no row."""
     reasons: dict[str, list[str]] = {}
-    for result in results.values():
+    for result in findings.results.values():
         if not result.applies:
             reasons.setdefault(f"{result.peer}: {result.trouble or 'no answer'}", []).append(result.family)
     return [f"{reason} ({', '.join(families)})" for reason, families in reasons.items()]
@@ -88,18 +88,20 @@ def markdown_table(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def page(results: Results, optima: dict[str, float], verdicts: Sequence[Verdict], about: list[str], f: str) -> str:
+def page(findings: Findings, verdicts: Sequence[Verdict], about: list[str], f: str) -> str:
     """docs/benchmarks.md."""
-    seen = dict.fromkeys(result.family for result in results.values())
-    families = "\n".join(f"* **{name}**: {FAMILIES[name].what}" for name in seen)
-    skipped = "".join(f"* {line}\n" for line in left_out(results))
+    families = "\n".join(
+        f"* **{name}**: {FAMILIES[name].what}; optimum {optimum:.7g}, certified to {findings.gaps[name]:.0e}"
+        for name, optimum in findings.optima.items()
+    )
+    skipped = "".join(f"* {line}\n" for line in left_out(findings))
     parts = [
         "# Benchmarks\n",
-        "Written by `make bench OUT=docs/benchmarks.md`; [benchmarks/](../benchmarks/README.md) says how to run and "
-        "extend it.\n",
+        "Written by `make bench ARGS='--large --out docs/benchmarks.md'`; "
+        "[benchmarks/](../benchmarks/README.md) says how to run and extend it.\n",
         "".join(f"{line}  \n" for line in about),
         families + "\n",
-        markdown_table(HEAD, rows(results, optima)) + "\n",
+        markdown_table(HEAD, rows(findings)) + "\n",
         f"Left out:\n\n{skipped}" if skipped else "",
         "## What is counted\n",
         COUNTED,

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -66,6 +66,21 @@ class Result:
     @property
     def applies(self) -> bool:
         return bool(self.runs) or self.out_of_time
+
+
+@dataclass
+class Findings:
+    """Everything that was measured: results by family and solver; each family's best objective; its certified gap."""
+
+    results: dict[tuple[str, str], Result] = field(default_factory=dict)
+    optima: dict[str, float] = field(default_factory=dict)
+    gaps: dict[str, float] = field(default_factory=dict)
+
+    def add(self, family: str, reference: Run, found: list[Result]) -> None:
+        """Note the results of all solvers on a family."""
+        self.results |= {(family, result.peer): result for result in found}
+        self.optima[family] = min([reference.objective, *(run.objective for result in found for run in result.runs)])
+        self.gaps[family] = float("inf") if reference.gap is None else reference.gap
 
 
 def measure(family: str, peer: str, python: str = sys.executable, **options: float) -> Result:

@@ -11,13 +11,13 @@ from pathlib import Path
 from benchmarks import bars, large, machine, report
 from benchmarks.families import FAMILIES
 from benchmarks.peers import PEERS
-from benchmarks.results import Result, measure
+from benchmarks.results import Findings, Result, Run, measure
 
 USUAL = [name for name in FAMILIES if name != "f"]
 
 
-def run_family(family: str, peers: list[str], cut_python: str | None, **options: float) -> tuple[list[Result], float]:
-    """All solvers on one family, and the best objective."""
+def run_family(family: str, peers: list[str], cut_python: str | None, **options: float) -> tuple[Run, list[Result]]:
+    """The reference for one family, and all solvers on it."""
     say(f"{family}: {FAMILIES[family].what}")
     best = measure(family, "reference", **options)
     if not best.runs:
@@ -30,7 +30,7 @@ def run_family(family: str, peers: list[str], cut_python: str | None, **options:
         found.append(measure(family, peer, python, optimum=optimum, **options))
         runs = ", ".join(f"{run.seconds:.3g} s: {run.objective / optimum - 1:.1e}" for run in found[-1].runs)
         say(f"  {peer}: {'; '.join(filter(None, [runs, found[-1].trouble]))}")
-    return found, min([optimum, *(run.objective for result in found for run in result.runs)])
+    return best.runs[0], found
 
 
 def say(line: str) -> None:
@@ -38,10 +38,10 @@ def say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def show(results: bars.Results, optima: dict[str, float], verdicts: list[bars.Verdict]) -> None:
+def show(findings: Findings, verdicts: list[bars.Verdict]) -> None:
     """Print the table, what was left out, and the promises."""
-    print(report.text_table(report.HEAD, report.rows(results, optima)))
-    for line in report.left_out(results):
+    print(report.text_table(report.HEAD, report.rows(findings)))
+    for line in report.left_out(findings):
         print(f"Left out: {line}")
     print()
     print(report.text_table(report.PROMISES, report.verdict_rows(verdicts)))
@@ -68,20 +68,18 @@ def main(arguments: list[str] | None = None) -> None:
     peers = [name for name in PEERS if name in {*given.solvers, "Coterie"}]
     about = [f"{datetime.date.today():%-d %B %Y}; {machine.describe(given.cut_python)[0]}"]
     about += machine.describe(given.cut_python)[1:]
-    results: bars.Results = {}
-    optima: dict[str, float] = {}
+    findings = Findings()
     for family in families:
-        found, optima[family] = run_family(family, peers, given.cut_python, **options)
-        results |= {(family, result.peer): result for result in found}
-    verdicts = bars.judge(results, optima)
+        findings.add(family, *run_family(family, peers, given.cut_python, **options))
+    verdicts = bars.judge(findings)
     print(*about, sep="\n", end="\n\n")
-    if results:
-        show(results, optima, verdicts)
+    if findings.results:
+        show(findings, verdicts)
     f = large.section(given.scale, given.seed) if given.large or "f" in given.families else ""
     if f:
         print(f)
     if given.out:
-        _write(given.out, report.page(results, optima, verdicts, about, f))
+        _write(given.out, report.page(findings, verdicts, about, f))
 
 
 def _write(path: Path, text: str) -> None:
