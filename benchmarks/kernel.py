@@ -55,7 +55,7 @@ def engine_for(problem: ct.Problem, threads: int) -> NumbaEngine:
 def edge_pass(engine: NumbaEngine) -> None:
     """The dual half of an iteration on all edges."""
     factors = engine._factors(Mode.RELAXED)
-    engine._each_edge_range(lambda t, e0, e1: edges.edge_pass(*engine._passing(t, e0, e1), *factors))
+    engine._each_edge_range(lambda t, e0, e1: edges.edge_pass(*engine._passing(t, False, e0, e1), *factors))
 
 
 def advance_seconds(problem: ct.Problem, threads: int, rounds: int = 5) -> float:
