@@ -26,6 +26,28 @@ class NaiveEngine:
             alone = ct.LocalDatasets.from_rows(X, y, np.zeros(len(y), dtype=int))
             self.losses[int(i)] = problem.loss.bind(alone.labelled)
 
+    def dual_operator(self) -> None:
+        """ŵ = argmin f + ⟨Dᵀu, ·⟩ by normal equations, û = prox(u + σDŵ)."""
+        edges, c, rows = self.problem.graph.edges, self.problem.c, self.problem.data.labelled
+        flow = self.problem.graph.D.T @ self.u
+        w_hat, u_hat = np.empty_like(self.w), np.empty_like(self.u)
+        for i in range(len(self.w)):
+            X, y = rows_of_node(rows, i)
+            w_hat[i] = np.linalg.solve(2 / len(y) * X.T @ X, 2 / len(y) * X.T @ y - flow[i])
+        for e, (a, b) in enumerate(edges):
+            moved = (self.u[e] + self.sigma[e] * (w_hat[a] - w_hat[b]))[None]
+            u_hat[e] = self.problem.penalty.dual_step(moved, c[e : e + 1], self.sigma[e : e + 1])[0]
+        self.w_hat, self.u_hat = w_hat, u_hat
+
+    def dual_step(self) -> float:
+        self.dual_operator()
+        r = float(np.sqrt(((self.u_hat - self.u) ** 2 / self.sigma[:, None]).sum()))
+        before = self.anchor[1]
+        self.w, self.u = self.w_hat, self.u_hat + self.k / (self.k + 3) * (self.u_hat - before)
+        self.anchor = self.anchor[0], self.u_hat
+        self.k += 1
+        return r
+
     def operator(self) -> None:
         edges, c = self.problem.graph.edges, self.problem.c
         w_hat, u_hat = np.empty_like(self.w), np.empty_like(self.u)
@@ -50,6 +72,9 @@ class NaiveEngine:
 
     def advance(self, n_iter: int, mode: Mode) -> float:
         for _ in range(n_iter):
+            if mode is Mode.DUAL:
+                r = self.dual_step()
+                continue
             self.operator()
             r = self.residual()
             moved = []

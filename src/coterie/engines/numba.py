@@ -34,6 +34,8 @@ class NumbaEngine:
 
     def setup(self, problem: Problem, w: Array, u: Array) -> None:
         self.problem = problem
+        self.__dict__.pop("inverse", None)  # of an earlier problem
+        self.__dict__.pop("centre_by_node", None)
         V, n, E = problem.graph.n_nodes, problem.n_features, problem.graph.n_edges
         self.order = Ordering.of(problem.graph, n)
         self.kind = problem.penalty.kernel
