@@ -11,6 +11,7 @@ class Objective(BaseObjective):
 
     name = "Network Lasso"
     min_benchopt_version = "1.10"
+    test_dataset_name = "squared"
 
     def set_data(self, problem: Any) -> None:
         self.problem = problem

@@ -8,4 +8,4 @@ class Dataset(FamilyDataset):
 
     name = "squared"
     parameters = {"family": ["a", "b", "c", "d", "e"], "scale": [1.0], "seed": [0]}  # noqa: RUF012
-    test_parameters = {"family": ["a"], "scale": [0.2], "seed": [0]}  # noqa: RUF012
+    test_parameters = {"family": ["d"], "scale": [0.02], "seed": [0]}  # noqa: RUF012

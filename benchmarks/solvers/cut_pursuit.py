@@ -1,5 +1,6 @@
 """Cut pursuit; needs NumPy < 2."""
 
+import pycut_pursuit  # noqa: F401  (Benchopt asks whether this file can be imported)
 from benchmark_utils import PeerSolver
 
 

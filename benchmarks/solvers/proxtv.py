@@ -1,5 +1,6 @@
 """proxTV: images only."""
 
+import prox_tv  # noqa: F401  (Benchopt asks whether this file can be imported)
 from benchmark_utils import PeerSolver
 
 
