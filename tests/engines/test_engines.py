@@ -151,7 +151,7 @@ def random_problem(
 @penalties
 @pytest.mark.parametrize(("n", "m"), [(1, 3), (3, 1), (3, 5), (20, 3), (20, 25)])
 def test_any_number_of_features_and_points(make: Any, mode: Mode, penalty: ct.Penalty, n: int, m: int) -> None:
-    """n ≤ 16 has vectors in registers, above that in memory; 2m ≤ n has a primal update of low rank."""
+    """n ≤ 10 has vectors in registers, above that in memory; 2m ≤ n has a primal update of low rank."""
     engine, naive = begin(make, random_problem(10, n, m, penalty=penalty))
     for n_iter in (3, 1):
         assert engine.advance(n_iter, mode) == pytest.approx(naive.advance(n_iter, mode), rel=1e-9)

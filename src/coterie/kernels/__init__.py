@@ -1,6 +1,6 @@
 """Compiled loops. Plain functions on arrays: no classes, no allocation per node or edge.
 
-Every kernel takes a *register*: a tuple of n zeros (n ≤ 16) or a scratch array of length n (above). From the
+Every kernel takes a *register*: a tuple of n zeros (n ≤ 10) or a scratch array of length n (above). From the
 length of a tuple the compiler knows n, unrolls the loops over coordinates and keeps them in vector registers,
 1.4 to 2.8 times faster than a loop of unknown length; one source serves both.
 """
@@ -17,7 +17,7 @@ from numba.core import event
 # Unrolled loops become vector instructions only with this pass, which Numba leaves off (1.3 to 2.6 times slower).
 numba.config.SLP_VECTORIZE = 1  # type: ignore[attr-defined]
 
-UNROLL_UP_TO = 16
+UNROLL_UP_TO = 10  # above that the compiler gives up on keeping vectors in registers, and is many times slower
 
 
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract", "nsz", "nnan", "ninf"}}
