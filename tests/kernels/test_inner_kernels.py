@@ -82,6 +82,18 @@ def test_newton_is_stationary_from_wherever_it_starts(n: int, size: float) -> No
         np.testing.assert_allclose(slope, 0.0, atol=1e-10)
 
 
+@pytest.mark.parametrize("share", [1e-12, 1e-16, 1e-20, 1e-40])
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
+def test_newton_where_the_rows_see_one_direction_only(unit: float, share: float) -> None:
+    """One point, shown three times with two labels: the margin is ln 2, and across it nothing runs away."""
+    x = unit * np.array([0.3, -1.2, 0.7])
+    X, y, zero = np.tile(x, (3, 1)), np.array([1.0, 1.0, 0.0]), np.zeros((1, 3))
+    curvature = np.array([share * (x @ x)])
+    z = logistic_newton(X, y, np.array([0, 3]), np.zeros(3), zero, zero, curvature, zero, 1e-12, 60)
+    assert x @ z[0] == pytest.approx(np.log(2), rel=1e-6)
+    assert np.linalg.norm(z) <= 100 * np.log(2) / np.linalg.norm(x)
+
+
 def test_newton_against_scipy() -> None:
     X, y, ridge, p, anchor, curvature = logistic(3)
     z = logistic_newton(X, y, STARTS, ridge, p, anchor, curvature, np.zeros((3, 3)), 1e-12, 60)

@@ -59,12 +59,13 @@ def _logistic_objective(X, y, first, last, ridge, p, anchor, curvature, z):
 
 @inlined
 def _cholesky_solve(H, g, step):
-    """step ← −H⁻¹g; H is overwritten by its factor."""
+    """step ← −H⁻¹g; H is overwritten by its factor. A pivot that is only rounding counts as a little curvature."""
     n = len(g)
     for k in range(n):
+        least = max(1e-14 * H[k, k], 1e-300)
         for q in range(k):
             H[k, k] -= H[k, q] * H[k, q]
-        H[k, k] = np.sqrt(max(H[k, k], 1e-300))
+        H[k, k] = np.sqrt(max(H[k, k], least))
         for r in range(k + 1, n):
             for q in range(k):
                 H[r, k] -= H[r, q] * H[k, q]
