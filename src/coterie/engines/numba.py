@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cached_property
 from typing import Any
 
@@ -222,4 +222,8 @@ class NumbaEngine:
         """Do work(t, first, last) on every range, one a thread."""
         if self.pool is None:
             return [work(0, cuts[0], cuts[1])]
-        return list(self.pool.map(work, range(self.T), cuts[:-1], cuts[1:]))
+        jobs = [self.pool.submit(work, t, cuts[t], cuts[t + 1]) for t in range(self.T)]
+        try:
+            return [job.result() for job in jobs]
+        finally:
+            wait(jobs)  # also when interrupted: nobody may write any more when z is read

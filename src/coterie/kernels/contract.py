@@ -71,10 +71,47 @@ def break_cycles(ends, via, root, order):
 
 
 @jit
-def push_flows(ends, via, order, u):
-    """Set u on the via edges so that nothing is left at their nodes; outermost nodes first."""
-    V, n = len(via), u.shape[1]
-    rest = np.zeros((V, n))
+def spanning_forest(V, ends, via, order):
+    """via[i] ← the edge that leads from i towards the root of its component, breadth first, or −1 at the root.
+
+    order ← all nodes, each after the one that it points at.
+    """
+    begins = np.zeros(V + 1, dtype=np.int64)
+    for e in range(len(ends)):
+        begins[ends[e, 0] + 1] += 1
+        begins[ends[e, 1] + 1] += 1
+    begins = np.cumsum(begins)
+    place = begins[:-1].copy()
+    incident = np.empty(2 * len(ends), dtype=np.int64)
+    for e in range(len(ends)):
+        for side in range(2):
+            incident[place[ends[e, side]]] = e
+            place[ends[e, side]] += 1
+    reached = np.zeros(V, dtype=np.bool_)
+    via[:] = -1
+    found, next_up = 0, 0
+    for root in range(V):
+        if reached[root]:
+            continue
+        reached[root] = True
+        order[found] = root
+        found += 1
+        while next_up < found:
+            i = order[next_up]
+            next_up += 1
+            for k in range(begins[i], begins[i + 1]):
+                j = _other_end(ends, incident[k], i)
+                if not reached[j]:
+                    reached[j] = True
+                    via[j] = incident[k]
+                    order[found] = j
+                    found += 1
+
+
+@jit
+def push_flows(ends, via, order, rest, u):
+    """Set u on the via edges so that Dᵀu + rest vanishes at their nodes; outermost nodes first. Rest is used up."""
+    n = u.shape[1]
     for e in range(len(ends)):
         i, j = ends[e, 0], ends[e, 1]
         if via[i] == e or via[j] == e:

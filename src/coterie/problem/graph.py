@@ -58,7 +58,7 @@ class EmpiricalGraph:
         loops = np.flatnonzero(pairs[:, 0] == pairs[:, 1])
         if loops.size:
             raise ValueError(f"edge {loops[0]} joins node {pairs[loops[0], 0]} to itself; remove self-loops")
-        pairs, A = _each_edge_once(np.sort(pairs, axis=1), A, V)
+        pairs, A = _each_edge_once(np.sort(pairs, axis=1), A)
         pairs.flags.writeable = A.flags.writeable = False
         return cls(V, pairs, A)
 
@@ -160,9 +160,7 @@ def _count_nodes(pairs: NDArray[np.int64], n_nodes: int | None) -> int:
     return V
 
 
-def _each_edge_once(
-    pairs: NDArray[np.int64], A: NDArray[np.float64], V: int
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _each_edge_once(pairs: NDArray[np.int64], A: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     order = np.lexsort((pairs[:, 1], pairs[:, 0]))
     pairs, A = pairs[order], A[order]
     again = np.flatnonzero((pairs[1:] == pairs[:-1]).all(axis=1)) + 1

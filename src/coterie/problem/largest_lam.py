@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import diags_array
-from scipy.sparse.linalg import cg, splu
+from scipy.sparse.linalg import cg
 
 from coterie.problem.arrays import Array
 from coterie.problem.graph import EmpiricalGraph
 from coterie.problem.problem import Problem
 
-DIRECT_UP_TO = 20_000  # nodes; larger Laplacians are solved by conjugate gradients
+CG_STEPS = 300
 
 
 def largest_useful_lam(problem: Problem) -> float:
@@ -19,7 +18,7 @@ def largest_useful_lam(problem: Problem) -> float:
 
     At the pooled minimiser of a component, subgradients p_i of its labelled nodes add up to zero.
     Any flow u on the edges with Dᵀu = −p proves that the common weight is optimal once u lies in the
-    domain of g*, that is, |u_e| ≤ λA_e. The flow used is the one of least energy Σ ‖u_e‖²/A_e², so the
+    domain of g*, that is, |u_e| ≤ λA_e. The flow used is close to the one of least energy Σ ‖u_e‖²/A_e², so the
     result is an upper bound on the smallest such λ: exact on trees, where there is one flow only.
     It is infinite for squared variation, where no finite λ makes weights equal.
     """
@@ -30,25 +29,23 @@ def largest_useful_lam(problem: Problem) -> float:
     demand[M] = -p
     if not demand.any():
         return 0.0
-    return problem.penalty.strength_needed(_least_energy_flow(graph, demand), graph.weights)
+    return problem.penalty.strength_needed(_small_flow(graph, demand), graph.weights)
 
 
-def _least_energy_flow(graph: EmpiricalGraph, demand: Array) -> Array:
-    """Return u = A² D φ with Dᵀu = demand, for a demand that adds up to zero in each component."""
+def _small_flow(graph: EmpiricalGraph, demand: Array) -> Array:
+    """Return u near A² D φ, the flow of least energy, with Dᵀu = demand, which adds up to zero in each component.
+
+    The potential φ comes from conjugate gradients and may be rough; a spanning forest carries what is missing.
+    """
+    from coterie.kernels.contract import push_flows, spanning_forest
+
     conductance = diags_array(graph.weights**2)
-    L = (graph.D.T @ conductance @ graph.D).tocsc()
-    # One node of each component is held at potential 0, which makes the Laplacian invertible.
-    _, grounded = np.unique(graph.components, return_index=True)
-    free = np.setdiff1d(np.arange(graph.n_nodes), grounded)
-    potential = np.zeros_like(demand)
-    if free.size:
-        potential[free] = _solve(L[free][:, free].tocsc(), demand[free])
-    return np.asarray(conductance @ (graph.D @ potential))
-
-
-def _solve(L: NDArray, demand: Array) -> Array:
-    if L.shape[0] <= DIRECT_UP_TO:
-        return np.asarray(splu(L).solve(demand))
-    jacobi = diags_array(1.0 / L.diagonal())
-    columns = [cg(L, column, rtol=1e-10, maxiter=2000, M=jacobi)[0] for column in demand.T]
-    return np.stack(columns, axis=1)
+    L = graph.D.T @ conductance @ graph.D
+    inverse = np.divide(1.0, L.diagonal(), out=np.zeros(graph.n_nodes), where=L.diagonal() > 0)
+    jacobi = diags_array(inverse)
+    potential = np.stack([cg(L, column, rtol=1e-9, maxiter=CG_STEPS, M=jacobi)[0] for column in demand.T], axis=1)
+    u = np.ascontiguousarray(conductance @ (graph.D @ potential))
+    via, order = np.empty(graph.n_nodes, dtype=np.int64), np.empty(graph.n_nodes, dtype=np.int64)
+    spanning_forest(graph.n_nodes, graph.edges, via, order)
+    push_flows(graph.edges, via, order, -demand, u)
+    return u

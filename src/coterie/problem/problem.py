@@ -81,8 +81,11 @@ class Problem:
 
     @cached_property
     def undetermined(self) -> NDArray[np.int64]:
-        """Nodes whose component has no label: any common weight there is optimal, and zero is reported."""
-        component = self.graph.components
+        """Nodes whose component has no label: any common weight there is optimal, and zero is reported.
+
+        At λ = 0 every node is a component of its own.
+        """
+        component = np.arange(self.graph.n_nodes) if self.lam == 0 else self.graph.components
         return np.flatnonzero(~np.isin(component, component[self.M]))
 
     def objective(self, w: Array) -> float:

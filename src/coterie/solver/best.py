@@ -14,7 +14,7 @@ from coterie.solver.solution import Record, Solution, Status
 
 AIM_ROUNDS = 5
 STUCK = 5  # checks without progress, at rounding level, end the solve
-PATIENCE = 2  # aims that a plain repair beat, before aiming is given up
+PATIENCE = 4  # polishes and aims in vain, before they are given up
 
 
 class Best:
@@ -34,7 +34,8 @@ class Best:
 
     @property
     def gap(self) -> float:
-        return relative_gap(self.problem, self.objective, self.proof.dual_bound)
+        bound = -np.inf if self._refuted(self.proof) else self.proof.dual_bound
+        return relative_gap(self.problem, self.objective, bound)
 
     @property
     def goal(self) -> float:
@@ -65,6 +66,7 @@ class Best:
             return None
         self._offer(polished)
         if self.problem.objective(polished) > self.objective + self.goal:
+            self.aim_fails += 1
             return None
         u = u.copy()
         self.certify.repair.into_domain(u)
@@ -72,10 +74,16 @@ class Best:
         return self._prove(u, rounds)
 
     def _prove(self, u: Array, rounds: int) -> Certificate:
+        """Keep the better bound; but of two that rest on a condition, the one whose condition asks for less."""
         proof = self.certify(self.w, u, goal=self.goal, rounds=rounds)
-        if proof.dual_bound > self.proof.dual_bound:
+        stale = self.proof.reach < 0.5 * proof.reach or self._refuted(self.proof)
+        if not self._refuted(proof) and (stale or proof.dual_bound > self.proof.dual_bound):
             self.proof = proof
         return proof
+
+    def _refuted(self, proof: Certificate) -> bool:
+        """Whether weights have been found below a bound: then the condition that it rests on is false."""
+        return not proof.unconditional and proof.dual_bound > self.objective * (1 + 1e-12)
 
     def _in_reach(self, proof: Certificate) -> bool:
         return self.objective - proof.dual_bound <= self.goal
@@ -96,12 +104,10 @@ class Best:
         wait = np.log(excess) / rate if rate > 0 else longest
         return k + int(np.clip(wait, block, longest))
 
-    def _offer(self, w: Array) -> bool:
+    def _offer(self, w: Array) -> None:
         objective = self.problem.objective(w)
-        if not objective < self.objective:
-            return False
-        self.objective, self.w = objective, w.copy()
-        return True
+        if objective < self.objective:
+            self.objective, self.w = objective, w.copy()
 
     def _note(self, n_iter: int) -> None:
         seconds = time.perf_counter() - self.began

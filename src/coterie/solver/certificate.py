@@ -26,6 +26,7 @@ from coterie.solver.repair import Repair
 FLOOR = 1e-8  # relative gaps divide by the objective, or by this part of the objective of zero weights
 ROUNDING = 16 * np.finfo(float).eps  # each sum below is charged this much of the size of its terms
 BATCH = 3  # rounds of repair between two looks at the bound
+REACH = 10.0  # conditional bounds hold for minimisers with weights up to so many times the largest
 MOST = 48  # rounds of repair altogether
 MINOR = 0.1  # a charge below this part of the rest of the gap is not worth another round
 
@@ -34,7 +35,8 @@ MINOR = 0.1  # a charge below this part of the rest of the gap is not worth anot
 class Certificate:
     """A primal value, a lower bound on the optimum, and the dual point that proves it.
 
-    `uncharged` is what the bound would be without the charge: how good it could become by more repair.
+    `uncharged` is what the bound would be without the charge: how good it could become by more repair. `reach` is the
+    largest weight that a conditional bound allows a minimiser to have.
     """
 
     objective: float
@@ -43,6 +45,7 @@ class Certificate:
     condition: str
     u: Array
     uncharged: float
+    reach: float = np.inf
 
 
 class Certifier:
@@ -79,18 +82,19 @@ class Certifier:
         q, conjugate = problem.f.conjugate(-rest[M], w[M])
         rest[M] += q
         g = problem.penalty.conjugate(u, problem.c)
-        unconditional, condition = True, ""
+        unconditional, condition, reach = True, "", np.inf
         charge = self.enclosure.charge(rest, level)
         if charge is None:
-            reach = 10 * np.abs(w).max(initial=0.0) or 1.0
-            charge = -reach * float(np.abs(rest).sum())
-            if charge != 0:
+            left = float(np.abs(rest).sum())
+            reach = REACH * float(np.abs(w).max(initial=0.0)) if left > 0 else np.inf
+            charge = -reach * left if 0 < reach < np.inf else (-np.inf if left > 0 else 0.0)
+            if left > 0:
                 unconditional = False
                 condition = f"some minimiser has no weight above {reach:.3g} in absolute value"
-        size = np.abs(conjugate).sum() + abs(g) + abs(charge) + abs(level)
-        uncharged = float(-conjugate.sum() - g - ROUNDING * size)
+        size = np.abs(conjugate).sum() + abs(g) + abs(level) + (abs(charge) if np.isfinite(charge) else 0.0)
+        uncharged = float(-conjugate.sum() - g - ROUNDING * size - problem.f.doubt(w[M]))
         bound = uncharged + charge if np.isfinite(uncharged + charge) else -np.inf
-        return Certificate(level, bound, unconditional, condition, u, uncharged), q
+        return Certificate(level, bound, unconditional, condition, u, uncharged, reach), q
 
 
 def certify(problem: Problem, w: Array, u: Array) -> Certificate:

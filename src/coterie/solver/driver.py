@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from coterie.problem import Problem
 from coterie.problem.arrays import Array
 from coterie.solver.balance import Steps
 from coterie.solver.best import Best
-from coterie.solver.certificate import MOST
+from coterie.solver.certificate import BATCH, MOST
 from coterie.solver.solution import Record, Solution, Status
 
 BLOCK = 20  # iterations between two looks at the residual
@@ -78,7 +79,7 @@ def drive(
                 if r <= ROUNDING * largest and (r == 0 or best.stuck):
                     end = end or Status.STALLED
                 if done >= check or end is not None:
-                    rounds = MOST if end is not None else (done - checked) // ROUND_COSTS
+                    rounds = _last_rounds(done) if end is not None else (done - checked) // ROUND_COSTS
                     best.improve(*engine.point(), done, rounds)
                     checked, check = done, best.next_check(BLOCK)
                     if callback is not None:
@@ -93,8 +94,14 @@ def drive(
             race.report(mode, first, r, epoch)
             steps.rebalance(travel)
     except KeyboardInterrupt:
-        best.improve(*engine.point(), done, MOST)
+        with suppress(KeyboardInterrupt):  # whoever cannot wait gets what there is
+            best.improve(*engine.point(), done, _last_rounds(done))
         return best.solution(Status.OPTIMAL if best.gap <= tol else Status.INTERRUPTED, done)
+
+
+def _last_rounds(done: int) -> int:
+    """The last certificate may take as long as half the iterations did."""
+    return min(MOST, max(BATCH, done // ROUND_COSTS))
 
 
 def _epoch_ends(mode: Mode, epoch: int, done: int, first: float, before: float, r: float) -> bool:

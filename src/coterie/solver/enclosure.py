@@ -47,12 +47,10 @@ class Enclosure:
             return None
         low, high = self._box(q, level)
         terms = charge_terms(rest, low, high)
-        total = float(terms.sum())
-        joint = self._joint_charge(q, rest[self.problem.M], level)
-        if joint is None:
-            return total
-        labelled = float(terms[self.problem.M].sum())
-        return total - labelled + max(labelled, joint)
+        M = self.problem.M
+        joint, labelled = self._joint_charge(q, rest[M], level), float(terms[M].sum())
+        terms[M] = 0.0
+        return float(terms.sum()) + (labelled if joint is None else max(labelled, joint))
 
     def box(self, level: float) -> tuple[Array, Array] | None:
         """Return corners (V, n) of a box that holds a minimiser, or None when the loss gives no quadratic bound."""

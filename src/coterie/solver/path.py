@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from coterie.problem import Problem, largest_useful_lam
-from coterie.solver.solution import Solution
+from coterie.solver.solution import Solution, Status
 from coterie.solver.solve import solve
 
 
@@ -42,7 +42,7 @@ def solve_path(
     Parameters
     ----------
     problem : Problem
-        Its own λ does not matter.
+        Its own λ does not matter. Ctrl-C ends the path with the λ that it was at.
     lams : sequence of float, optional
         By default n_lams values, evenly spaced in logarithms, from the largest useful λ down to `smallest` times it.
     tol, **options
@@ -50,14 +50,23 @@ def solve_path(
     progress : callable, optional
         Called as ``progress(lam, solution)`` after each solve.
     """
-    values = _spaced(problem, n_lams, smallest) if lams is None else sorted((float(v) for v in lams), reverse=True)
+    values = _spaced(problem, n_lams, smallest) if lams is None else _descending(lams)
     solutions: list[Solution] = []
     for lam in values:
         start = solutions[-1] if solutions else None
         solutions.append(solve(replace(problem, lam=lam), tol, start=start, **options))
         if progress is not None:
             progress(lam, solutions[-1])
-    return Path(tuple(values), tuple(solutions))
+        if solutions[-1].status is Status.INTERRUPTED:
+            break
+    return Path(tuple(values[: len(solutions)]), tuple(solutions))
+
+
+def _descending(lams: Sequence[float]) -> list[float]:
+    values = np.asarray(lams, dtype=np.float64)
+    if values.ndim != 1 or not (np.isfinite(values) & (values >= 0)).all():
+        raise ValueError(f"lams must be a sequence of finite numbers ≥ 0, got {lams}")
+    return sorted(values.tolist(), reverse=True)
 
 
 def _spaced(problem: Problem, n_lams: int, smallest: float) -> list[float]:

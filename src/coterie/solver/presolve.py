@@ -57,7 +57,7 @@ class Contraction:
         u_old = np.zeros((self.before.n_edges, w.shape[1]))
         kept = self.edge_to >= 0
         u_old[kept] = u[self.edge_to[kept]] * (self.share * self.sign)[kept, None]
-        contract.push_flows(self.before.edges, self.via, self.order, u_old)
+        contract.push_flows(self.before.edges, self.via, self.order, np.zeros_like(w_old), u_old)
         return w_old, u_old
 
     def restrict(self, w: Array, u: Array) -> tuple[Array, Array]:
@@ -136,6 +136,7 @@ def _contract(
     key, edge_of = np.unique(low * V + high, return_inverse=True)
     A = np.bincount(edge_of, weights=graph.weights[between], minlength=len(key)).astype(np.float64)
     edges = np.stack([key // V, key % V], axis=1)
+    edges.flags.writeable = A.flags.writeable = False  # as all graphs: kernels are compiled once for both
     after = EmpiricalGraph(int((~goes).sum()), edges, A)
     edge_to, share = np.full(graph.n_edges, -1), np.zeros(graph.n_edges)
     edge_to[between] = edge_of

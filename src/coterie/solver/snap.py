@@ -10,15 +10,16 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, solve
 
 from coterie.kernels import clusters as kernels
 from coterie.kernels.edges import L1, SQUARED
+from coterie.kernels.inner import cholesky_solve
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
+from coterie.problem.losses.quadratic import Quadratics
 
 MARGIN = 1e-6  # an edge has slack when its dual is this much (relatively) below its bound
-FEW = 64  # clusters in any one coordinate, up to which the reduced problem is solved exactly
+FEW = 256  # clusters of all coordinates together, up to which the reduced problem is solved exactly
 NEWTON_STEPS = 20
 SETTLED = 1e-8  # a Newton step this small, relatively, is the last one needed
 
@@ -44,36 +45,31 @@ class Partition:
         kernels.average(self.label, self.counts, x, out)
         return out
 
-    @property
-    def few(self) -> bool:
-        return bool(self.counts.max() <= FEW)
-
 
 def polish(problem: Problem, partition: Partition, w: Array) -> Array | None:
     """Solve the problem restricted to the partition, with the signs of w across its cuts; None where it can't be.
 
     With signs fixed, the total variation is linear, ⟨force, w⟩ with force = Dᵀ(c sign Dw), and the unknowns are the
-    values of the clusters: a small smooth problem, solved by Newton's method (one step for squared error).
+    values of the clusters: a small smooth problem, solved by Newton's method (for squared error, one step and
+    one more against rounding).
     """
-    if not (partition.few and problem.f.smooth and problem.penalty.kernel == L1):
+    K = int(partition.counts.sum())
+    if not (K <= FEW and problem.f.smooth and problem.penalty.kernel == L1):
         return None
     w = partition.average(w)
     force = np.empty_like(w)
     kernels.cut_forces(problem.graph.edges, problem.c, w, force)
     offset = np.concatenate([[0], np.cumsum(partition.counts)])
     unknown = partition.label + offset[:-1]
-    K, M = int(offset[-1]), problem.M
+    M = problem.M
     pairs = (unknown[M][:, :, None] * K + unknown[M][:, None, :]).ravel()
-    for _ in range(NEWTON_STEPS):
+    for _ in range(2 if isinstance(problem.f, Quadratics) else NEWTON_STEPS):
         slope = force.copy()
         slope[M] += problem.f.gradient(w[M])
         reduced = np.bincount(unknown.ravel(), weights=slope.ravel(), minlength=K)
         H = np.bincount(pairs, weights=problem.f.hessian(w[M]).ravel(), minlength=K * K).reshape(K, K)
         H[np.diag_indices(K)] += 1e-14 * np.trace(H) + np.finfo(float).tiny  # a cluster may have no labels
-        try:
-            step = solve(H, -reduced, assume_a="pos", check_finite=False)
-        except LinAlgError:
-            return None
+        step = cholesky_solve(H, reduced)
         w = w + step[unknown]
         if np.abs(step).max() <= SETTLED * np.abs(w).max():
             break

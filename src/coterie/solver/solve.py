@@ -6,6 +6,8 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from numbers import Real
+from typing import Any
 
 from coterie.engines.base import Engine
 from coterie.engines.numba import NumbaEngine
@@ -50,8 +52,12 @@ def solve(
     Solution
         If the gap is above tol, a :class:`NotConverged` warning says so and names it.
     """
-    if not tol >= 0:
-        raise ValueError(f"tol must be a number ≥ 0, got {tol}")
+    if not isinstance(problem, Problem):
+        raise TypeError(f"solve takes a Problem, got {problem!r}")
+    limits: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "time_limit": 0 if time_limit is None else time_limit}
+    for name, value in limits.items():
+        if not (isinstance(value, Real) and value >= 0):
+            raise ValueError(f"{name} must be a number ≥ 0, got {value!r}")
     if start is not None:
         check_point(problem, start.w, start.u)
     began = time.perf_counter()
@@ -64,7 +70,7 @@ def solve(
         w,
         u,
         tol=tol,
-        max_iter=max_iter,
+        max_iter=int(max_iter),
         time_limit=time_limit,
         callback=callback,
         warm=start is not None,

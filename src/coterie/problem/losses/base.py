@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from math import prod
-from numbers import Real
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -54,7 +54,8 @@ class LocalLosses(ABC):
         the supremum in L_i*(p) = sup_w ⟨p, w⟩ − L_i(w).
         """
 
-    smooth: ClassVar[bool] = True
+    smooth: ClassVar[bool] = False
+    """Whether gradient and Hessian are there."""
 
     def gradient(self, w: Array) -> Array:
         """∇L_i(w_i), shape (|M|, n), for a smooth loss."""
@@ -71,6 +72,10 @@ class LocalLosses(ABC):
         Returns the minimisers, shape (n_groups, n), and subgradients p_i ∈ ∂L_i(v), shape (|M|, n),
         that add up to zero in each group.
         """
+
+    def doubt(self, w: Array) -> float:
+        """How much rounding may have moved Σ L_i(w_i) and its conjugate, beyond the rounding of their sums."""
+        return 0.0
 
     @property
     def seen(self) -> Array | None:
@@ -107,11 +112,18 @@ def sum_by_group(values: Array, groups: NDArray[np.int64], n_groups: int) -> Arr
     return np.asarray(total).reshape(n_groups, *values.shape[1:])
 
 
-def penalised_columns(n: int, unpenalised: tuple[int, ...]) -> NDArray[np.bool_]:
+def as_columns(unpenalised: Any) -> tuple[int, ...]:
+    """Column numbers as a tuple, so that a loss can be compared and looked up."""
+    if isinstance(unpenalised, Integral):
+        raise TypeError(f"unpenalised is a sequence of column numbers; write ({unpenalised},)")
+    return tuple(unpenalised)
+
+
+def penalised_columns(n: int, unpenalised: tuple[Any, ...]) -> NDArray[np.bool_]:
     """Mask of the columns that ridge or alpha applies to."""
     mask = np.ones(n, dtype=bool)
     for column in unpenalised:
-        if not -n <= column < n:
+        if not (isinstance(column, Integral) and -n <= column < n):
             raise ValueError(f"unpenalised names column {column}, but there are {n} columns, 0 to {n - 1}")
         mask[column] = False
     return mask

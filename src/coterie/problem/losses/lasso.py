@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +13,7 @@ from coterie.problem.datasets import LabelledRows
 from coterie.problem.losses.base import (
     LocalLosses,
     Loss,
+    as_columns,
     by_node,
     check_strength,
     penalised_columns,
@@ -45,6 +45,7 @@ class Lasso(Loss):
     unpenalised: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "unpenalised", as_columns(self.unpenalised))
         check_strength(self.alpha, "alpha")
 
     def bind(self, rows: LabelledRows) -> SparseQuadratics:
@@ -57,13 +58,15 @@ class Lasso(Loss):
 class SparseQuadratics(LocalLosses):
     """L_i(w) = q_i(w) + Σ_k alpha_k |w_k|."""
 
-    smooth: ClassVar[bool] = False
     q: Quadratics
     alpha: Array
     _latest: list[tuple[float, Quadratics]] = field(default_factory=list)  # of the minorants
 
     def value(self, w: Array) -> Array:
         return self.q.value(w) + np.abs(w) @ self.alpha
+
+    def doubt(self, w: Array) -> float:
+        return self.q.doubt(w)
 
     def prox(self, v: Array, tau: Array, start: Array) -> Array:
         return self._minimise(self.q.b + v / tau[:, None], 1.0 / tau, start)

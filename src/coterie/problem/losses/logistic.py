@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from coterie.problem.datasets import Block, LabelledRows
 from coterie.problem.losses.base import (
     LocalLosses,
     Loss,
+    as_columns,
     by_node,
     check_strength,
     dot,
@@ -46,6 +48,7 @@ class Logistic(Loss):
     unpenalised: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "unpenalised", as_columns(self.unpenalised))
         check_strength(self.ridge, "ridge")
 
     def bind(self, rows: LabelledRows) -> LogisticLosses:
@@ -68,6 +71,7 @@ class Logistic(Loss):
 class LogisticLosses(LocalLosses):
     """Logistic losses of the nodes that `rows` belong to; `ridge` has one entry a column."""
 
+    smooth: ClassVar[bool] = True
     rows: LabelledRows
     ridge: Array
 

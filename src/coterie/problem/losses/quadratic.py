@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,7 @@ class Quadratics(LocalLosses):
     floor : (|M|,)
     """
 
+    smooth: ClassVar[bool] = True
     V: Array
     h: Array
     centre: Array
@@ -94,10 +96,20 @@ class Quadratics(LocalLosses):
         inverse = np.divide(1.0, self.h, out=np.zeros_like(self.h), where=seen)
         return q, dot(q, self.centre) + 0.5 * np.einsum("ir,ir->i", inverse, coordinates**2) - self.floor
 
+    def doubt(self, w: Array) -> float:
+        """Where columns are nearly dependent the centre is far away, and w − ŵ loses digits."""
+        length = np.sqrt(self.h.max(axis=1, initial=0.0)) * np.linalg.norm(self.centre, axis=1)
+        return float(16 * np.finfo(float).eps * (length * np.sqrt(2 * self.value(w))).sum())
+
     def pooled(self, groups: NDArray[np.int64], n_groups: int) -> tuple[Array, Array]:
         H = sum_by_group(self.H, groups, n_groups)
         b = sum_by_group(self.b, groups, n_groups)
-        v = by_node(np.linalg.pinv(H, hermitian=True), b)
+        diagonal = np.einsum("gkk->gk", H)
+        unit = np.divide(1.0, np.sqrt(diagonal), out=np.zeros_like(diagonal), where=diagonal > 0)
+        inverse = np.linalg.pinv(H * unit[:, :, None] * unit[:, None, :], hermitian=True)
+        v = unit * by_node(inverse, unit * b)
+        alone = np.bincount(groups, minlength=n_groups)[groups] == 1
+        v[groups[alone]] = self.centre[alone]
         return v, self.gradient(v[groups])
 
     @cached_property

@@ -9,7 +9,7 @@ import numpy as np
 
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
-from coterie.problem.losses.base import Loss, check_strength, penalised_columns
+from coterie.problem.losses.base import Loss, as_columns, check_strength, penalised_columns
 from coterie.problem.losses.quadratic import Quadratics
 
 Reduction = Literal["mean", "sum"]
@@ -35,6 +35,7 @@ class SquaredError(Loss):
     unpenalised: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "unpenalised", as_columns(self.unpenalised))
         check_strength(self.ridge, "ridge")
         if self.reduction not in ("mean", "sum"):
             raise ValueError(f'reduction must be "mean" or "sum", got {self.reduction!r}')
