@@ -70,7 +70,7 @@ def test_push_flows(graph: Graph, seed: int, n: int) -> None:
     contract.break_cycles(built.edges, via, root, order)
     u = built.weights[:, None] * np.random.default_rng(seed).uniform(-1, 1, (built.n_edges, n))
     before = u.copy()
-    contract.push_flows(built.edges, via, order, u)
+    contract.push_flows(built.edges, via, order, np.zeros((built.n_nodes, n)), u)
     used = np.zeros(built.n_edges, dtype=bool)
     used[via[via >= 0]] = True
     np.testing.assert_array_equal(u[~used], before[~used])

@@ -164,7 +164,6 @@ def test_points_of_another_problem_are_refused(name: str) -> None:
         ct.certify(problem, **point)
 
 
-@pytest.mark.xfail(strict=False, reason="repair returns its last bound, and not its best")
 def test_repair_never_makes_a_bound_worse() -> None:
     problem = instance("few points", ct.Lasso(0.1, unpenalised=(1,)), ct.SquaredVariation(), seed=2)
     solution = ct.solve(problem, 1e-6)

@@ -124,7 +124,6 @@ def test_it_converges_on_every_kind_of_graph(graph: str, unit: float, share: flo
             assert check(draw.build()).status is ct.Status.OPTIMAL
 
 
-@pytest.mark.xfail(strict=False, reason="an early bound is kept although better weights break its condition")
 @pytest.mark.parametrize("share", [1e-5, 1e-2])
 def test_the_weights_meet_the_condition_of_their_bound(share: float) -> None:
     draw = Draw("path", 3, 2, 1, 0.2, ct.Logistic(), ct.GroupTotalVariation(), 1e-3, share, seed=8886)
@@ -141,7 +140,6 @@ def test_a_certified_answer_or_a_warning(draw: Draw) -> None:
     check(draw.build())
 
 
-@pytest.mark.xfail(strict=False, reason="coordinate descent is slow where columns are nearly parallel")
 @pytest.mark.parametrize("alpha", [0.0, 1e-6])
 def test_lasso_with_nearly_parallel_columns(alpha: float) -> None:
     """With squared error alone, the same problem is solved before the first iteration."""

@@ -27,6 +27,8 @@ class Huber(ct.Loss):
 class HuberLosses(LocalLosses):
     """Smooth, with gradient and Hessian; inner problems by damped Newton steps, one node after the other."""
 
+    smooth = True
+
     def __init__(self, nodes: list[tuple[np.ndarray, np.ndarray]]) -> None:
         self.nodes = nodes
 

@@ -73,7 +73,7 @@ def test_what_makes_no_sense_is_refused(options: dict) -> None:
 
 
 def test_a_negative_lam_is_refused() -> None:
-    with pytest.raises(ValueError, match="lam must be a finite number ≥ 0"):
+    with pytest.raises(ValueError, match="lams must be a sequence of finite numbers ≥ 0"):
         ct.solve_path(instance(), [-1.0])
 
 

@@ -110,5 +110,4 @@ def test_no_polishing_of_many_clusters() -> None:
     problem = ct.Problem(ct.EmpiricalGraph.from_edges(edges), data, lam=1e-3)
     partition = Partition.shown_by(problem, np.full((V - 1, 1), 1e-3))
     assert partition is not None
-    assert not partition.few
     assert polish(problem, partition, np.zeros((V, 1))) is None

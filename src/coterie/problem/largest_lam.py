@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import diags_array
-from scipy.sparse.linalg import cg
 
 from coterie.problem.arrays import Array
 from coterie.problem.graph import EmpiricalGraph
 from coterie.problem.problem import Problem
 
 CG_STEPS = 300
+ACCURACY = 1e-9
 
 
 def largest_useful_lam(problem: Problem) -> float:
@@ -37,14 +36,19 @@ def _small_flow(graph: EmpiricalGraph, demand: Array) -> Array:
 
     The potential φ comes from conjugate gradients and may be rough; a spanning forest carries what is missing.
     """
+    from coterie.kernels import flow, register
+    from coterie.kernels.conjugate import conjugate_gradients
     from coterie.kernels.contract import push_flows, spanning_forest
 
-    conductance = diags_array(graph.weights**2)
-    L = graph.D.T @ conductance @ graph.D
-    inverse = np.divide(1.0, L.diagonal(), out=np.zeros(graph.n_nodes), where=L.diagonal() > 0)
-    jacobi = diags_array(inverse)
-    potential = np.stack([cg(L, column, rtol=1e-9, maxiter=CG_STEPS, M=jacobi)[0] for column in demand.T], axis=1)
-    u = np.ascontiguousarray(conductance @ (graph.D @ potential))
+    S = np.repeat(graph.weights[:, None] ** 2, demand.shape[1], axis=1)
+    diagonal = np.empty_like(demand)
+    flow.laplacian_diagonal(graph.edges, S, diagonal)
+
+    def laplacian(x: Array, out: Array) -> None:
+        flow.laplacian(register(demand.shape[1]), graph.edges, S, x, out)
+
+    potential = conjugate_gradients(laplacian, demand.copy(), diagonal, lambda x: None, CG_STEPS, ACCURACY)
+    u = S * (graph.D @ potential)
     via, order = np.empty(graph.n_nodes, dtype=np.int64), np.empty(graph.n_nodes, dtype=np.int64)
     spanning_forest(graph.n_nodes, graph.edges, via, order)
     push_flows(graph.edges, via, order, -demand, u)

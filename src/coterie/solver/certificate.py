@@ -13,7 +13,7 @@ that provably holds a minimiser (`enclosure.py`), or else inside a stated box: t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,6 +28,7 @@ ROUNDING = 16 * np.finfo(float).eps  # each sum below is charged this much of th
 BATCH = 3  # rounds of repair between two looks at the bound
 REACH = 10.0  # conditional bounds hold for minimisers with weights up to so many times the largest
 MOST = 48  # rounds of repair altogether
+LARGE = 20_000_000  # edge coordinates above which there is no room to keep the duals of the last look
 MINOR = 0.1  # a charge below this part of the rest of the gap is not worth another round
 
 
@@ -70,9 +71,12 @@ class Certifier:
             charge, beyond = proof.uncharged - proof.dual_bound, level - proof.uncharged
             if charge <= max(MINOR * beyond, goal - beyond):
                 break
+            before = proof if u.size > LARGE else replace(proof, u=u.copy())
             more = self.repair.rounds(u, BATCH, None if self.problem.f.smooth else q)
             done += BATCH
             proof, q = self._bound(w, u, level)
+            if proof.dual_bound < before.dual_bound and before.u is not u:
+                return before
         return proof
 
     def _bound(self, w: Array, u: Array, level: float) -> tuple[Certificate, Array]:

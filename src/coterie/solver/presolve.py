@@ -130,7 +130,7 @@ def _contract(
     number = np.cumsum(~goes) - 1
     to = np.where(drop, -1, number[root])
     pairs = to[graph.edges]
-    between = np.flatnonzero((pairs[:, 0] != pairs[:, 1]) & (pairs[:, 0] >= 0))
+    between = np.flatnonzero((pairs[:, 0] != pairs[:, 1]) & (pairs >= 0).all(axis=1))
     sign = np.where(pairs[:, 0] < pairs[:, 1], 1.0, -1.0)
     low, high = pairs.min(axis=1)[between], pairs.max(axis=1)[between]
     key, edge_of = np.unique(low * V + high, return_inverse=True)

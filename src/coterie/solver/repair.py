@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from coterie.kernels import flow, register
+from coterie.kernels.conjugate import conjugate_gradients
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
 
@@ -90,29 +91,5 @@ class Repair:
             flow.laplacian(self.room, self.ends, self.S, x, out)
             keep(out)
 
-        potential = conjugate_gradients(laplacian, self.rest, keep, self.diagonal)
+        potential = conjugate_gradients(laplacian, self.rest, self.diagonal, keep, CG_STEPS, ACCURACY)
         flow.correct(self.kind, self.ends, self.problem.c, self.S, potential, u)
-
-
-def conjugate_gradients(
-    apply: Callable[[Array, Array], None], rest: Array, keep: Callable[[Array], None], diagonal: Array
-) -> Array:
-    """A few Jacobi-preconditioned steps on a projected Laplacian, all coordinates at once; `rest` is overwritten."""
-    inverse = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0)
-    x, r, Ap = np.zeros_like(rest), rest, np.empty_like(rest)
-    z = inverse * r
-    keep(z)
-    p, rz = z.copy(), flow.inner(r, z)
-    enough = ACCURACY**2 * rz
-    for _ in range(CG_STEPS):
-        if rz <= enough:
-            break
-        apply(p, Ap)
-        curvature = flow.inner(p, Ap)
-        if curvature <= 0:
-            break
-        flow.descend(rz / curvature, p, Ap, inverse, x, r, z)
-        keep(z)
-        rz, before = flow.inner(r, z), rz
-        flow.turn(rz / before, z, p)
-    return x

@@ -56,7 +56,7 @@ def solve(
         raise TypeError(f"solve takes a Problem, got {problem!r}")
     limits: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "time_limit": 0 if time_limit is None else time_limit}
     for name, value in limits.items():
-        if not (isinstance(value, Real) and value >= 0):
+        if not isinstance(value, Real) or not float(value) >= 0:
             raise ValueError(f"{name} must be a number ≥ 0, got {value!r}")
     if start is not None:
         check_point(problem, start.w, start.u)

@@ -123,7 +123,7 @@ def penalised_columns(n: int, unpenalised: tuple[Any, ...]) -> NDArray[np.bool_]
     """Mask of the columns that ridge or alpha applies to."""
     mask = np.ones(n, dtype=bool)
     for column in unpenalised:
-        if not (isinstance(column, Integral) and -n <= column < n):
+        if not isinstance(column, Integral) or not -n <= int(column) < n:
             raise ValueError(f"unpenalised names column {column}, but there are {n} columns, 0 to {n - 1}")
         mask[column] = False
     return mask

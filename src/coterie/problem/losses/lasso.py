@@ -86,7 +86,7 @@ class SparseQuadratics(LocalLosses):
         H = sum_by_group(self.q.H, groups, n_groups)
         b = sum_by_group(self.q.b, groups, n_groups)
         size = np.bincount(groups, minlength=n_groups)[:, None]
-        trace = 1e-12 * np.trace(H, axis1=1, axis2=2) + np.finfo(float).tiny
+        trace = 1e-15 * np.trace(H, axis1=1, axis2=2) + np.finfo(float).tiny
         v = _descend(H, b, trace, size * self.alpha, np.zeros_like(b), MAX_SWEEPS)
         slope = self.q.gradient(v[groups])
         share = sum_by_group(slope, groups, n_groups) / np.maximum(size, 1)
