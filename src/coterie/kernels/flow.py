@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.kernels import inlined, jit
+from coterie.kernels import inlined, jit, reordered
 from coterie.kernels.edges import L1, L2
 from coterie.kernels.vector import put
 
@@ -151,7 +151,7 @@ def keep_flat(register, place, sees_all, seen, x):
             x[i, k] = t[k]
 
 
-@jit
+@reordered
 def inner(a, b):
     """⟨a, b⟩. (A threaded BLAS would wake its threads for each of these short sums, at many times the cost.)"""
     total = 0.0

@@ -14,7 +14,7 @@ from coterie.solver.solution import Record, Solution, Status
 
 AIM_ROUNDS = 5
 STUCK = 5  # checks without progress, at rounding level, end the solve
-PATIENCE = 4  # polishes and aims in vain, before they are given up
+PATIENCE = 2  # polishes and aims in vain, before they are given up
 
 
 class Best:

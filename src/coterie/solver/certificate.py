@@ -67,7 +67,7 @@ class Certifier:
         self.repair.into_domain(u)
         proof, q = self._bound(w, u, level)
         done, more = 0, self.repair.needed
-        while more and done < (MOST if level - proof.uncharged <= goal else rounds):
+        while more and done + BATCH <= (MOST if level - proof.uncharged <= goal else rounds):
             charge, beyond = proof.uncharged - proof.dual_bound, level - proof.uncharged
             if charge <= max(MINOR * beyond, goal - beyond):
                 break

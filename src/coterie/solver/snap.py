@@ -19,7 +19,7 @@ from coterie.problem.arrays import Array
 from coterie.problem.losses.quadratic import Quadratics
 
 MARGIN = 1e-6  # an edge has slack when its dual is this much (relatively) below its bound
-FEW = 256  # clusters of all coordinates together, up to which the reduced problem is solved exactly
+FEW = 64  # clusters of all coordinates together, up to which the reduced problem is solved exactly
 NEWTON_STEPS = 20
 SETTLED = 1e-8  # a Newton step this small, relatively, is the last one needed
 

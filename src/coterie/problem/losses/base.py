@@ -97,7 +97,7 @@ def linear_predictor(X: Array, w: Array) -> Array:
 
 def by_node(matrices: Array, vectors: Array) -> Array:
     """Multiply each node's matrix (·, a, b) with its vector (·, b)."""
-    return np.matmul(matrices, vectors[:, :, None])[:, :, 0]
+    return np.einsum("iab,ib->ia", matrices, vectors)
 
 
 def dot(a: Array, b: Array) -> Array:
