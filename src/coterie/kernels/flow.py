@@ -155,25 +155,25 @@ def keep_flat(register, place, sees_all, seen, x):
 def inner(a, b):
     """⟨a, b⟩. (A threaded BLAS would wake its threads for each of these short sums, at many times the cost.)"""
     total = 0.0
-    for i in range(a.shape[0]):
-        for k in range(a.shape[1]):
-            total += a[i, k] * b[i, k]
+    x, y = a.ravel(), b.ravel()
+    for i in range(len(x)):
+        total += x[i] * y[i]
     return total
 
 
 @jit
 def descend(alpha, p, Ap, inverse, x, r, z):
     """One step of preconditioned conjugate gradients: x ← x + αp, r ← r − αAp, z ← r · inverse."""
-    for i in range(x.shape[0]):
-        for k in range(x.shape[1]):
-            x[i, k] += alpha * p[i, k]
-            r[i, k] -= alpha * Ap[i, k]
-            z[i, k] = inverse[i, k] * r[i, k]
+    X, R, Z, P, AP, J = x.ravel(), r.ravel(), z.ravel(), p.ravel(), Ap.ravel(), inverse.ravel()
+    for i in range(len(X)):
+        X[i] += alpha * P[i]
+        R[i] -= alpha * AP[i]
+        Z[i] = J[i] * R[i]
 
 
 @jit
 def turn(beta, z, p):
     """The next direction: p ← z + βp."""
-    for i in range(p.shape[0]):
-        for k in range(p.shape[1]):
-            p[i, k] = z[i, k] + beta * p[i, k]
+    P, Z = p.ravel(), z.ravel()
+    for i in range(len(P)):
+        P[i] = Z[i] + beta * P[i]
