@@ -26,6 +26,7 @@ from coterie.problem import Problem
 from coterie.problem.arrays import Array
 
 RELAXATION = 1.9
+LARGE = 20_000_000  # edge coordinates above which there is no room for a spare copy of the duals
 
 
 class Mode(Enum):

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.engines.base import RELAXATION, Mode, Travel
+from coterie.engines.base import LARGE, RELAXATION, Mode, Travel
 from coterie.engines.ordering import Ordering
 from coterie.kernels import edges, nodes, register
 from coterie.problem import Problem
@@ -18,7 +18,6 @@ from coterie.problem.arrays import Array
 from coterie.problem.losses.quadratic import Quadratics
 
 WORTH_A_THREAD = 200_000  # edge coordinates that a thread should have to itself
-LARGE = 20_000_000  # edge coordinates above which anchors are kept in single precision
 
 
 class NumbaEngine:

@@ -64,8 +64,7 @@ class Best:
         polished = None if self.aim_fails >= PATIENCE else polish(self.problem, partition, w)
         if polished is None:
             return None
-        self._offer(polished)
-        if self.problem.objective(polished) > self.objective + self.goal:
+        if self._offer(polished) > self.objective + self.goal:
             self.aim_fails += 1
             return None
         u = u.copy()
@@ -104,10 +103,12 @@ class Best:
         wait = np.log(excess) / rate if rate > 0 else longest
         return k + int(np.clip(wait, block, longest))
 
-    def _offer(self, w: Array) -> None:
+    def _offer(self, w: Array) -> float:
+        """Take these weights if they are better; return their objective."""
         objective = self.problem.objective(w)
         if objective < self.objective:
             self.objective, self.w = objective, w.copy()
+        return objective
 
     def _note(self, n_iter: int) -> None:
         seconds = time.perf_counter() - self.began

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from coterie.engines.base import LARGE
 from coterie.kernels.flow import divergence
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
@@ -28,7 +29,6 @@ ROUNDING = 16 * np.finfo(float).eps  # each sum below is charged this much of th
 BATCH = 3  # rounds of repair between two looks at the bound
 REACH = 10.0  # conditional bounds hold for minimisers with weights up to so many times the largest
 MOST = 48  # rounds of repair altogether
-LARGE = 20_000_000  # edge coordinates above which there is no room to keep the duals of the last look
 MINOR = 0.1  # a charge below this part of the rest of the gap is not worth another round
 
 
