@@ -113,15 +113,14 @@ def coordinate_descent(H, target, curvature, alpha, start, accuracy, max_sweeps)
 
 
 @inlined
-def _logistic_objective(X, y, first, last, ridge, p, anchor, curvature, z):
+def _logistic_objective(X, y, share, first, last, ridge, p, anchor, curvature, z):
     """Mean logistic loss + ridge − ⟨p, z⟩ + curvature ‖z − anchor‖²/2."""
     total = 0.0
     for r in range(first, last):
         margin = 0.0
         for k in range(len(z)):
             margin += X[r, k] * z[k]
-        total += max(margin, 0.0) + np.log1p(np.exp(-abs(margin))) - y[r] * margin
-    total /= last - first
+        total += share[r] * (max(margin, 0.0) + np.log1p(np.exp(-abs(margin))) - y[r] * margin)
     for k in range(len(z)):
         d = z[k] - anchor[k]
         total += ridge[k] * z[k] * z[k] - p[k] * z[k] + 0.5 * curvature * d * d
@@ -129,7 +128,7 @@ def _logistic_objective(X, y, first, last, ridge, p, anchor, curvature, z):
 
 
 @jit
-def logistic_newton(X, y, starts, ridge, p, anchor, curvature, start, accuracy, max_steps):
+def logistic_newton(X, y, share, starts, ridge, p, anchor, curvature, start, accuracy, max_steps):
     """Minimise L_i(z) − ⟨p_i, z⟩ + curvature_i ‖z − anchor_i‖²/2 for each node by damped Newton steps, from `start`."""
     out = start.copy()
     n = out.shape[1]
@@ -139,7 +138,7 @@ def logistic_newton(X, y, starts, ridge, p, anchor, curvature, start, accuracy, 
         size = 1.0
         for k in range(n):
             size = max(size, abs(p[i, k]), curvature[i] * abs(anchor[i, k]))
-        now = _logistic_objective(X, y, first, last, ridge, p[i], anchor[i], curvature[i], z)
+        now = _logistic_objective(X, y, share, first, last, ridge, p[i], anchor[i], curvature[i], z)
         for _ in range(max_steps):
             for k in range(n):
                 g[k] = 2 * ridge[k] * z[k] - p[i, k] + curvature[i] * (z[k] - anchor[i, k])
@@ -151,8 +150,8 @@ def logistic_newton(X, y, starts, ridge, p, anchor, curvature, start, accuracy, 
                 for k in range(n):
                     margin += X[r, k] * z[k]
                 chance = 1 / (1 + np.exp(-margin))
-                pull = (chance - y[r]) / (last - first)
-                bend = chance * (1 - chance) / (last - first)
+                pull = share[r] * (chance - y[r])
+                bend = share[r] * chance * (1 - chance)
                 for k in range(n):
                     g[k] += pull * X[r, k]
                     for q in range(k + 1):
@@ -171,7 +170,7 @@ def logistic_newton(X, y, starts, ridge, p, anchor, curvature, start, accuracy, 
             for _ in range(30):  # halve a step that does not descend
                 for k in range(n):
                     trial[k] = z[k] + length * step[k]
-                then = _logistic_objective(X, y, first, last, ridge, p[i], anchor[i], curvature[i], trial)
+                then = _logistic_objective(X, y, share, first, last, ridge, p[i], anchor[i], curvature[i], trial)
                 if then <= now + 1e-4 * length * descent + 1e-15 * abs(now):
                     break
                 length *= 0.5

@@ -27,15 +27,25 @@ class LocalDatasets:
         The node of each row, ascending.
     n_nodes : int
         |V|; a node may have no row at all.
+    weights : array of shape (N,)
+        How much each row counts in the loss of its node.
     """
 
     X: NDArray[np.float64]
     y: NDArray[np.float64]
     nodes: NDArray[np.int64]
     n_nodes: int
+    weights: NDArray[np.float64]
 
     @classmethod
-    def from_rows(cls, X: ArrayLike, y: ArrayLike, nodes: ArrayLike, n_nodes: int | None = None) -> LocalDatasets:
+    def from_rows(
+        cls,
+        X: ArrayLike,
+        y: ArrayLike,
+        nodes: ArrayLike,
+        n_nodes: int | None = None,
+        weights: ArrayLike | None = None,
+    ) -> LocalDatasets:
         """Check and sort rows.
 
         Parameters
@@ -48,11 +58,14 @@ class LocalDatasets:
             The node number of each row, in any order; nodes may have different numbers of rows.
         n_nodes : int, optional
             By default the largest number in `nodes` + 1.
+        weights : array-like of shape (N,), optional
+            All 1 when left out. A row of weight 2 counts like two rows, one of weight 0 like an unlabelled one.
         """
         X, y, nodes = as_floats(X, "X"), as_floats(y, "y"), np.asarray(nodes)
+        s = np.ones(len(y)) if weights is None else as_floats(weights, "weights")
         if X.ndim != 2 or X.shape[1] == 0:
             raise ValueError(f"X must have shape (rows, features) with at least one feature; got {X.shape}")
-        for name, column in (("y", y), ("nodes", nodes)):
+        for name, column in (("y", y), ("nodes", nodes), ("weights", s)):
             if column.shape != (len(X),):
                 raise ValueError(f"X has {len(X)} rows but {name} has shape {column.shape}")
         nodes, V = _as_node_numbers(nodes, n_nodes)
@@ -63,11 +76,14 @@ class LocalDatasets:
         if np.isinf(y).any():
             r = int(np.argmax(np.isinf(y)))
             raise ValueError(f"y[{r}] (node {nodes[r]}) is {y[r]}; labels are finite, or nan where unknown")
+        if not (np.isfinite(s) & (s >= 0)).all():
+            r = int(np.argmin(np.isfinite(s) & (s >= 0)))
+            raise ValueError(f"weights[{r}] (node {nodes[r]}) is {s[r]}; row weights are finite numbers ≥ 0")
         order = np.argsort(nodes, kind="stable")
-        X, y, nodes = X[order], y[order], nodes[order]
-        for array in (X, y, nodes):
+        X, y, nodes, s = X[order], y[order], nodes[order], s[order]
+        for array in (X, y, nodes, s):
             array.flags.writeable = False
-        return cls(X, y, nodes, V)
+        return cls(X, y, nodes, V, s)
 
     @property
     def n_features(self) -> int:
@@ -76,15 +92,15 @@ class LocalDatasets:
 
     @cached_property
     def labelled(self) -> LabelledRows:
-        """The rows with a label."""
-        rows = ~np.isnan(self.y)
+        """The rows with a label that counts."""
+        rows = ~np.isnan(self.y) & (self.weights > 0)
         M, m = np.unique(self.nodes[rows], return_counts=True)
-        return LabelledRows(M, m, self.X[rows], self.y[rows])
+        return LabelledRows(M, m, self.X[rows], self.y[rows], self.weights[rows])
 
     def moved_to(self, M: NDArray[np.int64], n_nodes: int) -> LocalDatasets:
         """Return the labelled rows alone, with the labelled nodes numbered M (ascending) among n_nodes."""
         rows = replace(self.labelled, M=M)
-        moved = LocalDatasets(rows.X, rows.y, np.repeat(M, rows.m), n_nodes)
+        moved = LocalDatasets(rows.X, rows.y, np.repeat(M, rows.m), n_nodes, rows.weights)
         moved.__dict__["labelled"] = rows  # with the losses that are bound to them
         return moved
 
@@ -107,6 +123,8 @@ class LabelledRows:
         m_i ≥ 1, the number of labelled rows of each.
     X, y : arrays of shape (Σ m_i, n) and (Σ m_i,)
         Rows, sorted by node.
+    weights : array of shape (Σ m_i,)
+        How much each row counts, > 0.
     bound : dict
         Losses that have been bound to these rows, so that a path of λ binds them once.
     """
@@ -115,25 +133,37 @@ class LabelledRows:
     m: NDArray[np.int64]
     X: NDArray[np.float64]
     y: NDArray[np.float64]
+    weights: NDArray[np.float64]
     bound: dict[Hashable, Any] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        """Where the rows of each node begin, and at the end their number; shape (|M| + 1,)."""
+        return np.concatenate([[0], np.cumsum(self.m)])
+
+    @cached_property
+    def shares(self) -> NDArray[np.float64]:
+        """What each row counts in the mean over its node: 1/m_i when all weights are equal."""
+        total = np.add.reduceat(self.weights, self.starts[:-1]) if len(self.m) else self.weights
+        return self.weights / np.repeat(total, self.m)
 
     @cached_property
     def blocks(self) -> list[Block]:
         """Nodes gathered by size, so that each block is a rectangular array."""
-        starts = np.cumsum(self.m) - self.m
         blocks = []
         for size in np.unique(self.m):
             of = np.flatnonzero(self.m == size)
-            rows = starts[of][:, None] + np.arange(size)
-            blocks.append(Block(of, self.X[rows], self.y[rows]))
+            rows = self.starts[of][:, None] + np.arange(size)
+            blocks.append(Block(of, rows, self.X[rows], self.y[rows]))
         return blocks
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """k labelled nodes of m rows each: `of` (k) places in M, X (k, m, n), y (k, m)."""
+    """k labelled nodes of m rows each: `of` (k) places in M, `rows` (k, m) among all rows, X (k, m, n), y (k, m)."""
 
     of: NDArray[np.int64]
+    rows: NDArray[np.int64]
     X: NDArray[np.float64]
     y: NDArray[np.float64]
 

@@ -47,6 +47,34 @@ def test_sum_is_mean_times_the_number_of_points() -> None:
     np.testing.assert_allclose(total.value(w), rows.m * mean.value(w))
 
 
+WEIGHTED = [ct.SquaredError(ridge=0.1), ct.SquaredError("sum"), ct.Lasso(0.1), ct.Logistic(ridge=0.1)]
+
+
+@pytest.mark.parametrize("loss", WEIGHTED)
+def test_a_row_of_weight_k_counts_like_k_rows(loss: ct.Loss) -> None:
+    rng = np.random.default_rng(3)
+    X, nodes, count = rng.standard_normal((8, 2)), np.repeat([0, 1, 3], (3, 3, 2)), np.array([1, 2, 0, 3, 1, 1, 0, 0])
+    y = rng.integers(0, 2, 8).astype(float)
+    weighted = ct.LocalDatasets.from_rows(X, y, nodes, 4, weights=count).labelled
+    repeated = ct.LocalDatasets.from_rows(*(np.repeat(a, count, axis=0) for a in (X, y, nodes)), 4).labelled
+    assert weighted.M.tolist() == repeated.M.tolist() == [0, 1]
+    f, g = loss.bind(weighted), loss.bind(repeated)
+    v, p, tau = rng.standard_normal((2, 2)), 0.1 * rng.standard_normal((2, 2)), np.array([0.3, 2.0])
+    np.testing.assert_allclose(f.value(v), g.value(v), rtol=1e-12)
+    np.testing.assert_allclose(f.prox(v, tau, v), g.prox(v, tau, v), rtol=1e-9)
+    np.testing.assert_allclose(f.conjugate(p, v)[1], g.conjugate(p, v)[1], rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(f.pooled(np.zeros(2, int), 1)[0], g.pooled(np.zeros(2, int), 1)[0], rtol=1e-6)
+    if f.smooth:
+        np.testing.assert_allclose(f.gradient(v), g.gradient(v), rtol=1e-10)
+        np.testing.assert_allclose(f.hessian(v), g.hessian(v), rtol=1e-10)
+
+
+@pytest.mark.parametrize("bad", [-1.0, np.nan, np.inf])
+def test_row_weights_are_finite_and_not_negative(bad: float) -> None:
+    with pytest.raises(ValueError, match=r"weights\[1\] \(node 4\)"):
+        ct.LocalDatasets.from_rows(np.ones((2, 1)), [1, 2], [3, 4], weights=[1.0, bad])
+
+
 def test_the_closed_form_of_the_paper_with_its_missing_factor() -> None:
     """PU(v) = (I + (2τ/m) XᵀX)⁻¹ (v + (2τ/m) Xᵀy)."""
     rows = bound_rows(ct.SquaredError(), (5,))

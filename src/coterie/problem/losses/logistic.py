@@ -78,19 +78,19 @@ class LogisticLosses(LocalLosses):
     def value(self, w: Array) -> Array:
         total = w**2 @ self.ridge
         for block, z in self._margins(w):
-            total[block.of] += (np.logaddexp(0, z) - block.y * z).mean(axis=1)
+            total[block.of] += dot(np.logaddexp(0, z) - block.y * z, self.rows.shares[block.rows])
         return total
 
     def gradient(self, w: Array) -> Array:
         total = 2 * self.ridge * w
         for block, z in self._margins(w):
-            total[block.of] += np.einsum("im,imk->ik", expit(z) - block.y, block.X) / z.shape[1]
+            total[block.of] += np.einsum("im,imk->ik", (expit(z) - block.y) * self.rows.shares[block.rows], block.X)
         return total
 
     def hessian(self, w: Array) -> Array:
         total = np.empty((len(w), w.shape[1], w.shape[1]))
         for block, z in self._margins(w):
-            curvature = expit(z) * expit(-z) / z.shape[1]
+            curvature = expit(z) * expit(-z) * self.rows.shares[block.rows]
             total[block.of] = np.matmul(block.X.transpose(0, 2, 1) * curvature[:, None, :], block.X)
         return total + 2 * np.diag(self.ridge)
 
@@ -109,7 +109,7 @@ class LogisticLosses(LocalLosses):
         q = self.gradient(w)
         value = w**2 @ self.ridge
         for block, z in self._margins(w):
-            value[block.of] -= (entr(expit(z)) + entr(expit(-z))).mean(axis=1)
+            value[block.of] -= dot(entr(expit(z)) + entr(expit(-z)), self.rows.shares[block.rows])
         return q, value
 
     def pooled(self, groups: NDArray[np.int64], n_groups: int) -> tuple[Array, Array]:
@@ -138,7 +138,7 @@ class LogisticLosses(LocalLosses):
 
     @cached_property
     def seen(self) -> Array | None:
-        return Quadratics.from_rows(self.rows, np.ones(len(self.rows.M)), self.ridge).seen
+        return Quadratics.from_rows(self.rows, self.rows.weights, self.ridge).seen
 
     def minorant(self, level: float) -> Quadratics | None:
         if not (self.ridge > 0).all():
@@ -151,13 +151,9 @@ class LogisticLosses(LocalLosses):
     def _margins(self, w: Array) -> list[tuple[Block, Array]]:
         return [(b, by_node(b.X, w[b.of])) for b in self.rows.blocks]
 
-    @cached_property
-    def _starts(self) -> NDArray[np.int64]:
-        return np.concatenate([[0], np.cumsum(self.rows.m)])
-
     def _newton(self, p: Array, anchor: Array, curvature: Array, start: Array, max_steps: int = MAX_STEPS) -> Array:
         """Minimise L_i(z) − ⟨p_i, z⟩ + curvature_i ‖z − anchor_i‖²/2 for each node."""
         from coterie.kernels.inner import logistic_newton
 
         inner = p, anchor, curvature, start, ACCURACY, max_steps
-        return logistic_newton(self.rows.X, self.rows.y, self._starts, self.ridge, *inner)
+        return logistic_newton(self.rows.X, self.rows.y, self.rows.shares, self.rows.starts, self.ridge, *inner)

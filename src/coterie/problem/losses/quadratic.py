@@ -40,7 +40,7 @@ class Quadratics(LocalLosses):
 
     @classmethod
     def from_rows(cls, rows: LabelledRows, scale: Array, ridge: Array) -> Quadratics:
-        """Σ_r scale_i (y_r − ⟨x_r, w⟩)² + Σ_k ridge_k w_k² for each node i."""
+        """Σ_r scale_r (y_r − ⟨x_r, w⟩)² + Σ_k ridge_k w_k² for each node i."""
         n = rows.X.shape[1]
         extra = np.diag(np.sqrt(ridge))[ridge > 0]  # ridge is least squares with these rows and label 0
         r = min(int(rows.m.max(initial=0)) + len(extra), n)
@@ -49,7 +49,7 @@ class Quadratics(LocalLosses):
         centre, floor = np.zeros((count, n)), np.zeros(count)
         for block in rows.blocks:
             k = len(block.of)
-            root = np.sqrt(scale[block.of])[:, None]
+            root = np.sqrt(scale[block.rows])
             X = np.concatenate([block.X * root[:, :, None], np.broadcast_to(extra, (k, *extra.shape))], axis=1)
             y = np.concatenate([block.y * root, np.zeros((k, len(extra)))], axis=1)
             U, s, Vt = thin_svd(X)

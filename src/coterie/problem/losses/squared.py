@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
 from coterie.problem.losses.base import Loss, as_columns, check_strength, penalised_columns
@@ -24,7 +22,8 @@ class SquaredError(Loss):
     Parameters
     ----------
     reduction : "mean" or "sum"
-        "mean" is the paper's objective; "sum" leaves the 1/m_i out.
+        "mean" is the paper's objective; "sum" leaves the 1/m_i out. Row weights, where given, turn the mean into
+        a weighted mean, as in every loss.
     ridge : float
     unpenalised : tuple of int
         Columns, such as an intercept, that ridge leaves alone.
@@ -46,5 +45,5 @@ class SquaredError(Loss):
 
 
 def row_scale(rows: LabelledRows, reduction: Reduction) -> Array:
-    """The factor that each row of a node carries: 1/m_i for the mean, 1 for the sum."""
-    return 1.0 / rows.m if reduction == "mean" else np.ones(len(rows.m))
+    """The factor that each row carries: its share (1/m_i) for the mean, its weight (1) for the sum."""
+    return rows.shares if reduction == "mean" else rows.weights
