@@ -77,6 +77,23 @@ def test_frame_names_are_sorted_and_weights_optional(frame: Callable[..., Any]) 
 
 
 @FRAMES
+def test_a_column_called_weight_holds_the_weights_wherever_it_stands(frame: Callable[..., Any]) -> None:
+    for order in (["weight", "i", "j"], ["i", "weight", "j"], ["i", "j", "weight"]):
+        columns = {"weight": [2, 3], "i": [0, 1], "j": [1, 2]}
+        graph = ct.EmpiricalGraph.from_any(frame({name: columns[name] for name in order}))
+        assert graph.edges.tolist() == [[0, 1], [1, 2]]
+        assert graph.weights.tolist() == [2.0, 3.0]
+
+
+def test_a_graph_keeps_its_nodes() -> None:
+    graph = ct.EmpiricalGraph.from_any(nx.Graph([("a", "b")]))
+    assert ct.EmpiricalGraph.from_any(graph, nodes=["a", "b"]) is graph
+    for nodes in (["b", "a"], ["a"], [0, 1]):
+        with pytest.raises(ValueError, match="the graph has its own nodes"):
+            ct.EmpiricalGraph.from_any(graph, nodes=nodes)
+
+
+@FRAMES
 @pytest.mark.parametrize(
     ("columns", "nodes", "error", "message"),
     [
@@ -89,6 +106,9 @@ def test_frame_names_are_sorted_and_weights_optional(frame: Callable[..., Any]) 
         ({"a": [0], "b": [1]}, [0, 1, 1], ValueError, "the node id 1 is listed twice"),
         ({"a": [0], "b": [0]}, None, ValueError, "to itself"),
         ({"a": [0], "b": [1], "w": [-1.0]}, None, ValueError, "is -1.0"),
+        ({"a": ["x"], "b": ["y"], "w": [-1.0]}, None, ValueError, "nodes 'x' and 'y'. is -1.0"),
+        ({"w": [0.5], "i": [0], "j": [1]}, None, ValueError, "column 'w' .* holds 0.5 in row 0; .*call it 'weight'"),
+        ({"i": [0], "weight": [0.5]}, None, ValueError, r"this one has \['i', 'weight'\]"),
     ],
 )
 def test_frames_that_are_refused(
@@ -132,6 +152,8 @@ def test_sparse_stored_zeros_are_no_edges() -> None:
         (np.eye(2), None, "to itself"),
         (np.array([[0, -1.0], [-1, 0]]), None, "is -1.0"),
         (np.array([[0, 1.0], [1, 0]]), ["a"], "2 rows, but 1 node ids were given"),
+        (np.array([[0, 1.0], [1, 0]]), ["a", "a"], "the node id 'a' is listed twice"),
+        (np.eye(2), ["a", "b"], "joins node 'a' to itself"),
     ],
 )
 def test_sparse_matrices_that_are_refused(matrix: np.ndarray, nodes: Any, message: str) -> None:
@@ -146,6 +168,7 @@ def test_sparse_matrices_that_are_refused(matrix: np.ndarray, nodes: Any, messag
         (nx.Graph([(0, 0)]), None, "to itself"),
         (nx.Graph([("a", "b")]), ["a"], "the node 'b', which is not among"),
         (nx.Graph([(0, 1, {"weight": -3})]), None, "is -3.0"),
+        (nx.Graph([("a", "b", {"weight": None})]), None, "nodes 'a' and 'b'. is nan"),
         (nx.MultiGraph([(0, 1, {"weight": 1}), (0, 1, {"weight": 2})]), None, "given twice"),
     ],
 )

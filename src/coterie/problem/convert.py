@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.problem.arrays import as_floats
+from coterie.problem.ids import as_ids, look_up, numbering
+
 Edges = tuple[NDArray[np.int64], NDArray[np.float64] | None, Sequence[Hashable]]
 
 
@@ -25,10 +28,10 @@ def edges_of(graph: Any, nodes: Sequence[Hashable] | None) -> Edges:
 def _from_networkx(graph: Any, nodes: Sequence[Hashable] | None) -> Edges:
     if graph.is_directed():
         raise ValueError("the graph is directed; convert it with .to_undirected() first")
-    ids = list(graph.nodes) if nodes is None else list(nodes)
-    ends = [(a, b) for a, b in graph.edges()]
-    weights = np.array([w for _, _, w in graph.edges(data="weight", default=1.0)], dtype=np.float64)
-    return _numbered([a for a, _ in ends], [b for _, b in ends], ids), weights, ids
+    ids = as_ids(graph.nodes) if nodes is None else nodes
+    edges = list(graph.edges(data="weight", default=1.0))
+    weights = as_floats([a for _, _, a in edges], "the edge attribute 'weight'")
+    return _numbered([i for i, _, _ in edges], [j for _, j, _ in edges], ids), weights, ids
 
 
 def _from_sparse(graph: Any, nodes: Sequence[Hashable] | None) -> Edges:
@@ -64,22 +67,42 @@ def _from_frame(graph: Any, nodes: Sequence[Hashable] | None) -> Edges:
             f"cannot read a graph from {type(graph).__name__}; give a networkx graph, "
             "a scipy.sparse matrix or a data frame of edges"
         ) from None
-    names = frame.columns
-    if len(names) not in (2, 3):
-        raise ValueError(f"an edge frame has the columns i, j and perhaps weight; this one has {names}")
-    for name in names:
+    first, second, weight = _columns_of(frame)
+    for name in frame.columns:
         missing = frame[name].is_null().to_numpy()
         if missing.any():
             raise ValueError(f"column {name!r} of the edge frame is empty in row {int(np.argmax(missing))}")
-    a, b = frame[names[0]].to_list(), frame[names[1]].to_list()
-    ids = _sorted_ids(set(a) | set(b)) if nodes is None else list(nodes)
+    a, b = _node_column(frame, first), _node_column(frame, second)
+    ids = _sorted_ids(set(a) | set(b)) if nodes is None else nodes
     weights = None
-    if len(names) == 3:
+    if weight is not None:
         try:
-            weights = frame[names[2]].to_numpy().astype(np.float64)
+            weights = frame[weight].to_numpy().astype(np.float64)
         except (TypeError, ValueError):
-            raise TypeError(f"column {names[2]!r} of the edge frame must hold numbers, the weights") from None
+            raise TypeError(f"column {weight!r} of the edge frame must hold numbers, the weights") from None
     return _numbered(a, b, ids), weights, ids
+
+
+def _columns_of(frame: Any) -> tuple[str, str, str | None]:
+    """The two columns that name nodes, and the one with the weights."""
+    names = list(frame.columns)
+    ends = [name for name in names if name != "weight"]
+    if len(ends) == 2:
+        return ends[0], ends[1], "weight" if len(names) == 3 else None
+    if len(ends) == 3 and len(names) == 3:
+        return ends[0], ends[1], ends[2]
+    raise ValueError(f"an edge frame has the columns i, j and perhaps weight; this one has {names}")
+
+
+def _node_column(frame: Any, name: str) -> list[Hashable]:
+    ids = as_ids(frame[name])
+    odd = next((k for k, value in enumerate(ids) if isinstance(value, float) and not value.is_integer()), None)
+    if odd is not None:
+        raise ValueError(
+            f"column {name!r} of the edge frame names nodes, but holds {ids[odd]} in row {odd}; "
+            "if it holds the weights, call it 'weight'"
+        )
+    return ids
 
 
 def _sorted_ids(ids: set[Any]) -> list[Hashable]:
@@ -90,11 +113,9 @@ def _sorted_ids(ids: set[Any]) -> list[Hashable]:
 
 
 def _numbered(a: Sequence[Hashable], b: Sequence[Hashable], ids: Sequence[Hashable]) -> NDArray[np.int64]:
-    number = {name: k for k, name in enumerate(ids)}
-    if len(number) < len(ids):
-        again = next(name for k, name in enumerate(ids) if number[name] != k)
-        raise ValueError(f"the node id {again!r} is listed twice")
-    for name in (*a, *b):
-        if name not in number:
-            raise ValueError(f"an edge names the node {name!r}, which is not among the given nodes")
-    return np.array([[number[p], number[q]] for p, q in zip(a, b, strict=True)], dtype=np.int64).reshape(-1, 2)
+    number = numbering(ids)
+    pairs = np.stack([look_up(a, number), look_up(b, number)], axis=1)
+    if (pairs < 0).any():
+        e, end = np.argwhere(pairs < 0)[0]
+        raise ValueError(f"an edge names the node {(a, b)[end][e]!r}, which is not among the given nodes")
+    return pairs

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from coterie.problem.arrays import as_floats, as_whole
+from coterie.problem.ids import as_ids, look_up, numbering, some_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +39,11 @@ class EmpiricalGraph:
 
     @classmethod
     def from_edges(
-        cls, edges: ArrayLike, weights: ArrayLike | None = None, n_nodes: int | None = None
+        cls,
+        edges: ArrayLike,
+        weights: ArrayLike | None = None,
+        n_nodes: int | None = None,
+        ids: Sequence[Hashable] | None = None,
     ) -> EmpiricalGraph:
         """Build a graph from pairs of node numbers.
 
@@ -50,17 +55,21 @@ class EmpiricalGraph:
         weights : array-like of shape (E,), optional
             Positive and finite; all 1 when left out.
         n_nodes : int, optional
-            Needed when the last nodes have no edge; by default the largest number + 1.
+            Needed when the last nodes have no edge; by default the number of ids, or the largest number + 1.
+        ids : sequence, optional
+            What to call node 0, 1, …; all different.
         """
         pairs = _as_pairs(edges)
-        A = _as_weights(weights, pairs)
-        V = _count_nodes(pairs, n_nodes)
+        listed = None if ids is None else as_ids(ids)
+        V = _count_nodes(pairs, len(listed) if listed is not None and n_nodes is None else n_nodes)
+        call = range(V) if listed is None else _checked(listed, V)
+        A = _as_weights(weights, pairs, call)
         loops = np.flatnonzero(pairs[:, 0] == pairs[:, 1])
         if loops.size:
-            raise ValueError(f"edge {loops[0]} joins node {pairs[loops[0], 0]} to itself; remove self-loops")
-        pairs, A = _each_edge_once(np.sort(pairs, axis=1), A)
+            raise ValueError(f"edge {loops[0]} joins node {call[pairs[loops[0], 0]]!r} to itself; remove self-loops")
+        pairs, A = _each_edge_once(np.sort(pairs, axis=1), A, call)
         pairs.flags.writeable = A.flags.writeable = False
-        return cls(V, pairs, A)
+        return cls(V, pairs, A, None if list(call) == list(range(V)) else tuple(call))
 
     @classmethod
     def from_any(cls, graph: Any, nodes: Sequence[Hashable] | None = None) -> EmpiricalGraph:
@@ -70,26 +79,50 @@ class EmpiricalGraph:
         ----------
         graph : EmpiricalGraph, networkx.Graph, scipy.sparse matrix or array, or data frame
             networkx: the edge attribute "weight", 1 where absent. Sparse: symmetric, or one triangle
-            only. Frame (pandas, polars, …): the first two columns name the nodes, a third one, if
-            there is one, the weight.
+            only. Frame (pandas, polars, …): two columns name the nodes; a column called "weight",
+            wherever it stands, or else a third one, if there is one, holds the weights.
         nodes : sequence, optional
             The ids of all nodes, in the order wanted: for a frame in which nodes without an edge
-            cannot appear. By default networkx's order, or the sorted ids of a frame.
+            cannot appear. By default networkx's order, or the sorted ids of a frame. An
+            EmpiricalGraph has its order already: other nodes are refused.
         """
         from coterie.problem.convert import edges_of  # brings in narwhals: only when asked
 
+        wanted = None if nodes is None else as_ids(nodes, "nodes")
         if isinstance(graph, cls):
+            if wanted is not None and wanted != list(graph.names):
+                raise ValueError("the graph has its own nodes, and nodes= names others or another order; leave it out")
             return graph
-        pairs, weights, ids = edges_of(graph, nodes)
-        plain = cls.from_edges(pairs, weights, n_nodes=len(ids))
-        if list(ids) == list(range(len(ids))):
-            return plain
-        return cls(plain.n_nodes, plain.edges, plain.weights, tuple(ids))
+        pairs, weights, ids = edges_of(graph, wanted)
+        return cls.from_edges(pairs, weights, ids=ids)
 
     @property
     def n_edges(self) -> int:
         """|E|."""
         return len(self.edges)
+
+    @property
+    def names(self) -> Sequence[Hashable]:
+        """What the nodes are called: `ids`, or their numbers."""
+        return range(self.n_nodes) if self.ids is None else self.ids
+
+    @cached_property
+    def _number_of(self) -> dict[Hashable, int]:
+        return numbering(self.names)
+
+    def numbers(self, ids: Any) -> NDArray[np.int64]:
+        """Return the node numbers of a sequence, array or column of ids; an unknown id is an error that names it."""
+        if self.ids is None and isinstance(ids, np.ndarray) and ids.ndim == 1 and ids.dtype.kind in "iu":
+            known = (ids >= 0) & (ids < self.n_nodes)
+            if known.all():
+                return ids.astype(np.int64)
+        names = as_ids(ids)
+        numbers = look_up(names, self._number_of)
+        if (numbers < 0).any():
+            unknown = some_of(names[k] for k in np.flatnonzero(numbers < 0))
+            nodes = f"numbered 0 to {self.n_nodes - 1}" if self.ids is None else f"called {some_of(self.ids)}"
+            raise ValueError(f"not among the {self.n_nodes} nodes of the graph: {unknown} (its nodes are {nodes})")
+        return numbers
 
     @cached_property
     def D(self) -> Any:
@@ -132,7 +165,7 @@ def _as_pairs(edges: ArrayLike) -> NDArray[np.int64]:
     return pairs.astype(np.int64)
 
 
-def _as_weights(weights: ArrayLike | None, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+def _as_weights(weights: ArrayLike | None, pairs: NDArray[np.int64], call: Sequence[Hashable]) -> NDArray[np.float64]:
     if weights is None:
         return np.ones(len(pairs))
     A = as_floats(weights, "weights").copy()
@@ -142,7 +175,7 @@ def _as_weights(weights: ArrayLike | None, pairs: NDArray[np.int64]) -> NDArray[
     if bad.size:
         i, j = pairs[bad[0]]
         raise ValueError(
-            f"the weight of edge {bad[0]} (nodes {i} and {j}) is {A[bad[0]]}; "
+            f"the weight of edge {bad[0]} (nodes {call[i]!r} and {call[j]!r}) is {A[bad[0]]}; "
             "weights must be positive and finite (leave an edge out instead of giving it weight 0)"
         )
     return A
@@ -160,15 +193,25 @@ def _count_nodes(pairs: NDArray[np.int64], n_nodes: int | None) -> int:
     return V
 
 
-def _each_edge_once(pairs: NDArray[np.int64], A: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _checked(ids: list[Hashable], V: int) -> list[Hashable]:
+    if len(ids) != V:
+        raise ValueError(f"there are {V} nodes but {len(ids)} ids")
+    numbering(ids)
+    return ids
+
+
+def _each_edge_once(
+    pairs: NDArray[np.int64], A: NDArray[np.float64], call: Sequence[Hashable]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     order = np.lexsort((pairs[:, 1], pairs[:, 0]))
     pairs, A = pairs[order], A[order]
     again = np.flatnonzero((pairs[1:] == pairs[:-1]).all(axis=1)) + 1
     clash = again[A[again] != A[again - 1]]
     if clash.size:
         k = clash[0]
+        i, j = pairs[k]
         raise ValueError(
-            f"the edge between nodes {pairs[k, 0]} and {pairs[k, 1]} is given twice, "
+            f"the edge between nodes {call[i]!r} and {call[j]!r} is given twice, "
             f"with weights {A[k - 1]} and {A[k]}; keep one or add them up"
         )
     keep = np.ones(len(pairs), dtype=bool)

@@ -1,0 +1,43 @@
+"""What callers call their nodes, and the numbers 0 … |V| − 1 that stand for them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import islice, repeat
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def as_ids(ids: Any, what: str = "ids") -> list[Hashable]:
+    """Return a sequence, array or column of ids as a list of plain Python values."""
+    if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
+        raise TypeError(f"{what} must be a sequence of node ids, got {ids!r}")
+    if isinstance(ids, np.ndarray):
+        if ids.ndim != 1:
+            raise ValueError(f"{what} must be one-dimensional, got shape {ids.shape}")
+        return list(ids) if ids.dtype.kind in "mM" else ids.tolist()  # tolist makes bare integers of times
+    if hasattr(ids, "to_list"):  # a column of pandas, polars or narwhals
+        return ids.to_list()
+    return [name.item() if isinstance(name, np.number | np.bool_ | np.str_) else name for name in ids]
+
+
+def numbering(ids: Sequence[Hashable]) -> dict[Hashable, int]:
+    """Return the number of each id, or say which id is listed twice."""
+    number = dict(zip(ids, range(len(ids)), strict=True))
+    if len(number) < len(ids):
+        again = next(name for k, name in enumerate(ids) if number[name] != k)
+        raise ValueError(f"the node id {again!r} is listed twice")
+    return number
+
+
+def look_up(ids: Sequence[Hashable], number: Mapping[Hashable, int]) -> NDArray[np.int64]:
+    """Return the numbers of ids, −1 for an unknown one."""
+    return np.fromiter(map(number.get, ids, repeat(-1)), np.int64, count=len(ids))
+
+
+def some_of(ids: Iterable[Hashable], most: int = 5) -> str:
+    """List the first few different ids, for messages."""
+    different = list(islice(dict.fromkeys(ids), most + 1))
+    return ", ".join(map(repr, different[:most])) + (", …" if len(different) > most else "")
