@@ -12,6 +12,17 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from coterie.estimators import (
+        Comparison,
+        NetworkedLasso,
+        NetworkedLassoCV,
+        NetworkedLinearRegression,
+        NetworkedLinearRegressionCV,
+        NetworkedLogisticRegression,
+        NetworkedLogisticRegressionCV,
+        compare_baselines,
+        load,
+    )
     from coterie.problem import EmpiricalGraph, LocalDatasets, Problem, largest_useful_lam
     from coterie.problem.losses import Lasso, Logistic, Loss, SquaredError
     from coterie.problem.penalties import GroupTotalVariation, Penalty, SquaredVariation, TotalVariation
@@ -30,6 +41,17 @@ if TYPE_CHECKING:
 
 # Where each public name lives. Nothing is imported before it is used, so that `import coterie` is instant.
 _HOMES = {
+    "coterie.estimators": (
+        "Comparison",
+        "NetworkedLasso",
+        "NetworkedLassoCV",
+        "NetworkedLinearRegression",
+        "NetworkedLinearRegressionCV",
+        "NetworkedLogisticRegression",
+        "NetworkedLogisticRegressionCV",
+        "compare_baselines",
+        "load",
+    ),
     "coterie.problem": ("EmpiricalGraph", "LocalDatasets", "Problem", "largest_useful_lam"),
     "coterie.problem.losses": ("Lasso", "Logistic", "Loss", "SquaredError"),
     "coterie.problem.penalties": ("GroupTotalVariation", "Penalty", "SquaredVariation", "TotalVariation"),
@@ -50,12 +72,19 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Clusters",
+    "Comparison",
     "EmpiricalGraph",
     "GroupTotalVariation",
     "Lasso",
     "LocalDatasets",
     "Logistic",
     "Loss",
+    "NetworkedLasso",
+    "NetworkedLassoCV",
+    "NetworkedLinearRegression",
+    "NetworkedLinearRegressionCV",
+    "NetworkedLogisticRegression",
+    "NetworkedLogisticRegressionCV",
     "NotConverged",
     "Path",
     "Penalty",
@@ -68,7 +97,9 @@ __all__ = [
     "TotalVariation",
     "algorithm1",
     "certify",
+    "compare_baselines",
     "largest_useful_lam",
+    "load",
     "solve",
     "solve_path",
 ]

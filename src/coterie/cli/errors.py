@@ -18,7 +18,7 @@ class BadInputError(Exception):
 @contextmanager
 def plain_errors() -> Iterator[None]:
     """Turn what can go wrong outside the program into one line and an exit code: 2 for bad input, else 1."""
-    from coterie.report.output import MissingExtraError
+    from coterie.io.files import MissingExtraError
 
     with warnings.catch_warnings():
         warnings.simplefilter("default", UserWarning)

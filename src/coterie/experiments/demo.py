@@ -9,8 +9,9 @@ from coterie.datasets import SyntheticNetwork
 from coterie.experiments.methods import Outcome, certified_optimum, linear_regression, paper_iteration
 from coterie.experiments.settings import PRINTED
 from coterie.experiments.table import Step
+from coterie.io.files import staged
 from coterie.report.network import draw_network
-from coterie.report.output import new_figure, save_figure, staged
+from coterie.report.output import new_figure, save_figure
 
 PICTURE = "network.png"
 STEPS = 4

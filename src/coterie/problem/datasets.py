@@ -97,6 +97,12 @@ class LocalDatasets:
         M, m = np.unique(self.nodes[rows], return_counts=True)
         return LabelledRows(M, m, self.X[rows], self.y[rows], self.weights[rows])
 
+    def joined_with(self, other: LocalDatasets) -> LocalDatasets:
+        """Return the rows of both, which are of the same nodes."""
+        pairs = [(getattr(self, name), getattr(other, name)) for name in ("X", "y", "nodes", "weights")]
+        X, y, nodes, weights = (np.concatenate(pair) for pair in pairs)
+        return LocalDatasets.from_rows(X, y, nodes, max(self.n_nodes, other.n_nodes), weights)
+
     def moved_to(self, M: NDArray[np.int64], n_nodes: int) -> LocalDatasets:
         """Return the labelled rows alone, with the labelled nodes numbered M (ascending) among n_nodes."""
         rows = replace(self.labelled, M=M)

@@ -3,7 +3,7 @@
 from coterie.solver.algorithm1 import algorithm1
 from coterie.solver.certificate import Certificate, certify
 from coterie.solver.clusters import Clusters
-from coterie.solver.path import Path, solve_path
+from coterie.solver.path import Path, lam_grid, solve_path
 from coterie.solver.solution import NotConverged, Record, Solution, Status
 from coterie.solver.solve import solve
 
@@ -17,6 +17,7 @@ __all__ = [
     "Status",
     "algorithm1",
     "certify",
+    "lam_grid",
     "solve",
     "solve_path",
 ]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from coterie.problem import Problem, largest_useful_lam
+from coterie.problem.penalties import TotalVariation
 from coterie.solver.solution import Solution, Status
 from coterie.solver.solve import solve
 
@@ -50,7 +51,7 @@ def solve_path(
     progress : callable, optional
         Called as ``progress(lam, solution)`` after each solve.
     """
-    values = _spaced(problem, n_lams, smallest) if lams is None else _descending(lams)
+    values = lam_grid(problem, n_lams, smallest) if lams is None else _descending(lams)
     solutions: list[Solution] = []
     for lam in values:
         start = solutions[-1] if solutions else None
@@ -69,12 +70,24 @@ def _descending(lams: Sequence[float]) -> list[float]:
     return sorted(values.tolist(), reverse=True)
 
 
-def _spaced(problem: Problem, n_lams: int, smallest: float) -> list[float]:
+def lam_grid(problem: Problem, n_lams: int = 30, smallest: float = 1e-3) -> list[float]:
+    """Return n_lams values, evenly spaced in logarithms, from the largest useful λ down to `smallest` times it."""
     if n_lams < 1 or not 0 < smallest <= 1:
         raise ValueError(f"n_lams must be at least 1 and smallest in (0, 1], got {n_lams} and {smallest}")
     largest = largest_useful_lam(problem)
     if not np.isfinite(largest):
-        raise ValueError("no finite λ makes weights equal under this penalty; give lams")
+        largest = _nearly_equal(problem)
     if largest == 0:
         return [0.0]
     return [float(v) for v in np.geomspace(largest, smallest * largest, n_lams)]
+
+
+def _nearly_equal(problem: Problem) -> float:
+    """A λ of squared variation under which neighbours differ by about a thousandth of the weights.
+
+    An edge that carries the flow u has u = 2λA(w_i − w_j), and total variation's largest useful λ bounds |u|/A.
+    """
+    flow = largest_useful_lam(replace(problem, penalty=TotalVariation()))
+    common = problem.f.pooled(np.zeros(len(problem.M), dtype=np.int64), 1)[0]
+    size = float(np.sqrt((common**2).mean()))
+    return 500 * flow / size if size > 0 else flow

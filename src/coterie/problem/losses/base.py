@@ -34,6 +34,10 @@ class Loss(ABC):
         """Predict the label of each row of X (N, n) from the weights of its node, w (N, n)."""
         return linear_predictor(X, w)
 
+    def error(self, X: Array, y: Array, w: Array) -> Array:
+        """What each row of X (N, n) costs under the weights of its node, w (N, n), without ridge or alpha."""
+        return (y - linear_predictor(X, w)) ** 2
+
 
 class LocalLosses(ABC):
     """L_i for each labelled node i, as one batch."""

@@ -66,6 +66,10 @@ class Logistic(Loss):
         """The probability of class 1."""
         return np.asarray(expit(linear_predictor(X, w)))
 
+    def error(self, X: Array, y: Array, w: Array) -> Array:
+        z = linear_predictor(X, w)
+        return np.logaddexp(0, z) - y * z
+
 
 @dataclass(frozen=True, eq=False)
 class LogisticLosses(LocalLosses):

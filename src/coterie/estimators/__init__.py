@@ -1,0 +1,19 @@
+"""Estimators in the manner of scikit-learn, thin over `solve`."""
+
+from coterie.estimators.baselines import Comparison, compare_baselines
+from coterie.estimators.files import load
+from coterie.estimators.lasso import NetworkedLasso, NetworkedLassoCV
+from coterie.estimators.logistic import NetworkedLogisticRegression, NetworkedLogisticRegressionCV
+from coterie.estimators.regression import NetworkedLinearRegression, NetworkedLinearRegressionCV
+
+__all__ = [
+    "Comparison",
+    "NetworkedLasso",
+    "NetworkedLassoCV",
+    "NetworkedLinearRegression",
+    "NetworkedLinearRegressionCV",
+    "NetworkedLogisticRegression",
+    "NetworkedLogisticRegressionCV",
+    "compare_baselines",
+    "load",
+]

@@ -1,0 +1,161 @@
+"""λ by cross-validation: a warm path for each fold, solved no further than the choice needs."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from numbers import Integral
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import KFold, check_cv
+
+from coterie.problem import LocalDatasets, Problem
+from coterie.problem.arrays import Array
+from coterie.solver import NotConverged, Solution, lam_grid, solve_path
+
+Over = Literal["auto", "nodes", "rows"]
+Rule = Literal["best", "one_se"]
+
+PATH_TOL = 1e-3
+"""The gap that a fold's path is solved to: see docs/decisions/0006-tolerance-of-folds.md."""
+
+
+class Fold(NamedTuple):
+    """Masks of the rows whose labels are learnt from, and of those that are held out."""
+
+    train: NDArray[np.bool_]
+    test: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class LamChoice:
+    """The errors of every λ in every fold, and what follows from them.
+
+    Attributes
+    ----------
+    lams : array of shape (K,), descending
+    errors : array of shape (K, folds)
+        Mean error of the rows held out: squared error, or log-loss.
+    gaps : array of shape (K, folds)
+        How far from optimal each fit can have been, relative.
+    over : str
+        What was held out: "nodes", "rows", or "given" where cv said so.
+    """
+
+    lams: Array
+    errors: Array
+    gaps: Array
+    over: str
+
+    @property
+    def mean(self) -> Array:
+        """The mean error of each λ over the folds."""
+        return self.errors.mean(axis=1)
+
+    @property
+    def standard_error(self) -> Array:
+        """The standard error of that mean."""
+        folds = self.errors.shape[1]
+        return self.errors.std(axis=1, ddof=1) / np.sqrt(folds) if folds > 1 else np.zeros(len(self.lams))
+
+    @property
+    def best(self) -> int:
+        """Which λ has the smallest mean error."""
+        return int(np.argmin(self.mean))
+
+    @property
+    def one_se(self) -> int:
+        """The largest λ whose mean error is within one standard error of the smallest."""
+        return int(np.argmax(self.mean <= self.mean[self.best] + self.standard_error[self.best]))
+
+    def results(self) -> dict[str, Array]:
+        """The same as a dictionary of columns, which makes a frame."""
+        columns = {"lam": self.lams, "mean_error": self.mean, "standard_error": self.standard_error}
+        folds = {f"fold{k}_error": self.errors[:, k] for k in range(self.errors.shape[1])}
+        return {**columns, **folds, "largest_gap": self.gaps.max(axis=1)}
+
+
+def cross_validate_lam(
+    problem: Problem,
+    lams: Sequence[float] | int,
+    folds: Sequence[Fold],
+    over: str,
+    *,
+    progress: Callable[[int, float, Solution], None] | None = None,
+    tol: float = PATH_TOL,
+    **options: Any,
+) -> LamChoice:
+    """Solve a path of λ on each fold and measure the error of the rows that it holds out.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its own λ does not matter.
+    lams : sequence of float, or int
+        The values, or how many to spread below the largest useful one.
+    folds : sequence of Fold
+    progress : callable, optional
+        Called as ``progress(fold, lam, solution)`` after each solve.
+    """
+    values = lam_grid(problem, lams) if isinstance(lams, int) else sorted(map(float, lams), reverse=True)
+    errors, gaps = np.empty((2, len(values), len(folds)))
+    for k, fold in enumerate(folds):
+        training = without(problem, fold)
+        rows = reachable(training, fold)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NotConverged)  # the gaps are reported
+            path = solve_path(training, values, tol=tol, progress=progress and partial(progress, k), **options)
+        if len(path) < len(values):
+            raise KeyboardInterrupt
+        errors[:, k] = [mean_error(problem, rows, solution.w) for solution in path.solutions]
+        gaps[:, k] = [solution.gap for solution in path.solutions]
+    return LamChoice(np.array(values), errors, gaps, over)
+
+
+def folds_of(data: LocalDatasets, cv: Any, over: Over, order: Array, random_state: Any) -> tuple[list[Fold], str]:
+    """Return the folds, and what they hold out: all rows of some labelled nodes, or some labelled rows of any node.
+
+    cv is a number of folds, or anything else that scikit-learn takes for cv, which then says what is held out and
+    counts rows as they came: row k of the data was row order[k]. "auto" holds out nodes where the graph has nodes
+    without labels, which are then what the model is for, or where hardly any node has two rows; otherwise rows.
+    """
+    M, m = data.labelled.M, data.labelled.m
+    if over == "auto":
+        over = "nodes" if len(M) < data.n_nodes or (np.median(m) < 2 and len(M) > 1) else "rows"
+    if over not in ("nodes", "rows"):
+        raise ValueError(f'over must be "auto", "nodes" or "rows", got {over!r}')
+    counts = ~np.isnan(data.y) & (data.weights > 0)
+    if not isinstance(cv, Integral):
+        came = np.argsort(order)
+        splits = check_cv(cv).split(data.X[came], data.y[came], data.nodes[came])
+        return [Fold(counts & np.isin(order, train), counts & np.isin(order, test)) for train, test in splits], "given"
+    items, member = (M, data.nodes) if over == "nodes" else (np.flatnonzero(counts), np.arange(len(data.y)))
+    if not 2 <= int(cv) <= len(items):
+        raise ValueError(f"cv={cv} folds over {over} need as many labelled ones; here n_samples={len(items)}")
+    tests = [items[test] for _, test in KFold(int(cv), shuffle=True, random_state=random_state).split(items)]
+    held_out = [counts & np.isin(member, test) for test in tests]
+    return [Fold(counts & ~test, test) for test in held_out], over
+
+
+def without(problem: Problem, fold: Fold) -> Problem:
+    """The problem that knows the labels of the training rows alone."""
+    return replace(problem, data=replace(problem.data, y=np.where(fold.train, problem.data.y, np.nan)))
+
+
+def reachable(training: Problem, fold: Fold) -> NDArray[np.bool_]:
+    """The rows held out, but for those of nodes that no label reaches at any λ."""
+    rows = fold.test & ~np.isin(training.data.nodes, replace(training, lam=1.0).undetermined)
+    if not rows.any():
+        raise ValueError("a fold holds out labels that no other label is connected to; use fewer folds")
+    return rows
+
+
+def mean_error(problem: Problem, rows: NDArray[np.bool_], w: Array) -> float:
+    """Mean error of these rows of the data under the weights of their nodes."""
+    data = problem.data
+    error = problem.loss.error(data.X[rows], data.y[rows], w[data.nodes[rows]])
+    return float(np.average(error, weights=data.weights[rows]))

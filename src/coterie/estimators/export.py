@@ -1,0 +1,53 @@
+"""A fitted model as things that other tools know."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from coterie.estimators.base import NetworkedModel
+
+
+def column_names(model: NetworkedModel) -> list[str]:
+    """Names of the columns of solution_.w: the features, x0, x1, … where they have none, and the intercept."""
+    names = getattr(model, "feature_names_in_", None)
+    features = [f"x{k}" for k in range(model.n_features_in_)] if names is None else [str(name) for name in names]
+    return [*features, "intercept"] if model.fit_intercept else features
+
+
+def coef_frame(model: NetworkedModel) -> Any:
+    """One row a node: its id, coefficients, intercept and cluster."""
+    columns = dict(zip(column_names(model), model.solution_.w.T, strict=True))
+    return as_frame({"node": model.nodes_.tolist(), **columns, "cluster": model.clusters_}, model.frame_library_)
+
+
+def as_frame(columns: dict[str, Any], library: str | None) -> Any:
+    """Return a frame of this library; without one, of pandas or polars, whichever is there."""
+    import narwhals.stable.v1 as nw
+
+    for backend in ("pandas", "polars") if library is None else (library,):
+        try:
+            return nw.from_dict(columns, backend=backend).to_native()
+        except ImportError:
+            continue
+    raise ImportError("a frame needs pandas or polars; install one of them")
+
+
+def to_networkx(model: NetworkedModel) -> Any:
+    """The graph with the models of its nodes."""
+    from importlib import import_module
+
+    try:
+        nx = import_module("networkx")
+    except ImportError:
+        raise ImportError("to_networkx needs networkx; install it with pip install networkx") from None
+    graph, names = nx.Graph(), column_names(model)
+    for k, name in enumerate(model.graph_.names):
+        weights = dict(zip(names, model.solution_.w[k].tolist(), strict=True))
+        graph.add_node(name, weights=weights, cluster=int(model.clusters_[k]), labelled_rows=int(model.n_labelled_[k]))
+    ids = np.fromiter(model.graph_.names, dtype=object, count=model.graph_.n_nodes)
+    for (i, j), weight in zip(model.graph_.edges, model.graph_.weights.tolist(), strict=True):
+        graph.add_edge(ids[i], ids[j], weight=weight)
+    return graph

@@ -1,0 +1,138 @@
+"""Fitted models to files and back. The training rows are not among what is written."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from pathlib import Path
+from platform import python_version
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from coterie.estimators.base import NetworkedModel
+from coterie.estimators.cross_validation import LamChoice
+from coterie.estimators.lasso import NetworkedLasso, NetworkedLassoCV
+from coterie.estimators.logistic import NetworkedLogisticRegression, NetworkedLogisticRegressionCV
+from coterie.estimators.names import PENALTIES
+from coterie.estimators.regression import NetworkedLinearRegression, NetworkedLinearRegressionCV
+from coterie.io.model import ModelFileError, read_model, write_model
+from coterie.problem import EmpiricalGraph
+from coterie.problem.arrays import Array
+from coterie.solver import Record, Solution, Status
+
+PACKAGES = ("coterie", "numpy", "scipy", "numba", "scikit-learn")
+MODELS: dict[str, type[NetworkedModel]] = {
+    model.__name__: model
+    for model in (
+        NetworkedLasso,
+        NetworkedLassoCV,
+        NetworkedLinearRegression,
+        NetworkedLinearRegressionCV,
+        NetworkedLogisticRegression,
+        NetworkedLogisticRegressionCV,
+    )
+}
+CERTIFICATE = ("objective", "dual_bound", "gap", "unconditional", "condition", "n_iter", "seconds")
+
+
+def save(model: NetworkedModel, path: str | Path, notes: dict[str, Any] | None = None) -> None:
+    """Write a fitted model to a folder.
+
+    Parameters
+    ----------
+    path : path
+        A folder; a model that is there already is replaced in one step.
+    notes : dict, optional
+        Anything that JSON can hold and that should travel with the model: where the data came from, say.
+    """
+    check_is_fitted(model)
+    solution, graph = model.solution_, model.graph_
+    record = {
+        "estimator": type(model).__name__,
+        "parameters": _parameters(model),
+        "lam": model.lam_,
+        "n_features": model.n_features_in_,
+        "feature_names": getattr(model, "feature_names_in_", None),
+        "classes": getattr(model, "classes_", None),
+        "groups_column": model.groups_column_,
+        "frame_library": model.frame_library_,
+        "nodes": None if graph.ids is None else [_json_id(name) for name in graph.ids],
+        "certificate": {name: getattr(solution, name) for name in CERTIFICATE} | {"status": solution.status.name},
+        "history": [list(line) for line in solution.history],
+        "versions": {name: version(name) for name in PACKAGES} | {"python": python_version()},
+        "notes": notes or {},
+    }
+    arrays = {
+        "w": solution.w,
+        "u": solution.u,
+        "edges": graph.edges,
+        "weights": graph.weights,
+        "undetermined": solution.undetermined,
+        "n_labelled": model.n_labelled_,
+        "node_errors": model.node_errors_,
+    }
+    if isinstance(choice := getattr(model, "lam_choice_", None), LamChoice):
+        record["over"] = choice.over
+        arrays |= {"cv_lams": choice.lams, "cv_errors": choice.errors, "cv_gaps": choice.gaps}
+    write_model(Path(path), record, arrays)
+
+
+def load(path: str | Path) -> NetworkedModel:
+    """Read a model that :meth:`NetworkedModel.save` wrote; `notes_` holds the notes."""
+    record, arrays = read_model(Path(path))
+    try:
+        return _restore(record, arrays)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise ModelFileError(f"{path}: the model is damaged ({type(error).__name__}: {error})") from error
+
+
+def _restore(record: dict[str, Any], arrays: dict[str, Array]) -> NetworkedModel:
+    ids = record["nodes"]
+    graph = EmpiricalGraph.from_edges(arrays["edges"], arrays["weights"], n_nodes=len(arrays["w"]), ids=ids)
+    model = MODELS[record["estimator"]](graph, **record["parameters"])
+    certificate = {name: _number(value) for name, value in record["certificate"].items()}
+    solution = Solution(
+        w=arrays["w"],
+        u=arrays["u"],
+        undetermined=arrays["undetermined"],
+        graph=graph,
+        history=tuple(Record(*map(_number, line)) for line in record["history"]),
+        **certificate | {"status": Status[record["certificate"]["status"]]},
+    )
+    model.n_features_in_ = record["n_features"]
+    if record["feature_names"] is not None:
+        model.feature_names_in_ = np.array(record["feature_names"], dtype=object)
+    if record["classes"] is not None:
+        model.classes_ = np.array(record["classes"])
+    model.groups_column_, model.frame_library_ = record["groups_column"], record["frame_library"]
+    model.lam_, model.notes_ = _number(record["lam"]), record["notes"]
+    model.n_labelled_, model.node_errors_ = arrays["n_labelled"], arrays["node_errors"]
+    if "over" in record:
+        model.lam_choice_ = LamChoice(arrays["cv_lams"], arrays["cv_errors"], arrays["cv_gaps"], record["over"])
+        model.cv_results_ = model.lam_choice_.results()
+    model._take(solution)
+    return model
+
+
+def _parameters(model: NetworkedModel) -> dict[str, Any]:
+    """The parameters but for the graph, each as JSON can hold it."""
+    parameters = model.get_params(deep=False)
+    del parameters["graph"]
+    if not isinstance(model.penalty, str):
+        parameters["penalty"] = next(name for name, penalty in PENALTIES.items() if penalty == model.penalty)
+    for name in ("cv", "random_state", "engine"):  # objects, such as splitters, matter to a fit only
+        if not isinstance(parameters.get(name), int | str | None):
+            parameters[name] = None
+    return parameters
+
+
+def _json_id(name: Any) -> Any:
+    if name is None or isinstance(name, str | int | float | bool):
+        return name
+    raise TypeError(f"the node id {name!r} is a {type(name).__name__}; a model file takes strings and numbers")
+
+
+def _number(value: Any) -> Any:
+    """Undo the strings that stand for numbers that are not finite."""
+    return float(value) if value in ("nan", "inf", "-inf") else value

@@ -1,0 +1,89 @@
+"""Networked Lasso."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coterie.estimators.base import NetworkedModel
+from coterie.estimators.chooses_lam import ChoosesLam
+from coterie.estimators.regression import NetworkedRegressor
+from coterie.problem.losses import Lasso, Loss
+from coterie.problem.penalties import Penalty
+
+
+class NetworkedLasso(NetworkedRegressor):
+    """Linear regression with sparse weights at every node, for nodes with fewer rows than features.
+
+    Minimises  Σ_i (1/m_i) Σ_r (y_r − ⟨x_r, w_i⟩ − b_i)² + alpha ‖w_i‖₁  +  lam Σ_edges A_e φ((w, b)_i − (w, b)_j).
+    Note that scikit-learn's Lasso has ½ of this squared error: its alpha is half of this one.
+
+    Parameters
+    ----------
+    graph, lam, penalty, fit_intercept, tol, max_iter, engine, warm_start, random_state, verbose
+        As for :class:`NetworkedLinearRegression`, and so are the attributes.
+    alpha : float
+        Does not apply to the intercept.
+    """
+
+    def __init__(
+        self,
+        graph: Any = None,
+        lam: float = 0.1,
+        *,
+        alpha: float = 0.1,
+        penalty: str | Penalty = "l1",
+        fit_intercept: bool = True,
+        tol: float = 1e-6,
+        max_iter: int = 100_000,
+        engine: str = "auto",
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(graph, penalty, fit_intercept, tol, max_iter, engine, warm_start, random_state, verbose)
+        self.lam = lam
+        self.alpha = alpha
+
+    def _loss(self, unpenalised: tuple[int, ...]) -> Loss:
+        return Lasso(self.alpha, unpenalised)
+
+
+class NetworkedLassoCV(ChoosesLam, NetworkedLasso):
+    """Networked Lasso with λ chosen by cross-validation; alpha stays as given.
+
+    Parameters
+    ----------
+    graph, alpha, penalty, fit_intercept, tol, max_iter, engine, warm_start, random_state, verbose
+        As for :class:`NetworkedLasso`.
+    lams, n_lams, cv, over, rule
+        As for :class:`NetworkedLinearRegressionCV`, and so are the attributes.
+    """
+
+    def __init__(
+        self,
+        graph: Any = None,
+        *,
+        lams: Any = None,
+        n_lams: int = 30,
+        cv: Any = 5,
+        over: str = "auto",
+        rule: str = "best",
+        alpha: float = 0.1,
+        penalty: str | Penalty = "l1",
+        fit_intercept: bool = True,
+        tol: float = 1e-6,
+        max_iter: int = 100_000,
+        engine: str = "auto",
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        NetworkedModel.__init__(
+            self, graph, penalty, fit_intercept, tol, max_iter, engine, warm_start, random_state, verbose
+        )
+        self.lams = lams
+        self.n_lams = n_lams
+        self.cv = cv
+        self.over = over
+        self.rule = rule
+        self.alpha = alpha

@@ -1,0 +1,159 @@
+"""Networked logistic regression."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
+from sklearn.utils.multiclass import check_classification_targets
+
+from coterie.estimators.base import NetworkedModel
+from coterie.estimators.chooses_lam import ChoosesLam
+from coterie.estimators.tables import as_classes
+from coterie.problem.arrays import Array
+from coterie.problem.losses import Logistic
+from coterie.problem.losses.base import linear_predictor
+from coterie.problem.penalties import Penalty
+
+
+class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
+    """Classification into two classes at every node.
+
+    Minimises  Σ_i (1/m_i) Σ_r log(1 + e^{z_r}) − y_r z_r + ridge ‖w_i‖₂²  +  lam Σ_edges A_e φ((w, b)_i − (w, b)_j)
+    with z_r = ⟨x_r, w_i⟩ + b_i, and y_r = 1 for the second of the two classes, 0 for the first.
+
+    Parameters
+    ----------
+    graph, lam, penalty, fit_intercept, tol, max_iter, engine, warm_start, random_state, verbose
+        As for :class:`NetworkedLinearRegression`, and so are the attributes.
+    ridge : float
+        Does not apply to the intercept. Above 0, nodes whose rows separate perfectly have a finite model of their own.
+
+    Attributes
+    ----------
+    classes_ : array of two classes, in order
+    """
+
+    __metadata_request__predict_proba = {"groups": True}  # noqa: RUF012
+    __metadata_request__predict_log_proba = {"groups": True}  # noqa: RUF012
+    __metadata_request__decision_function = {"groups": True}  # noqa: RUF012
+
+    def __init__(
+        self,
+        graph: Any = None,
+        lam: float = 0.1,
+        *,
+        penalty: str | Penalty = "l1",
+        ridge: float = 1e-3,
+        fit_intercept: bool = True,
+        tol: float = 1e-6,
+        max_iter: int = 100_000,
+        engine: str = "auto",
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(graph, penalty, fit_intercept, tol, max_iter, engine, warm_start, random_state, verbose)
+        self.lam = lam
+        self.ridge = ridge
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def decision_function(self, X: Any, groups: Any = None) -> Array:
+        """⟨x, w⟩ + b of each row: the log-odds of the second class."""
+        return linear_predictor(*self._rows_and_weights(X, groups))
+
+    def predict_proba(self, X: Any, groups: Any = None) -> Array:
+        """The probabilities of the two classes, shape (rows, 2)."""
+        p = self._loss(()).predict_proba(*self._rows_and_weights(X, groups))
+        return np.column_stack([1 - p, p])
+
+    def predict_log_proba(self, X: Any, groups: Any = None) -> Array:
+        """The logarithms of the probabilities, exact also where a probability rounds to 0 or 1."""
+        z = self.decision_function(X, groups)
+        return -np.column_stack([np.logaddexp(0, z), np.logaddexp(0, -z)])
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> float:
+        """Accuracy over the rows that have a label."""
+        predicted = self.predict(X, groups)
+        classes, code = as_classes(y, len(predicted))
+        known = ~np.isnan(code)
+        s = None if sample_weight is None else np.asarray(sample_weight)[known]
+        return float(accuracy_score(classes[code[known].astype(int)], predicted[known], sample_weight=s))
+
+    def _loss(self, unpenalised: tuple[int, ...]) -> Logistic:
+        return Logistic(self.ridge, unpenalised)
+
+    def _labels(self, y: Any, n_rows: int, first: bool) -> Array:
+        classes, code = as_classes(y, n_rows)
+        if not first:
+            return self._known(classes, code)
+        check_classification_targets(classes)
+        if len(classes) > 2:
+            raise ValueError(
+                "Only binary classification is supported. The type of the target is multiclass: "
+                f"y holds {len(classes)} classes, {list(classes[:4])} …"
+            )
+        if len(classes) < 2:
+            raise ValueError(f"{type(self).__name__} needs two classes, but y holds one class only: {list(classes)}")
+        self.classes_ = classes
+        return code
+
+    def _known(self, classes: Array, code: Array) -> Array:
+        """Number the classes as the fit did."""
+        place = [np.flatnonzero(self.classes_ == c) for c in classes]
+        for c, k in zip(classes, place, strict=True):
+            if not len(k):
+                raise ValueError(f"y holds the class {c!r}; the model knows {list(self.classes_)}")
+        labelled = ~np.isnan(code)
+        code[labelled] = np.array([k[0] for k in place], dtype=float)[code[labelled].astype(int)]
+        return code
+
+    def _from_classes(self, labels: Array) -> Array:
+        return self.classes_[labels.astype(int)]
+
+
+class NetworkedLogisticRegressionCV(ChoosesLam, NetworkedLogisticRegression):
+    """Networked logistic regression with λ chosen by cross-validation of the log-loss.
+
+    Parameters
+    ----------
+    graph, ridge, penalty, fit_intercept, tol, max_iter, engine, warm_start, random_state, verbose
+        As for :class:`NetworkedLogisticRegression`.
+    lams, n_lams, cv, over, rule
+        As for :class:`NetworkedLinearRegressionCV`, and so are the attributes.
+    """
+
+    def __init__(
+        self,
+        graph: Any = None,
+        *,
+        lams: Any = None,
+        n_lams: int = 30,
+        cv: Any = 5,
+        over: str = "auto",
+        rule: str = "best",
+        penalty: str | Penalty = "l1",
+        ridge: float = 1e-3,
+        fit_intercept: bool = True,
+        tol: float = 1e-6,
+        max_iter: int = 100_000,
+        engine: str = "auto",
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        NetworkedModel.__init__(
+            self, graph, penalty, fit_intercept, tol, max_iter, engine, warm_start, random_state, verbose
+        )
+        self.lams = lams
+        self.n_lams = n_lams
+        self.cv = cv
+        self.over = over
+        self.rule = rule
+        self.ridge = ridge

@@ -1,0 +1,178 @@
+"""Networked linear regression."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.metrics import r2_score
+
+from coterie.estimators.base import NetworkedModel
+from coterie.estimators.chooses_lam import ChoosesLam
+from coterie.estimators.tables import as_labels
+from coterie.problem.arrays import Array
+from coterie.problem.losses import Loss, SquaredError
+from coterie.problem.penalties import Penalty
+
+
+class NetworkedRegressor(RegressorMixin, NetworkedModel):
+    """A networked model whose labels are numbers."""
+
+    def _labels(self, y: Any, n_rows: int, first: bool) -> Array:
+        return as_labels(y, n_rows)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> float:
+        """R² over the rows that have a label."""
+        predicted = self.predict(X, groups)
+        labels = as_labels(y, len(predicted))
+        known = ~np.isnan(labels)
+        s = None if sample_weight is None else np.asarray(sample_weight)[known]
+        return float(r2_score(labels[known], predicted[known], sample_weight=s))
+
+
+class NetworkedLinearRegression(NetworkedRegressor):
+    """Linear regression at every node, neighbours pulled together by total variation.
+
+    Minimises  Σ_i (1/m_i) Σ_r (y_r − ⟨x_r, w_i⟩ − b_i)² + ridge ‖w_i‖₂²  +  lam Σ_edges A_e φ((w, b)_i − (w, b)_j)
+    over the weights w_i and intercepts b_i of all nodes, the first sum over the nodes with labels.
+
+    Parameters
+    ----------
+    graph : EmpiricalGraph, networkx.Graph, scipy.sparse matrix or frame of edges, optional
+        As for :meth:`EmpiricalGraph.from_any`. None: one node.
+    lam : float
+        λ ≥ 0. The larger it is, the more nodes share a model; at 0 each node is alone.
+    penalty : "l1", "l2", "squared" or a Penalty
+        φ: the ℓ1 norm (every coefficient has clusters of its own), the ℓ2 norm (all coefficients have the same
+        clusters), or the squared ℓ2 norm (no clusters, weights vary gradually).
+    ridge : float
+        Does not apply to the intercept.
+    reduction : "mean" or "sum"
+        Whether a node's loss is the mean over its rows (every node counts alike) or the sum (every row does).
+    fit_intercept : bool
+        The intercept is one more coefficient: neighbours' intercepts are pulled together too.
+    tol : float
+        The relative duality gap to reach.
+    max_iter : int
+    engine : str
+        See :func:`coterie.solve`.
+    warm_start : bool
+        Begin a fit where the last one ended; the graph may have changed.
+    random_state : int, RandomState or None
+        The solver draws nothing; the CV forms draw their folds with it.
+    verbose : int
+        Above 0: print progress.
+
+    Attributes
+    ----------
+    coef_ : array of shape (nodes, features)
+    intercept_ : array of shape (nodes,)
+    nodes_ : array of shape (nodes,)
+        The ids of the nodes, in the order of coef_.
+    dual_coef_ : array of shape (edges, features + 1)
+        The dual variables u of the edges, in the order of ``graph_.edges``.
+    gap_ : float
+        How far the objective is from the best possible, at most, relative to it.
+    n_iter_ : int
+        At least 1, also where no iteration was needed.
+    clusters_ : array of shape (nodes,)
+        Nodes with the same number are connected and have exactly the same model.
+    undetermined_nodes_ : array
+        Ids of nodes that no label reaches; their model is zero.
+    n_labelled_ : array of shape (nodes,)
+        m_i, the number of labelled rows of each node.
+    node_errors_ : array of shape (nodes,)
+        Mean error (squared, or log-loss) of the labelled rows of each node; nan where there are none.
+    lam_ : float
+    solution_ : Solution
+        What the solver returned, with its certificate.
+    graph_ : EmpiricalGraph
+    n_features_in_, feature_names_in_
+        As in all of scikit-learn.
+    """
+
+    def __init__(
+        self,
+        graph: Any = None,
+        lam: float = 0.1,
+        *,
+        penalty: str | Penalty = "l1",
+        ridge: float = 0.0,
+        reduction: str = "mean",
+        fit_intercept: bool = True,
+        tol: float = 1e-6,
+        max_iter: int = 100_000,
+        engine: str = "auto",
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(graph, penalty, fit_intercept, tol, max_iter, engine, warm_start, random_state, verbose)
+        self.lam = lam
+        self.ridge = ridge
+        self.reduction = reduction
+
+    def _loss(self, unpenalised: tuple[int, ...]) -> Loss:
+        return SquaredError(self.reduction, self.ridge, unpenalised)  # type: ignore[arg-type]
+
+
+class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
+    """Networked linear regression with λ chosen by cross-validation.
+
+    Parameters
+    ----------
+    graph, penalty, ridge, reduction, fit_intercept, tol, max_iter, engine, warm_start, random_state, verbose
+        As for :class:`NetworkedLinearRegression`.
+    lams : sequence of float, optional
+        The values of λ to try. By default n_lams, evenly spaced in logarithms below the largest useful one.
+    n_lams : int
+    cv : int, splitter or iterable of (train, test)
+        The number of folds; or what scikit-learn takes for cv, with nodes numbered as its groups.
+    over : "auto", "nodes" or "rows"
+        What a fold holds out. "nodes": all labels of some nodes (can the network predict a node it has not seen?).
+        "rows": some labels of any node (can it predict new points of the nodes it knows?). "auto": nodes where
+        the graph has nodes without labels or most nodes have one row, otherwise rows.
+    rule : "best" or "one_se"
+        The λ of smallest mean error, or the largest λ within one standard error of it.
+
+    Attributes
+    ----------
+    lam_ : float
+        The λ chosen; all other attributes are of the fit to all data with it.
+    cv_results_ : dict of arrays
+        For each λ: lam, mean_error, standard_error, the error of each fold, and the largest gap any fold had left.
+    lam_choice_ : LamChoice
+        The same, with both rules.
+    """
+
+    def __init__(
+        self,
+        graph: Any = None,
+        *,
+        lams: Any = None,
+        n_lams: int = 30,
+        cv: Any = 5,
+        over: str = "auto",
+        rule: str = "best",
+        penalty: str | Penalty = "l1",
+        ridge: float = 0.0,
+        reduction: str = "mean",
+        fit_intercept: bool = True,
+        tol: float = 1e-6,
+        max_iter: int = 100_000,
+        engine: str = "auto",
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        NetworkedModel.__init__(
+            self, graph, penalty, fit_intercept, tol, max_iter, engine, warm_start, random_state, verbose
+        )
+        self.lams = lams
+        self.n_lams = n_lams
+        self.cv = cv
+        self.over = over
+        self.rule = rule
+        self.ridge = ridge
+        self.reduction = reduction

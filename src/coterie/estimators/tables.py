@@ -1,0 +1,80 @@
+"""Rows as scikit-learn users have them: a table of features, labels with gaps, node ids beside or inside the table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_array
+from sklearn.utils.validation import column_or_1d
+
+from coterie.problem.arrays import Array
+
+
+def take_groups(X: Any, groups: Any) -> tuple[Any, Any]:
+    """Return the features alone and the node id of each row; `groups` may name the column of X that holds them."""
+    if not isinstance(groups, str):
+        return X, groups
+    import narwhals.stable.v1 as nw
+
+    try:
+        frame = nw.from_native(X, eager_only=True)
+    except TypeError:
+        raise ValueError(f"groups={groups!r} names a column, but X is a {type(X).__name__} without columns") from None
+    if groups not in frame.columns:
+        raise ValueError(f"X has no column {groups!r} with the nodes; its columns are {frame.columns}")
+    return frame.drop(groups).to_native(), frame[groups].to_list()
+
+
+def has_column(X: Any, name: Any) -> bool:
+    """Whether X is a frame with this column."""
+    return isinstance(name, str) and name in list(getattr(X, "columns", ()))
+
+
+def as_labels(y: Any, n_rows: int) -> Array:
+    """Return numbers, nan where a row has no label."""
+    y = column_or_1d(_without_nulls(y), warn=True)
+    y = check_array(y, ensure_2d=False, dtype=np.float64, ensure_all_finite="allow-nan", input_name="y")
+    return _as_long_as(y, n_rows, "y")
+
+
+def as_classes(y: Any, n_rows: int) -> tuple[Array, Array]:
+    """Return the classes in order, and the number of the class of each row, nan where a row has no label."""
+    y = _as_long_as(np.asarray(column_or_1d(_without_nulls(y), warn=True)), n_rows, "y")
+    if y.dtype.kind == "f" and np.isinf(y).any():
+        raise ValueError("Input y contains infinity; classes are names or whole numbers, or nan where unknown")
+    known = np.array([v is not None and v == v for v in y.tolist()], dtype=bool)
+    classes, code = np.unique(np.array(y[known].tolist()), return_inverse=True)
+    numbers = np.full(n_rows, np.nan)
+    numbers[known] = code
+    return classes, numbers
+
+
+def as_row_weights(sample_weight: Any, n_rows: int) -> Array | None:
+    """Return one weight a row; None where all count alike."""
+    if sample_weight is None:
+        return None
+    s = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
+    if s.ndim > 1:
+        raise ValueError("Sample weights must be 1D array or scalar")
+    return _as_long_as(np.full(n_rows, float(s)) if s.ndim == 0 else s, n_rows, "sample_weight")
+
+
+def _without_nulls(y: Any) -> Any:
+    """Turn a column of a frame, whose gaps may be null, into an array whose gaps are None or nan."""
+    import narwhals.stable.v1 as nw
+
+    series = nw.from_native(y, series_only=True, pass_through=True)
+    if not isinstance(series, nw.Series):
+        return y
+    if series.dtype.is_numeric():
+        return series.cast(nw.Float64).to_numpy()
+    return np.array([None if v != v else v for v in series.to_list()], dtype=object)
+
+
+def _as_long_as(values: Array, n_rows: int, name: str) -> Array:
+    if len(values) != n_rows:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, {name} {len(values)}"
+        )
+    return values

@@ -1,0 +1,45 @@
+"""Files that are either whole or not there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+class MissingExtraError(ImportError):
+    """An optional part of Coterie is not installed; the message names it."""
+
+
+@contextmanager
+def staged(out: Path) -> Iterator[Path]:
+    """Yield a temporary folder whose files go to `out` if, and only if, the block ends well.
+
+    A new `out` appears in one step. In a folder that exists, files of the same names are replaced one by one,
+    each in one step, and others are left alone.
+    """
+    if out.exists() and not out.is_dir():
+        raise NotADirectoryError(f"{out} is a file; name a folder to write to")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
+    try:
+        yield folder
+        _hand_over(folder, out)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _hand_over(folder: Path, out: Path) -> None:
+    folder.chmod(0o755)  # temporary folders are private, results are not
+    if not out.exists():
+        os.rename(folder, out)
+        return
+    for path in sorted(folder.rglob("*")):
+        target = out / path.relative_to(folder)
+        if path.is_dir():
+            target.mkdir(exist_ok=True)
+        else:
+            os.replace(path, target)

@@ -1,0 +1,96 @@
+"""A model on disk: a folder with `model.json` and the arrays it names, in safetensors. No pickle.
+
+The arrays' file is named after its own content, and the JSON file, which names it with its checksum, is put in
+place last: whoever reads sees the old model or the new one, never half of each.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from coterie.io.files import staged
+from coterie.problem.arrays import Array
+
+FORMAT = "coterie model"
+SCHEMA = 1
+RECORD = "model.json"
+
+
+class ModelFileError(ValueError):
+    """A folder does not hold a model that can be read; the message says why."""
+
+
+def write_model(path: Path, record: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
+    """Write a model to the folder `path`, which is replaced in one step where it holds a model already.
+
+    record : what JSON can hold; numbers that are not finite become the strings "nan", "inf" and "-inf".
+    """
+    from safetensors.numpy import save
+
+    content = save({name: np.ascontiguousarray(array) for name, array in arrays.items()})
+    digest = hashlib.sha256(content).hexdigest()
+    file = f"arrays-{digest[:16]}.safetensors"
+    head = {"format": FORMAT, "schema": SCHEMA, "arrays": {"file": file, "sha256": digest}}
+    text = json.dumps(_plain({**head, **record}), indent=1, ensure_ascii=False, allow_nan=False)
+    with staged(path) as folder:
+        (folder / file).write_bytes(content)
+        (folder / RECORD).write_text(text + "\n", encoding="utf-8")
+    for old in path.glob("arrays-*.safetensors"):
+        if old.name != file:
+            old.unlink()
+
+
+def read_model(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Return what :func:`write_model` was given, or say why the folder cannot be read."""
+    from safetensors.numpy import load
+
+    record = _read_record(path)
+    try:
+        content = (path / record["arrays"]["file"]).read_bytes()
+        whole = hashlib.sha256(content).hexdigest() == record["arrays"]["sha256"]
+    except (OSError, KeyError, TypeError) as error:
+        raise ModelFileError(f"{path}: the model is damaged, its arrays cannot be read ({error})") from None
+    if not whole:
+        raise ModelFileError(f"{path}: the model is damaged, {record['arrays']['file']} is not what was written")
+    return record, load(content)
+
+
+def _read_record(path: Path) -> dict[str, Any]:
+    try:
+        record = json.loads((path / RECORD).read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        raise ModelFileError(f"{path} is not a model folder: it has no {RECORD}") from None
+    except ValueError as error:
+        raise ModelFileError(f"{path / RECORD}: the model is damaged ({error})") from None
+    if not isinstance(record, dict) or record.get("format") != FORMAT:
+        raise ModelFileError(f"{path / RECORD} is not a {FORMAT}")
+    schema = record.get("schema")
+    if not isinstance(schema, int) or schema > SCHEMA:
+        raise ModelFileError(
+            f"{path}: the model was written by a newer Coterie (schema {schema}, this one reads up to {SCHEMA}); update"
+        )
+    return record
+
+
+def _plain(value: Any) -> Any:
+    """Return value as JSON can hold it."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    raise TypeError(f"a model file cannot hold {value!r}, of type {type(value).__name__}")
