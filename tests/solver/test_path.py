@@ -61,9 +61,10 @@ def test_progress_and_options_of_solve() -> None:
         ct.solve_path(instance(penalty=ct.GroupTotalVariation()), [1e-3], tol=1e-14, max_iter=1)
 
 
-def test_squared_variation_has_no_largest_lam() -> None:
-    with pytest.raises(ValueError, match="no finite λ makes weights equal under this penalty; give lams"):
-        ct.solve_path(instance(penalty=ct.SquaredVariation()))
+def test_squared_variation_has_no_largest_lam_but_a_grid_down_from_nearly_equal_weights() -> None:
+    path = ct.solve_path(instance(penalty=ct.SquaredVariation()), n_lams=3)
+    spread = [float(np.ptp(solution.w, axis=0).max()) for solution in path.solutions]
+    assert 0 < spread[0] < 0.05 * spread[-1]
 
 
 @pytest.mark.parametrize("options", [{"n_lams": 0}, {"n_lams": -2}, {"smallest": 0.0}, {"smallest": 1.5}], ids=str)

@@ -20,8 +20,11 @@ from coterie.solver import NotConverged, Solution, lam_grid, solve_path
 Over = Literal["auto", "nodes", "rows"]
 Rule = Literal["best", "one_se"]
 
-PATH_TOL = 1e-3
+PATH_TOL = 1e-2
 """The gap that a fold's path is solved to: see docs/decisions/0006-tolerance-of-folds.md."""
+
+SMALLEST = 1e-4
+"""Where the default λ end, relative to the largest useful one."""
 
 
 class Fold(NamedTuple):
@@ -101,16 +104,19 @@ def cross_validate_lam(
     progress : callable, optional
         Called as ``progress(fold, lam, solution)`` after each solve.
     """
-    values = lam_grid(problem, lams) if isinstance(lams, int) else sorted(map(float, lams), reverse=True)
+    values = lam_grid(problem, lams, SMALLEST) if isinstance(lams, int) else sorted(map(float, lams), reverse=True)
     errors, gaps = np.empty((2, len(values), len(folds)))
+    first: Solution | None = None  # at the largest λ folds differ little, and each path starts where the last one did
     for k, fold in enumerate(folds):
         training = without(problem, fold)
         rows = reachable(training, fold)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NotConverged)  # the gaps are reported
-            path = solve_path(training, values, tol=tol, progress=progress and partial(progress, k), **options)
+            told = progress and partial(progress, k)
+            path = solve_path(training, values, tol=tol, start=first, progress=told, **options)
         if len(path) < len(values):
             raise KeyboardInterrupt
+        first = path.solutions[0]
         errors[:, k] = [mean_error(problem, rows, solution.w) for solution in path.solutions]
         gaps[:, k] = [solution.gap for solution in path.solutions]
     return LamChoice(np.array(values), errors, gaps, over)

@@ -20,12 +20,12 @@ PATIENCE = 2  # polishes and aims in vain, before they are given up
 class Best:
     """Keeps the best weights and the best dual bound, and says when to look again."""
 
-    def __init__(self, problem: Problem, tol: float, w: Array, u: Array, rounds: int) -> None:
+    def __init__(self, problem: Problem, tol: float, w: Array, u: Array) -> None:
         self.problem, self.tol = problem, tol
         self.began = time.perf_counter()
         self.certify = Certifier(problem)
         self.objective, self.w = problem.objective(w), w.copy()
-        self.proof = self.certify(w, u.copy() if rounds else u, goal=self.goal, rounds=rounds)
+        self.proof = self.certify(w, u.copy() if u.any() else u, goal=self.goal, rounds=0)
         self.aim_fails = 0
         self.partition: Partition | None = None
         self.history: list[Record] = []

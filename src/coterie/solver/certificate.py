@@ -64,8 +64,9 @@ class Certifier:
         `goal` (absolute); if the goal is in sight, for as long as it takes.
         """
         level = self.problem.objective(w)
+        doubt = self.problem.f.doubt(w[self.problem.M])
         self.repair.into_domain(u)
-        proof, q = self._bound(w, u, level)
+        proof, q = self._bound(w, u, level, doubt)
         done, more = 0, self.repair.needed
         while more and done + BATCH <= (MOST if level - proof.uncharged <= goal else rounds):
             charge, beyond = proof.uncharged - proof.dual_bound, level - proof.uncharged
@@ -74,12 +75,12 @@ class Certifier:
             before = proof if u.size > LARGE else replace(proof, u=u.copy())
             more = self.repair.rounds(u, BATCH, None if self.problem.f.smooth else q)
             done += BATCH
-            proof, q = self._bound(w, u, level)
+            proof, q = self._bound(w, u, level, doubt)
             if proof.dual_bound < before.dual_bound and before.u is not u:
                 return before
         return proof
 
-    def _bound(self, w: Array, u: Array, level: float) -> tuple[Certificate, Array]:
+    def _bound(self, w: Array, u: Array, level: float, doubt: float) -> tuple[Certificate, Array]:
         problem, M = self.problem, self.problem.M
         rest = np.empty_like(w)
         divergence(problem.graph.edges, u, rest)
@@ -96,7 +97,7 @@ class Certifier:
                 unconditional = False
                 condition = f"some minimiser has no weight above {reach:.3g} in absolute value"
         size = np.abs(conjugate).sum() + abs(g) + abs(level) + (abs(charge) if np.isfinite(charge) else 0.0)
-        uncharged = float(-conjugate.sum() - g - ROUNDING * size - problem.f.doubt(w[M]))
+        uncharged = float(-conjugate.sum() - g - ROUNDING * size - doubt)
         bound = uncharged + charge if np.isfinite(uncharged + charge) else -np.inf
         return Certificate(level, bound, unconditional, condition, u, uncharged, reach), q
 

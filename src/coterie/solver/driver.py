@@ -21,6 +21,7 @@ SHRINK = 0.2  # an epoch ends when the residual has shrunk by this factor
 LONGEST = 0.25  # … or when it has lasted this part of all iterations
 TRY_OTHER = 4  # every so many epochs, the slower mode gets a chance
 ROUNDING = 1e-12  # a residual this much smaller than the largest has no more to give
+SOONER = 2 / 3  # of the expected iterations have passed when the gap is first looked at
 ROUND_COSTS = 16  # iterations, about; the certificate may take half as long as the iterations since the last one
 
 
@@ -54,16 +55,20 @@ def drive(
     max_iter: int,
     time_limit: float | None,
     callback: Callable[[Record], None] | None,
-    warm: bool = False,
+    expected: int = 0,
 ) -> Solution:
-    """Iterate from (w, u) until the certified gap is at most tol, or a limit is reached."""
-    best = Best(problem, tol, w, u, MOST if warm else 0)
+    """Iterate from (w, u) until the certified gap is at most tol, or a limit is reached.
+
+    `expected` is how many iterations it may take: certificates cost more than iterations, and the first one after
+    the start waits until it has a chance.
+    """
+    best = Best(problem, tol, w, u)
     if best.gap <= tol or max_iter == 0:
         return best.solution(Status.OPTIMAL if best.gap <= tol else Status.ITERATION_LIMIT, 0)
     steps = Steps.of(problem)
     race = Race(*steps.modes)
     engine.setup(problem, w, u)
-    done, checked, check, largest = 0, 0, BLOCK, 0.0
+    done, checked, check, largest = 0, 0, max(BLOCK, int(SOONER * expected)), 0.0
     try:
         while True:
             engine.set_steps(steps.tau, steps.sigma)

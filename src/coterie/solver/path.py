@@ -35,6 +35,7 @@ def solve_path(
     n_lams: int = 30,
     smallest: float = 1e-3,
     tol: float = 1e-6,
+    start: Solution | None = None,
     progress: Callable[[float, Solution], None] | None = None,
     **options: Any,
 ) -> Path:
@@ -46,15 +47,15 @@ def solve_path(
         Its own λ does not matter. Ctrl-C ends the path with the λ that it was at.
     lams : sequence of float, optional
         By default n_lams values, evenly spaced in logarithms, from the largest useful λ down to `smallest` times it.
-    tol, **options
-        As for :func:`solve`.
+    tol, start, **options
+        As for :func:`solve`; `start` is for the first λ.
     progress : callable, optional
         Called as ``progress(lam, solution)`` after each solve.
     """
     values = lam_grid(problem, n_lams, smallest) if lams is None else _descending(lams)
     solutions: list[Solution] = []
     for lam in values:
-        start = solutions[-1] if solutions else None
+        start = solutions[-1] if solutions else start
         solutions.append(solve(replace(problem, lam=lam), tol, start=start, **options))
         if progress is not None:
             progress(lam, solutions[-1])
@@ -71,23 +72,27 @@ def _descending(lams: Sequence[float]) -> list[float]:
 
 
 def lam_grid(problem: Problem, n_lams: int = 30, smallest: float = 1e-3) -> list[float]:
-    """Return n_lams values, evenly spaced in logarithms, from the largest useful λ down to `smallest` times it."""
+    """Return n_lams values, evenly spaced in logarithms, from the largest useful λ down to `smallest` times it.
+
+    Squared variation has no largest useful λ, and its weights feel the square root of a change of λ where those of
+    total variation feel the change: it gets twice as many decades, from where neighbours are nearly equal.
+    """
     if n_lams < 1 or not 0 < smallest <= 1:
         raise ValueError(f"n_lams must be at least 1 and smallest in (0, 1], got {n_lams} and {smallest}")
     largest = largest_useful_lam(problem)
     if not np.isfinite(largest):
-        largest = _nearly_equal(problem)
+        largest, smallest = _nearly_equal(problem), smallest**2
     if largest == 0:
         return [0.0]
     return [float(v) for v in np.geomspace(largest, smallest * largest, n_lams)]
 
 
 def _nearly_equal(problem: Problem) -> float:
-    """A λ of squared variation under which neighbours differ by about a thousandth of the weights.
+    """A λ of squared variation under which neighbours differ by about a hundredth of the weights.
 
     An edge that carries the flow u has u = 2λA(w_i − w_j), and total variation's largest useful λ bounds |u|/A.
     """
     flow = largest_useful_lam(replace(problem, penalty=TotalVariation()))
     common = problem.f.pooled(np.zeros(len(problem.M), dtype=np.int64), 1)[0]
     size = float(np.sqrt((common**2).mean()))
-    return 500 * flow / size if size > 0 else flow
+    return 50 * flow / size if size > 0 else flow

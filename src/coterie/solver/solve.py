@@ -73,7 +73,7 @@ def solve(
         max_iter=int(max_iter),
         time_limit=time_limit,
         callback=callback,
-        warm=start is not None,
+        expected=0 if start is None else start.n_iter,
     )
     w, u = reduced.lift(solution.w, solution.u)
     seconds = time.perf_counter() - began
