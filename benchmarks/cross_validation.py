@@ -2,8 +2,8 @@
 
     python -m benchmarks.cross_validation [--tol 1e-3 …] [--scale 1]
 
-Prints, for family c: the CPU time of one cold solve to 1e-6, that of a path of 30 λ × 5 folds at each tolerance, their
-ratio, the λ that each rule chooses, and how far the errors are from those at the tightest tolerance, in standard errors.
+Prints, for a family: the CPU time of one cold solve to 1e-6, that of a path of 30 λ × 5 folds at each tolerance, their
+ratio, the λ that each rule chooses, and how far the errors are from those at the tightest, in standard errors.
 """
 
 from __future__ import annotations
