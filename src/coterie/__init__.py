@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from coterie.graphs import ClusterFlow, Resolvability, knn_graph, resolvability, similarity_graph
+    from coterie.graphs import Resolvability, knn_graph, resolvability, similarity_graph
     from coterie.problem import EmpiricalGraph, LocalDatasets, Problem, largest_useful_lam
     from coterie.problem.losses import Lasso, Logistic, Loss, SquaredError
     from coterie.problem.penalties import GroupTotalVariation, Penalty, SquaredVariation, TotalVariation
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 # Where each public name lives. Nothing is imported before it is used, so that `import coterie` is instant.
 _HOMES = {
-    "coterie.graphs": ("ClusterFlow", "Resolvability", "knn_graph", "resolvability", "similarity_graph"),
+    "coterie.graphs": ("Resolvability", "knn_graph", "resolvability", "similarity_graph"),
     "coterie.problem": ("EmpiricalGraph", "LocalDatasets", "Problem", "largest_useful_lam"),
     "coterie.problem.losses": ("Lasso", "Logistic", "Loss", "SquaredError"),
     "coterie.problem.penalties": ("GroupTotalVariation", "Penalty", "SquaredVariation", "TotalVariation"),
@@ -51,7 +51,6 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "ClusterFlow",
     "Clusters",
     "EmpiricalGraph",
     "GroupTotalVariation",

@@ -94,7 +94,7 @@ BAD = {
     "labels": ({"y": np.full(160, np.nan)}, ValueError, "at least two nodes need labels; 0 of 20 have any"),
     "zeros": ({"X": np.zeros((160, 2))}, ValueError, "tells no two models apart"),
     "empty group": ({"groups": [None] * 160}, ValueError, "groups is empty in row 0"),
-    "rows": ({"groups": [1, 2]}, ValueError, "X has 160 rows but nodes has shape"),
+    "rows": ({"groups": [1, 2]}, ValueError, "X has 160 rows but groups has 2"),
 }
 
 

@@ -142,6 +142,11 @@ def resolvability(graph: EmpiricalGraph, labelled: Any, partition: Any) -> Resol
 def _check(graph: EmpiricalGraph, name: Hashable, nodes: NDArray[np.int64], network: Network, b: Array) -> ClusterFlow:
     """One cluster: `nodes` are its nodes, and `b` the weight of the edges by which each leaves it."""
     boundary = float(b.sum())
+    if len(nodes) == 1:  # learnt partitions may have very many of these
+        node = graph.names[nodes[0]]
+        if network.sinks[0]:
+            return ClusterFlow(name, 1, 1, boundary, ENOUGH * boundary, ENOUGH, (), None, 0.0)
+        return ClusterFlow(name, 1, 0, boundary, 0.0, 0.0, (), node, ENOUGH * boundary)
     cut = min_cut(network, ENOUGH * b)
     margin = _margin(network, b, cut)
     bottleneck: tuple[tuple[Hashable, Hashable], ...] = ()
@@ -166,10 +171,7 @@ def _margin(network: Network, b: Array, cut: Cut) -> float:
     """
     c, boundary = ENOUGH, float(b.sum())
     while cut.flow < c * boundary * (1 - ROUNDING):
-        smaller = float(network.A[network.cut_edges(cut.side)].sum() / b[cut.side].sum())
-        if smaller >= c * (1 - ROUNDING) or smaller == 0:
-            return smaller
-        c = smaller
+        c = float(network.A[network.cut_edges(cut.side)].sum() / b[cut.side].sum())
         cut = min_cut(network, c * b)
     return c
 

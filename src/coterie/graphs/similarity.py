@@ -27,7 +27,7 @@ def similarity_graph(
     k: int = 5,
     weight: Weight = "inverse",
     loss: Loss = SQUARED,
-    ridge: float = 1.0,
+    ridge: float = 0.1,
 ) -> EmpiricalGraph:
     """Join every node to the k labelled nodes whose local models predict most alike.
 
@@ -87,8 +87,11 @@ def _as_data(X: Any, y: Any, groups: Any) -> tuple[LocalDatasets, list[Hashable]
     gap = next((r for r, name in enumerate(rows) if name is None or name != name), None)
     if gap is not None:
         raise ValueError(f"groups is empty in row {gap}; every row belongs to a node")
+    matrix, _ = as_matrix(X, "X")
+    if len(rows) != len(matrix):
+        raise ValueError(f"X has {len(matrix)} rows but groups has {len(rows)}")
     ids = list(dict.fromkeys(rows))
-    data = LocalDatasets.from_rows(as_matrix(X, "X")[0], y, look_up(rows, numbering(ids)), n_nodes=len(ids))
+    data = LocalDatasets.from_rows(matrix, y, look_up(rows, numbering(ids)), n_nodes=len(ids))
     if len(data.labelled.M) < 2:
         raise ValueError(f"at least two nodes need labels; {len(data.labelled.M)} of {len(ids)} have any")
     return data, ids
