@@ -23,9 +23,30 @@ if TYPE_CHECKING:
         compare_baselines,
         load,
     )
-    from coterie.problem import EmpiricalGraph, LocalDatasets, Problem, largest_useful_lam
-    from coterie.problem.losses import Lasso, Logistic, Loss, SquaredError
-    from coterie.problem.penalties import GroupTotalVariation, Penalty, SquaredVariation, TotalVariation
+    from coterie.graphs import (
+        Resolvability,
+        knn_graph,
+        resolvability,
+        similarity_graph,
+    )
+    from coterie.problem import (
+        EmpiricalGraph,
+        LocalDatasets,
+        Problem,
+        largest_useful_lam,
+    )
+    from coterie.problem.losses import (
+        Lasso,
+        Logistic,
+        Loss,
+        SquaredError,
+    )
+    from coterie.problem.penalties import (
+        GroupTotalVariation,
+        Penalty,
+        SquaredVariation,
+        TotalVariation,
+    )
     from coterie.solver import (
         Clusters,
         NotConverged,
@@ -52,9 +73,30 @@ _HOMES = {
         "compare_baselines",
         "load",
     ),
-    "coterie.problem": ("EmpiricalGraph", "LocalDatasets", "Problem", "largest_useful_lam"),
-    "coterie.problem.losses": ("Lasso", "Logistic", "Loss", "SquaredError"),
-    "coterie.problem.penalties": ("GroupTotalVariation", "Penalty", "SquaredVariation", "TotalVariation"),
+    "coterie.graphs": (
+        "Resolvability",
+        "knn_graph",
+        "resolvability",
+        "similarity_graph",
+    ),
+    "coterie.problem": (
+        "EmpiricalGraph",
+        "LocalDatasets",
+        "Problem",
+        "largest_useful_lam",
+    ),
+    "coterie.problem.losses": (
+        "Lasso",
+        "Logistic",
+        "Loss",
+        "SquaredError",
+    ),
+    "coterie.problem.penalties": (
+        "GroupTotalVariation",
+        "Penalty",
+        "SquaredVariation",
+        "TotalVariation",
+    ),
     "coterie.solver": (
         "Clusters",
         "NotConverged",
@@ -90,6 +132,7 @@ __all__ = [
     "Penalty",
     "Problem",
     "Record",
+    "Resolvability",
     "Solution",
     "SquaredError",
     "SquaredVariation",
@@ -98,8 +141,11 @@ __all__ = [
     "algorithm1",
     "certify",
     "compare_baselines",
+    "knn_graph",
     "largest_useful_lam",
     "load",
+    "resolvability",
+    "similarity_graph",
     "solve",
     "solve_path",
 ]

@@ -69,7 +69,7 @@ class EmpiricalGraph:
             raise ValueError(f"edge {loops[0]} joins node {call[pairs[loops[0], 0]]!r} to itself; remove self-loops")
         pairs, A = _each_edge_once(np.sort(pairs, axis=1), A, call)
         pairs.flags.writeable = A.flags.writeable = False
-        return cls(V, pairs, A, None if list(call) == list(range(V)) else tuple(call))
+        return cls(V, pairs, A, None if listed is None or listed == list(range(V)) else tuple(listed))
 
     @classmethod
     def from_any(cls, graph: Any, nodes: Sequence[Hashable] | None = None) -> EmpiricalGraph:

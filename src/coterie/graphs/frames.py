@@ -1,0 +1,27 @@
+"""Arrays out of arrays and frames."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.problem.arrays import as_floats
+
+
+def as_matrix(values: Any, what: str) -> tuple[NDArray[np.float64], list[str] | None]:
+    """Return an array of shape (rows, columns), and the names of the columns if `values` is a frame."""
+    import narwhals.stable.v1 as nw
+
+    frame = nw.from_native(values, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        matrix = as_floats(values, what)
+        if matrix.ndim != 2 or matrix.shape[1] == 0:
+            raise ValueError(f"{what} must have shape (rows, columns); got {matrix.shape}")
+        return matrix, None
+    if not frame.columns:
+        raise ValueError(f"{what} has no columns")
+    names = [str(name) for name in frame.columns]
+    columns = zip(names, frame.iter_columns(), strict=True)
+    return np.column_stack([as_floats(c.to_numpy(), f"column {name!r} of {what}") for name, c in columns]), names

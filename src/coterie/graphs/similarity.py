@@ -1,0 +1,118 @@
+"""A graph from the data alone: nodes whose local models predict alike."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.graphs.frames import as_matrix
+from coterie.graphs.knn import Weight, check_k, edge_weights, nearest, unite
+from coterie.problem import EmpiricalGraph, LocalDatasets
+from coterie.problem.arrays import Array
+from coterie.problem.ids import as_ids, look_up, numbering
+from coterie.problem.losses import Loss, SquaredError
+from coterie.problem.losses.base import by_node, check_strength
+
+SQUARED = SquaredError()
+SEEN = 1e-10  # of the largest curvature, columns in unit length: directions with less are not compared
+
+
+def similarity_graph(
+    X: Any,
+    y: Any,
+    groups: Any,
+    k: int = 5,
+    weight: Weight = "inverse",
+    loss: Loss = SQUARED,
+    ridge: float = 0.1,
+) -> EmpiricalGraph:
+    """Join every node to the k labelled nodes whose local models predict most alike.
+
+    Each labelled node gets a local model, drawn towards the pooled model w₀ of all nodes as if it had `ridge` more
+    points that speak for w₀. With g_i and H_i the gradient and the Hessian of its loss at w₀, and H the mean of the
+    H_i, that is one Newton step (for squared error, the exact minimiser):
+
+        ŵ_i = w₀ − (H_i + (ridge/m_i) H)⁻¹ g_i,      d(i, j)² = (ŵ_i − ŵ_j)ᵀ H (ŵ_i − ŵ_j).
+
+    For squared error d² is twice the mean squared difference of what two models predict. Scaling or mixing the
+    features changes nothing. Where two nodes have few points, their models are alike because both are close to w₀.
+
+    Parameters
+    ----------
+    X : array-like of shape (N, n), or a frame
+        Features; add a column of ones for an intercept.
+    y : array-like of shape (N,)
+        Labels; nan means unlabelled.
+    groups : sequence of shape (N,)
+        The node of each row, by any id.
+    k : int
+    weight : "inverse", "gaussian" or callable
+        As in :func:`knn_graph`, of the distances d.
+    loss : Loss
+        A smooth one: ``SquaredError()``, ``Logistic(ridge=…)``.
+    ridge : float
+        > 0 where a node may have fewer points than there are features.
+
+    Returns
+    -------
+    EmpiricalGraph
+        Its ids are the different groups in the order of their first rows. A node without labels has the pooled
+        model, so it is joined to the k labelled nodes closest to that, and never to another such node.
+
+    Notes
+    -----
+    The graph is made from the same labels that a model is then fitted to. Do not judge the fit by these labels:
+    inside cross-validation, make the graph again from the training rows.
+    """
+    check_strength(ridge, "ridge")
+    data, ids = _as_data(X, y, groups)
+    z = _embed(data, loss, ridge)
+    M = data.labelled.M
+    neighbours, distances = nearest(z, check_k(k, len(M)), "euclidean")
+    pairs, d = unite(M, M[neighbours], distances)
+    unlabelled = np.setdiff1d(np.arange(data.n_nodes), M)
+    if unlabelled.size:
+        from_pooled = np.linalg.norm(z, axis=1)
+        closest = np.argsort(from_pooled, kind="stable")[:k]
+        pairs = np.concatenate([pairs, np.stack([np.repeat(unlabelled, k), np.tile(M[closest], len(unlabelled))], 1)])
+        d = np.concatenate([d, np.tile(from_pooled[closest], len(unlabelled))])
+    return EmpiricalGraph.from_edges(pairs, edge_weights(d, weight, pairs, ids), ids=ids)
+
+
+def _as_data(X: Any, y: Any, groups: Any) -> tuple[LocalDatasets, list[Hashable]]:
+    rows = as_ids(groups, "groups")
+    gap = next((r for r, name in enumerate(rows) if name is None or name != name), None)
+    if gap is not None:
+        raise ValueError(f"groups is empty in row {gap}; every row belongs to a node")
+    matrix, _ = as_matrix(X, "X")
+    if len(rows) != len(matrix):
+        raise ValueError(f"X has {len(matrix)} rows but groups has {len(rows)}")
+    ids = list(dict.fromkeys(rows))
+    data = LocalDatasets.from_rows(matrix, y, look_up(rows, numbering(ids)), n_nodes=len(ids))
+    if len(data.labelled.M) < 2:
+        raise ValueError(f"at least two nodes need labels; {len(data.labelled.M)} of {len(ids)} have any")
+    return data, ids
+
+
+def _embed(data: LocalDatasets, loss: Loss, ridge: float) -> NDArray[np.float64]:
+    """z_i = H^½ (ŵ_i − w₀) of the labelled nodes, in coordinates that whiten H; shape (|M|, r)."""
+    rows = data.labelled
+    f = loss.bind(rows)
+    if not f.smooth:
+        raise TypeError(f"local models are compared by a smooth loss, such as SquaredError(); {loss!r} is not smooth")
+    w0 = np.repeat(f.pooled(np.zeros(len(rows.M), dtype=np.int64), 1)[0], len(rows.M), axis=0)
+    g, H_i = f.gradient(w0), f.hessian(w0)
+    H = H_i.mean(axis=0)
+    size = np.sqrt(np.diag(H))
+    if not size.any():
+        raise ValueError("X tells no two models apart: every feature is zero in all labelled rows")
+    unit = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0)
+    h, Q = np.linalg.eigh(H * unit * unit[:, None])
+    seen = h > SEEN * h[-1]
+    T: Array = unit[:, None] * Q[:, seen] / np.sqrt(h[seen])  # whitens: Tᵀ H T = I
+    eye = np.eye(T.shape[1])
+    whitened = T.T @ H_i @ T + (ridge / rows.m)[:, None, None] * eye
+    return -by_node(np.linalg.pinv(whitened, hermitian=True), g @ T)
