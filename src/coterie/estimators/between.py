@@ -11,6 +11,7 @@ from coterie.problem.penalties import Penalty, SquaredVariation, TotalVariation
 ACCURACY = 1e-10  # of the optimality conditions, relative to the strengths and to the spread of the neighbours
 MAX_ITER = 100_000
 CHECK_EVERY = 25
+WEISZFELD, NEWTON = 20, 50  # slow and sure steps, then quick ones
 
 
 def between(at: Array, c: Array, penalty: Penalty, f: LocalLosses | None = None) -> Array:
@@ -27,8 +28,8 @@ def between(at: Array, c: Array, penalty: Penalty, f: LocalLosses | None = None)
     if isinstance(penalty, SquaredVariation):
         mean = c @ at / c.sum()
         return mean if f is None else f.prox(mean[None], np.array([0.5 / c.sum()]), mean[None])[0]
-    if isinstance(penalty, TotalVariation) and f is None:
-        return _median(at, c)
+    if f is None:
+        return _median(at, c) if isinstance(penalty, TotalVariation) else _geometric_median(at, c)
     return _algorithm1_at_one_node(at, c, penalty, f)
 
 
@@ -42,7 +43,44 @@ def _median(at: Array, c: Array) -> Array:
     return 0.5 * (values[low, columns] + values[high, columns])
 
 
-def _algorithm1_at_one_node(at: Array, c: Array, penalty: Penalty, f: LocalLosses | None) -> Array:
+def _geometric_median(at: Array, c: Array) -> Array:
+    """argmin Σ_j c_j ‖w − at_j‖₂: one of the points where their pull allows it, else Newton's method between them."""
+    points, of = np.unique(at, axis=0, return_inverse=True)
+    c = np.bincount(of.ravel(), c)
+    away = points[:, None] - points
+    length = np.linalg.norm(away, axis=2)
+    pull = np.linalg.norm(np.einsum("j,ij,ijk->ik", c, _inverse(length), away), axis=1)
+    if (pull <= c * (1 + ACCURACY)).any():
+        return points[np.argmax(c - pull)]
+    w = c @ points / c.sum()
+    for t in range(WEISZFELD + NEWTON):
+        away = w - points
+        r = np.linalg.norm(away, axis=1)
+        near = c * _inverse(r)
+        slope = near @ away
+        if np.linalg.norm(slope) <= ACCURACY * c.sum():
+            break
+        if t < WEISZFELD:
+            w = w - slope / near.sum()
+            continue
+        unit = away * _inverse(r)[:, None]
+        H = near.sum() * np.eye(len(w)) - np.einsum("j,jk,jl->kl", near, unit, unit)
+        step = np.linalg.lstsq(H, slope)[0]
+        now, reach = c @ r, 1.0
+        while c @ np.linalg.norm(w - reach * step - points, axis=1) > now and reach > ACCURACY:
+            reach *= 0.5
+        if reach <= ACCURACY:
+            break
+        w = w - reach * step
+    return w
+
+
+def _inverse(lengths: Array) -> Array:
+    """1/r, and 0 where r is 0."""
+    return np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+
+
+def _algorithm1_at_one_node(at: Array, c: Array, penalty: Penalty, f: LocalLosses) -> Array:
     """The paper's Algorithm 1 on a star whose leaves do not move, with its two steps kept in balance."""
     k = len(at)
     w, u = _median(at, c)[None], np.zeros_like(at)
@@ -51,7 +89,7 @@ def _algorithm1_at_one_node(at: Array, c: Array, penalty: Penalty, f: LocalLosse
     for t in range(1, MAX_ITER + 1):
         tau, sigma = np.array([s / k]), np.full(k, 1.0 / s)
         v = w - tau * u.sum(axis=0)
-        w_next = v if f is None else f.prox(v, tau, w)
+        w_next = f.prox(v, tau, w)
         u_next = penalty.dual_step(u + sigma[:, None] * (2 * w_next - w - at), c, sigma)
         if t % CHECK_EVERY == 0:
             stationarity = np.abs((w - w_next) / tau - (u - u_next).sum(axis=0)).max() / c.max()
