@@ -74,7 +74,7 @@ class ReadsRows:
         if groups is None and has_column(X, self.groups_column_):
             groups = self.groups_column_
         X, ids = take_groups(X, groups)
-        features = validate_data(self, X, dtype=np.float64, reset=first)
+        features = validate_data(self, X, dtype=np.float64, order="C", reset=first)  # the same sums for every library
         if ids is None and graph.n_nodes > 1:
             raise ValueError(f"there are {graph.n_nodes} nodes; say with groups= which one each row belongs to")
         nodes = np.zeros(len(features), dtype=np.int64) if ids is None else graph.numbers(ids)
