@@ -78,7 +78,7 @@ def test_nodes_beside_the_table_or_inside(model, library):
     assert (inside.predict(table, groups="town") == predicted).all()
     assert (inside.predict(table[["rain", "wind"]], groups=table["town"]) == predicted).all()
     assert inside.score(table, y) == bare.score(X, y, groups=names(nodes))
-    with pytest.raises(ValueError, match="no column 'city'.*rain"):
+    with pytest.raises(ValueError, match=r"no column 'city'.*rain"):
         quick(model, empirical()).fit(table, y, groups="city")
     with pytest.raises(ValueError, match="'town' names a column, but X is a ndarray"):
         quick(model, empirical()).fit(X, y, groups="town")
@@ -86,7 +86,7 @@ def test_nodes_beside_the_table_or_inside(model, library):
         inside.predict(table[["rain", "wind"]])
 
 
-@pytest.mark.parametrize("model", (*PLAIN, *CHOOSING))
+@pytest.mark.parametrize("model", [*PLAIN, *CHOOSING])
 def test_rows_of_no_node_are_refused(model):
     X, y, nodes = rows()
     y = labels_for(model, y)
@@ -149,7 +149,7 @@ def test_node_errors_are_weighted_means():
         assert fitted.node_errors_[i] == pytest.approx(np.average(error[nodes == i], weights=s[nodes == i]))
 
 
-@pytest.mark.parametrize("model", (*PLAIN, *CHOOSING))
+@pytest.mark.parametrize("model", [*PLAIN, *CHOOSING])
 @pytest.mark.parametrize("graph", [empirical, networkx_graph])
 def test_a_clone_shares_the_graph(model, graph):
     mine = graph()

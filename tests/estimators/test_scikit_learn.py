@@ -67,7 +67,7 @@ def test_grid_search_over_lam(table, model):
     search = GridSearchCV(quick(model, networkx_graph()), {"lam": [1e-3, 0.1, 1e6]}, cv=KFold(3))
     search.fit(X, y, groups=towns)
     assert search.best_params_["lam"] in (1e-3, 0.1)
-    assert len(search.predict(X, groups=towns)) == len(X)
+    assert len(search.best_estimator_.predict(X, groups=towns)) == len(X)
     by_hand = [
         clone(search.estimator)
         .set_params(lam=0.1)
