@@ -54,6 +54,17 @@ def test_with_rows(penalty, loss, m, lam):
     assert mine <= peer * (1 + 1e-7) + 1e-10
 
 
+@pytest.mark.parametrize("penalty", EVERY_PENALTY)
+@pytest.mark.parametrize("loss", FIRST_LOSSES)
+def test_many_neighbours_and_features(penalty, loss):
+    rng = np.random.default_rng(0)
+    at, c = 30 * rng.standard_normal((25, 8)), rng.uniform(0.1, 2, 25)
+    rows = bound_rows(loss, (4,), n=8)
+    w, best = between(at, c, penalty, loss.bind(rows)), oracle(at, c, penalty, loss, rows)
+    mine, peer = objective(w, at, c, penalty, loss, rows), objective(best, at, c, penalty, loss, rows)
+    assert mine <= peer * (1 + 1e-8)
+
+
 @pytest.mark.parametrize("c", [np.array([1.0, 1.0, 1.0, 1.0]), np.array([2.0, 1.0, 1.0, 2.0])])
 def test_a_tie_of_medians_is_settled_in_the_middle(c):
     at = np.array([[0.0], [1.0], [3.0], [10.0]])

@@ -29,7 +29,8 @@ def as_frame(columns: dict[str, Any], library: str | None) -> Any:
     """Return a frame of this library; without one, of pandas or polars, whichever is there."""
     import narwhals.stable.v1 as nw
 
-    for backend in dict.fromkeys((library or "pandas", "pandas", "polars")):
+    backends: dict[Any, None] = dict.fromkeys((library or "pandas", "pandas", "polars"))
+    for backend in backends:
         try:
             return nw.from_dict(columns, backend=backend).to_native()
         except ImportError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.metadata import version
+from inspect import signature
 from math import isfinite
 from numbers import Integral
 from pathlib import Path
@@ -120,11 +121,11 @@ def _restore(record: dict[str, Any], arrays: dict[str, Array]) -> NetworkedModel
 
 def _parameters(model: NetworkedModel) -> dict[str, Any]:
     """The parameters but for the graph, each as JSON can hold it."""
-    parameters, defaults = model.get_params(deep=False), type(model)().get_params(deep=False)
+    parameters, of_class = model.get_params(deep=False), signature(type(model)).parameters
     del parameters["graph"]
     for name in ("cv", "random_state", "engine"):  # an object, such as a splitter, matters to a fit only
         if not isinstance(parameters.get(name), Integral | str | None):
-            parameters[name] = defaults[name]
+            parameters[name] = of_class[name].default
     if not isinstance(model.penalty, str):
         name_of = {penalty: name for name, penalty in PENALTIES.items()}
         if model.penalty not in name_of:
