@@ -106,7 +106,9 @@ def cross_validate_lam(
     progress : callable, optional
         Called as ``progress(fold, lam, solution)`` after each solve.
     """
-    values = lam_grid(problem, int(lams)) if isinstance(lams, Integral) else sorted(map(float, lams), reverse=True)
+    values = (
+        lam_grid(problem, int(lams)) if isinstance(lams, int | np.integer) else sorted(map(float, lams), reverse=True)
+    )
     errors, gaps = np.empty((2, len(values), len(folds)))
     for k, fold in enumerate(folds):
         training = without(problem, fold)
@@ -151,7 +153,9 @@ def folds_of(data: LocalDatasets, cv: Any, over: Over, order: Array, random_stat
 def _given(data: LocalDatasets, cv: Any, order: Array, counts: NDArray[np.bool_]) -> list[Fold]:
     """The folds that cv makes of the rows as they came, but for those without labels to learn from or to test on."""
     came = np.argsort(order)
-    splits = check_cv(cv).split(data.X[came], data.y[came], data.nodes[came])
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The groups parameter is ignored")  # by splitters that do not need it
+        splits = list(check_cv(cv).split(data.X[came], data.y[came], data.nodes[came]))
     folds = [Fold(counts & np.isin(order, train), counts & np.isin(order, test)) for train, test in splits]
     folds = [fold for fold in folds if fold.train.any() and fold.test.any()]
     if not folds:

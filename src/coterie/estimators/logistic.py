@@ -99,7 +99,7 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
         if len(classes) > 2:
             raise ValueError(
                 "Only binary classification is supported. The type of the target is multiclass: "
-                f"y holds {len(classes)} classes, {list(classes[:4])} …"
+                f"y holds {len(classes)} classes, {classes[:4].tolist()} …"
             )
         self.classes_ = classes
         return code
@@ -112,10 +112,10 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
 
     def _known(self, classes: Array, code: Array) -> Array:
         """Number the classes as the fit did."""
-        place = [np.flatnonzero(self.classes_ == c) for c in classes]
-        for c, k in zip(classes, place, strict=True):
+        place = [np.flatnonzero(self.classes_ == c) for c in classes.tolist()]
+        for c, k in zip(classes.tolist(), place, strict=True):
             if not len(k):
-                raise ValueError(f"y holds the class {c!r}; the model knows {list(self.classes_)}")
+                raise ValueError(f"y holds the class {c!r}; the model knows {self.classes_.tolist()}")
         labelled = ~np.isnan(code)
         code[labelled] = np.array([k[0] for k in place], dtype=float)[code[labelled].astype(int)]
         return code
