@@ -61,9 +61,14 @@ def test_progress_and_options_of_solve() -> None:
         ct.solve_path(instance(penalty=ct.GroupTotalVariation()), [1e-3], tol=1e-14, max_iter=1)
 
 
-def test_squared_variation_has_no_largest_lam() -> None:
-    with pytest.raises(ValueError, match="no finite λ makes weights equal under this penalty; give lams"):
-        ct.solve_path(instance(penalty=ct.SquaredVariation()))
+def test_squared_variation_goes_from_nearly_equal_to_nearly_alone() -> None:
+    problem = instance(penalty=ct.SquaredVariation())
+    path = ct.solve_path(problem, n_lams=4)
+    assert path.lams[-1] == pytest.approx(1e-6 * path.lams[0])
+    first, last = path.solutions[0].w, path.solutions[-1].w
+    assert np.ptp(first, axis=0).max() < 0.05 * np.abs(first).max()
+    alone = ct.solve(replace(problem, lam=0.0)).w
+    assert last == pytest.approx(alone, abs=0.05)
 
 
 @pytest.mark.parametrize("options", [{"n_lams": 0}, {"n_lams": -2}, {"smallest": 0.0}, {"smallest": 1.5}], ids=str)

@@ -96,12 +96,13 @@ def compare_baselines(
         "local only": _alone,
         "pooled": _pooled,
         "networked": lambda training: _solved(model, training, model._choose_lam(training, order)),
-        "squared variation": lambda training: _smooth(model, training, held, random_state),
+        "squared variation": lambda training: _smooth(model, training, unseen, random_state),
     }
     errors = np.empty((len(methods), len(folds)))
     for k, fold in enumerate(folds):
         training = without(problem, fold)
         rows = reachable(training, fold)
+        unseen = np.isin(problem.data.nodes[rows], training.M).mean() < 0.5  # the fold holds out nodes, not rows
         errors[:, k] = [mean_error(problem, rows, weights_of(training)) for weights_of in methods.values()]
     return Comparison(tuple(methods), errors, held, model.frame_library_)
 
@@ -127,10 +128,10 @@ def _pooled(training: Problem) -> Array:
     return np.broadcast_to(common, (training.graph.n_nodes, training.n_features))
 
 
-def _smooth(model: NetworkedModel, training: Problem, held: str, random_state: Any) -> Array:
+def _smooth(model: NetworkedModel, training: Problem, unseen: bool, random_state: Any) -> Array:
     smooth = replace(training, penalty=SquaredVariation())
-    over: Any = "auto" if held == "given" else held
-    n_folds = min(5, len(training.M) if held == "nodes" else len(training.data.labelled.y))
-    folds, over = folds_of(training.data, n_folds, over, np.arange(0), random_state)
+    over: Over = "nodes" if unseen else "rows"
+    n_folds = min(5, len(training.M) if unseen else len(training.data.labelled.y))
+    folds, _ = folds_of(training.data, n_folds, over, np.arange(0), random_state)
     choice = cross_validate_lam(smooth, 20, folds, over, engine=model.engine, max_iter=model.max_iter)
     return _solved(model, smooth, float(choice.lams[choice.best]))

@@ -71,12 +71,16 @@ def _descending(lams: Sequence[float]) -> list[float]:
 
 
 def lam_grid(problem: Problem, n_lams: int = 30, smallest: float = 1e-3) -> list[float]:
-    """Return n_lams values, evenly spaced in logarithms, from the largest useful λ down to `smallest` times it."""
+    """Return n_lams values, evenly spaced in logarithms, from the largest useful λ down to `smallest` times it.
+
+    Squared variation has no largest useful λ, and acts over a wider range: from where neighbours differ by about a
+    thousandth of the weights down to smallest² times that.
+    """
     if n_lams < 1 or not 0 < smallest <= 1:
         raise ValueError(f"n_lams must be at least 1 and smallest in (0, 1], got {n_lams} and {smallest}")
     largest = largest_useful_lam(problem)
     if not np.isfinite(largest):
-        largest = _nearly_equal(problem)
+        largest, smallest = _nearly_equal(problem), smallest**2
     if largest == 0:
         return [0.0]
     return [float(v) for v in np.geomspace(largest, smallest * largest, n_lams)]
