@@ -140,7 +140,7 @@ def test_parameters_that_are_objects(tmp_path):
         pass
 
     model = ct.NetworkedLinearRegression(empirical(), penalty=Mine()).fit(X, y, names(nodes))
-    with pytest.raises(TypeError, match="cannot hold .*Mine.*; it takes the penalties l1, l2, squared"):
+    with pytest.raises(TypeError, match=r"cannot hold .*Mine.*; it takes the penalties l1, l2, squared"):
         model.save(tmp_path / "other")
 
 
