@@ -2,9 +2,9 @@
 
     python examples/sacramento.py sacramento.csv [--splits 20] [--map prices.png]
 
-985 houses sold in May 2008 (Hallac, Leskovec and Boyd, KDD 2015). Every house is a node with one row: beds, baths, area and
-price. Of each random split, 200 houses are unseen; λ is chosen by cross-validation on the others. An unseen house takes its
-model from the five nearest houses that were seen. Prints the mean squared error of the (normalised) prices of unseen houses.
+985 houses sold in May 2008 (Hallac, Leskovec and Boyd, KDD 2015). Every house is a node with one row: beds, baths, area
+and price. Of each random split, 200 houses are unseen; λ is chosen by cross-validation on the others. An unseen house
+takes its model from the five nearest seen ones. Prints the mean squared error of unseen houses' prices.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ def read_houses(path: Path) -> pd.DataFrame:
 
 
 def weight(km: np.ndarray) -> np.ndarray:
+    """Of an edge of this length."""
     return 1.0 / (km / MILE + 0.1)
 
 
@@ -98,6 +99,7 @@ def draw_map(path: Path, houses: pd.DataFrame, model: Any) -> None:
 
 
 def main() -> None:
+    """Run the splits and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
     parser.add_argument("--splits", type=int, default=20)

@@ -12,7 +12,8 @@ LINK = re.compile(r"\]\(([^)#]+)")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_code_blocks_run(page):
+def test_code_blocks_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # for what a block writes
     text, names = page.read_text(encoding="utf-8"), {"__name__": "document"}
     for block in BLOCK.finditer(text):
         line = text[: block.start(1)].count("\n")

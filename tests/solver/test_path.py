@@ -61,10 +61,15 @@ def test_progress_and_options_of_solve() -> None:
         ct.solve_path(instance(penalty=ct.GroupTotalVariation()), [1e-3], tol=1e-14, max_iter=1)
 
 
-def test_squared_variation_has_no_largest_lam_but_a_grid_down_from_nearly_equal_weights() -> None:
-    path = ct.solve_path(instance(penalty=ct.SquaredVariation()), n_lams=3)
-    spread = [float(np.ptp(solution.w, axis=0).max()) for solution in path.solutions]
-    assert 0 < spread[0] < 0.05 * spread[-1]
+def test_squared_variation_goes_from_nearly_equal_to_nearly_alone() -> None:
+    problem = instance(penalty=ct.SquaredVariation())
+    path = ct.solve_path(problem, n_lams=4)
+    assert path.lams[-1] == pytest.approx(1e-6 * path.lams[0])
+    first = path.solutions[0].w
+    assert np.ptp(first, axis=0).max() < 0.05 * np.abs(first).max()
+    alone = ct.solve(replace(problem, lam=0.0)).w
+    equal, last, least = (problem.f.value(w[problem.M]).sum() for w in (first, path.solutions[-1].w, alone))
+    assert last - least < 0.02 * (equal - least)
 
 
 @pytest.mark.parametrize("options", [{"n_lams": 0}, {"n_lams": -2}, {"smallest": 0.0}, {"smallest": 1.5}], ids=str)

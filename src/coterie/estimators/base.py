@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from abc import abstractmethod
 from copy import copy
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -11,20 +10,19 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from coterie.estimators.carry import carried
-from coterie.estimators.names import as_graph, as_penalty, node_ids
+from coterie.estimators.names import node_ids
 from coterie.estimators.newcomers import LocalModel, weights_for, with_nodes
-from coterie.estimators.tables import as_row_weights, has_column, take_groups
-from coterie.problem import EmpiricalGraph, LocalDatasets, Problem
+from coterie.estimators.reading import ReadsRows
+from coterie.problem import EmpiricalGraph, Problem
 from coterie.problem.arrays import Array
-from coterie.problem.losses import LocalLosses, Loss
 from coterie.problem.penalties import Penalty
 from coterie.solver import NotConverged, Record, Solution, Status, solve
 
 
-class NetworkedModel(BaseEstimator):
+class NetworkedModel(ReadsRows, BaseEstimator):
     """Rows of all nodes and a graph in, one linear model a node out. The subclasses say which loss."""
 
     # Node ids go wherever rows go: with scikit-learn's metadata routing nobody has to ask for them.
@@ -53,14 +51,6 @@ class NetworkedModel(BaseEstimator):
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
-
-    @abstractmethod
-    def _loss(self, unpenalised: tuple[int, ...]) -> Loss:
-        """The loss, which leaves these columns (the intercept) out of ridge and alpha."""
-
-    @abstractmethod
-    def _labels(self, y: Any, n_rows: int, first: bool) -> Array:
-        """Labels as the loss wants them, nan where there is none. `first`: learn which classes there are."""
 
     def _choose_lam(self, problem: Problem, order: Array) -> float:
         """λ for this problem, whose own λ does not count and whose row k is row order[k] of X."""
@@ -113,8 +103,7 @@ class NetworkedModel(BaseEstimator):
             a model that was loaded from a file has none.
         """
         check_is_fitted(self)
-        more = None if X is None else (lambda graph: self._rows(X, y, groups, None, graph, first=False)[0])
-        problem, start = with_nodes(self, neighbours, more)
+        problem, start = with_nodes(self, neighbours, X, y, groups)
         self.graph = problem.graph
         return self._learn(problem, start)
 
@@ -138,41 +127,6 @@ class NetworkedModel(BaseEstimator):
 
     def _from_classes(self, labels: Array) -> Array:
         return labels
-
-    def _problem(self, X: Any, y: Any, groups: Any, sample_weight: Any) -> tuple[Problem, Array]:
-        self.groups_column_ = groups if isinstance(groups, str) else None
-        self.frame_library_ = _library_of(X)
-        graph = as_graph(self.graph, groups)
-        data, nodes = self._rows(X, y, groups, sample_weight, graph, first=True)
-        if not len(data.labelled.M):
-            raise ValueError("there is nothing to learn from: every y is nan, or every sample weight zero")
-        problem = Problem(graph, data, self._loss(self._unpenalised), as_penalty(self.penalty), lam=0.0)
-        return problem, np.argsort(nodes, kind="stable")
-
-    def _rows(
-        self, X: Any, y: Any, groups: Any, sample_weight: Any, graph: EmpiricalGraph, *, first: bool
-    ) -> tuple[LocalDatasets, Array]:
-        """The rows of X in the nodes of the graph, and the node of each as they came. `first`: learn what X is like."""
-        X, groups = take_groups(X, groups)
-        features = validate_data(self, X, dtype=np.float64, reset=first)
-        if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        labels = self._labels(y, len(features), first)
-        nodes = np.zeros(len(features), dtype=np.int64) if groups is None else graph.numbers(groups)
-        weights = as_row_weights(sample_weight, len(features))
-        return LocalDatasets.from_rows(self._design(features), labels, nodes, graph.n_nodes, weights), nodes
-
-    def _loss_at_one_node(self, X: Any, y: Any) -> LocalLosses | None:
-        rows = self._rows(X, y, None, None, as_graph(None, None), first=False)[0].labelled
-        return self._loss(self._unpenalised).bind(rows) if len(rows.M) else None
-
-    @property
-    def _unpenalised(self) -> tuple[int, ...]:
-        return (self.n_features_in_,) if self.fit_intercept else ()
-
-    def _design(self, features: Array) -> Array:
-        """Features with the column of the intercept at the end."""
-        return np.column_stack([features, np.ones(len(features))]) if self.fit_intercept else features
 
     def _warm(self, graph: EmpiricalGraph, n_features: int) -> Solution | None:
         if not self.warm_start or not hasattr(self, "solution_") or self.solution_.w.shape[1] != n_features:
@@ -215,22 +169,6 @@ class NetworkedModel(BaseEstimator):
         self.clusters_ = solution.clusters().joint
         self.undetermined_nodes_ = self.nodes_[solution.undetermined]
 
-    def _rows_and_weights(self, X: Any, groups: Any) -> tuple[Array, Array]:
-        """The rows of X, with intercept, and the weights of the node of each."""
-        check_is_fitted(self)
-        if groups is None and has_column(X, self.groups_column_):
-            groups = self.groups_column_
-        X, groups = take_groups(X, groups)
-        features = validate_data(self, X, dtype=np.float64, reset=False)
-        if groups is None and self.graph_.n_nodes > 1:
-            raise ValueError(
-                f"this model has {self.graph_.n_nodes} nodes; say with groups= which one each row belongs to"
-            )
-        nodes = np.zeros(len(features), dtype=np.int64) if groups is None else self.graph_.numbers(groups)
-        if len(nodes) != len(features):
-            raise ValueError(f"X has {len(features)} rows, groups {len(nodes)}")
-        return self._design(features), self.solution_.w[nodes]
-
     def __sklearn_clone__(self) -> Self:
         """A clone shares the graph, which no model changes."""
         bare = copy(self)
@@ -251,8 +189,3 @@ def not_converged(problem: Problem, solution: Solution, tol: float) -> str:
 def print_record(record: Record) -> None:
     """Print one line of progress."""
     print(f"iteration {record.n_iter:6d}  objective {record.objective:.6e}  gap {record.gap:.1e}")
-
-
-def _library_of(X: Any) -> str | None:
-    """The library that a frame came from; None for an array."""
-    return type(X).__module__.partition(".")[0] if hasattr(X, "columns") else None

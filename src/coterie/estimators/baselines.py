@@ -17,15 +17,16 @@ from coterie.estimators.cross_validation import (
     folds_of,
     mean_error,
     reachable,
+    standard_error,
     without,
 )
 from coterie.estimators.export import as_frame
-from coterie.problem import Problem, largest_useful_lam
+from coterie.problem import LocalDatasets, Problem, largest_useful_lam
 from coterie.problem.arrays import Array
 from coterie.problem.penalties import SquaredVariation
 from coterie.solver import NotConverged, solve
 
-ALONE = 1e-6  # of the largest useful λ: nodes with labels do not feel it, nodes without still get a model
+HARDLY = 1e-6  # of the largest useful λ: nodes with a model hardly feel it, those without still get one
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,10 +49,13 @@ class Comparison:
 
     def frame(self) -> Any:
         """One row a method: its mean error, the standard error of the mean, and in how many folds it was the best."""
-        wins = np.bincount(self.errors.argmin(axis=0), minlength=len(self.methods))
-        spread = self.errors.std(axis=1, ddof=1) / np.sqrt(self.errors.shape[1])
-        columns = {"mean_error": self.errors.mean(axis=1), "standard_error": spread, "folds_won": wins}
-        return as_frame({"method": list(self.methods), **columns}, self.library)
+        columns = {
+            "method": list(self.methods),
+            "mean_error": self.errors.mean(axis=1),
+            "standard_error": standard_error(self.errors),
+            "folds_won": np.bincount(self.errors.argmin(axis=0), minlength=len(self.methods)),
+        }
+        return as_frame(columns, self.library)
 
     def __repr__(self) -> str:
         means = zip(self.methods, self.errors.mean(axis=1), strict=True)
@@ -71,7 +75,8 @@ def compare_baselines(
 ) -> Comparison:
     """Compare a networked model with what can be had without it, on the same folds.
 
-    - local only: each node alone. A node without labels of its own takes the median of its neighbours' models.
+    - local only: each node alone, with the smallest weights where its rows leave a choice. A node without labels
+      of its own takes the median of its neighbours' models.
     - pooled: one model for all nodes.
     - networked: the estimator; a CV form chooses λ anew from the training part of each fold.
     - squared variation: the same with smooth differences instead of clusters, λ chosen on the training part.
@@ -88,15 +93,16 @@ def compare_baselines(
     problem, order = model._problem(X, y, groups, sample_weight)
     folds, held = folds_of(problem.data, cv, over, order, random_state)
     methods: dict[str, Callable[[Problem], Array]] = {
-        "local only": lambda training: _solved(model, training, ALONE * largest_useful_lam(training)),
+        "local only": _alone,
         "pooled": _pooled,
         "networked": lambda training: _solved(model, training, model._choose_lam(training, order)),
-        "squared variation": lambda training: _smooth(model, training, held, random_state),
+        "squared variation": lambda training: _smooth(model, training, unseen, random_state),
     }
     errors = np.empty((len(methods), len(folds)))
     for k, fold in enumerate(folds):
         training = without(problem, fold)
         rows = reachable(training, fold)
+        unseen = np.isin(problem.data.nodes[rows], training.M).mean() < 0.5  # the fold holds out nodes, not rows
         errors[:, k] = [mean_error(problem, rows, weights_of(training)) for weights_of in methods.values()]
     return Comparison(tuple(methods), errors, held, model.frame_library_)
 
@@ -107,14 +113,25 @@ def _solved(model: NetworkedModel, training: Problem, lam: float) -> Array:
         return solve(replace(training, lam=lam), max(model.tol, 1e-5), max_iter=model.max_iter, engine=model.engine).w
 
 
+def _alone(training: Problem) -> Array:
+    M, n = training.M, training.n_features
+    own = training.f.pooled(np.arange(len(M)), len(M))[0]
+    points = np.tile(np.eye(n), (len(M), 1)), own.ravel(), np.repeat(M, n)
+    held_still = Problem(training.graph, LocalDatasets.from_rows(*points, n_nodes=training.graph.n_nodes))
+    w = solve(replace(held_still, lam=HARDLY * largest_useful_lam(held_still)), 1e-5).w
+    w[M] = own
+    return w
+
+
 def _pooled(training: Problem) -> Array:
     common = training.f.pooled(np.zeros(len(training.M), dtype=np.int64), 1)[0]
     return np.broadcast_to(common, (training.graph.n_nodes, training.n_features))
 
 
-def _smooth(model: NetworkedModel, training: Problem, held: str, random_state: Any) -> Array:
+def _smooth(model: NetworkedModel, training: Problem, unseen: bool, random_state: Any) -> Array:
     smooth = replace(training, penalty=SquaredVariation())
-    over: Over = "rows" if held == "rows" else "nodes"
-    folds, _ = folds_of(training.data, 5, over, np.arange(0), random_state)
-    choice = cross_validate_lam(smooth, 20, folds, held, engine=model.engine, max_iter=model.max_iter)
+    over: Over = "nodes" if unseen else "rows"
+    n_folds = min(5, len(training.M) if unseen else len(training.data.labelled.y))
+    folds, _ = folds_of(training.data, n_folds, over, np.arange(0), random_state)
+    choice = cross_validate_lam(smooth, 20, folds, over, engine=model.engine, max_iter=model.max_iter)
     return _solved(model, smooth, float(choice.lams[choice.best]))

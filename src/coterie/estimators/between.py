@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from coterie.problem.arrays import Array
@@ -9,9 +11,13 @@ from coterie.problem.losses import LocalLosses
 from coterie.problem.penalties import Penalty, SquaredVariation, TotalVariation
 
 ACCURACY = 1e-10  # of the optimality conditions, relative to the strengths and to the spread of the neighbours
-MAX_ITER = 100_000
-CHECK_EVERY = 25
+MAX_ITER = 10_000
+CHECK_EVERY = 10
+UNEVEN = 3.0  # two residuals that differ by this factor call for another balance of the steps
 WEISZFELD, NEWTON = 20, 50  # slow and sure steps, then quick ones
+
+DualStep = Callable[[Array, Array], Array]
+"""From u + σ(2w' − w) and σ, of shape (·, 1), to the next u."""
 
 
 def between(at: Array, c: Array, penalty: Penalty, f: LocalLosses | None = None) -> Array:
@@ -28,9 +34,10 @@ def between(at: Array, c: Array, penalty: Penalty, f: LocalLosses | None = None)
     if isinstance(penalty, SquaredVariation):
         mean = c @ at / c.sum()
         return mean if f is None else f.prox(mean[None], np.array([0.5 / c.sum()]), mean[None])[0]
+    ell1 = isinstance(penalty, TotalVariation)
     if f is None:
-        return _median(at, c) if isinstance(penalty, TotalVariation) else _geometric_median(at, c)
-    return _algorithm1_at_one_node(at, c, penalty, f)
+        return _median(at, c) if ell1 else _geometric_median(at, c)
+    return _iterate(at, c, f, *(_all_at_once(at, c) if ell1 else _one_by_one(at, c, penalty)))
 
 
 def _median(at: Array, c: Array) -> Array:
@@ -80,23 +87,49 @@ def _inverse(lengths: Array) -> Array:
     return np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
 
 
-def _algorithm1_at_one_node(at: Array, c: Array, penalty: Penalty, f: LocalLosses) -> Array:
-    """The paper's Algorithm 1 on a star whose leaves do not move, with its two steps kept in balance."""
-    k = len(at)
-    w, u = _median(at, c)[None], np.zeros_like(at)
+def _all_at_once(at: Array, c: Array) -> tuple[DualStep, Array]:
+    """One dual vector for Σ_j c_j‖w − at_j‖₁, whose proximal map is a median of 2k + 1 numbers in each coordinate."""
+    order = np.argsort(at, axis=0)
+    below = np.concatenate([np.zeros((1, at.shape[1])), np.cumsum(c[order], axis=0)])
+    values, pull = np.take_along_axis(at, order, axis=0), c.sum() - 2 * below
+
+    def dual_step(u: Array, sigma: Array) -> Array:
+        return u - sigma * np.median(np.concatenate([values, (u + pull) / sigma]), axis=0)
+
+    return dual_step, np.ones(1)
+
+
+def _one_by_one(at: Array, c: Array, penalty: Penalty) -> tuple[DualStep, Array]:
+    """One dual vector for each neighbour, with steps in proportion to the strengths."""
+
+    def dual_step(u: Array, sigma: Array) -> Array:
+        return penalty.dual_step(u - sigma * at, c, sigma[:, 0])
+
+    return dual_step, c / c.sum()
+
+
+def _iterate(at: Array, c: Array, f: LocalLosses, dual_step: DualStep, share: Array) -> Array:
+    """The paper's Algorithm 1 on a star whose leaves do not move, with its two steps kept in balance.
+
+    1/τ = Σσ, and σ is shared out among the duals.
+    """
+    w, u = _median(at, c)[None], np.zeros((len(share), at.shape[1]))
     spread = float(np.abs(at - w).max()) or float(np.abs(at).max()) or 1.0
-    s = spread / float(c.max())
+    total, patience, changed = c.sum() / spread, CHECK_EVERY, 0
     for t in range(1, MAX_ITER + 1):
-        tau, sigma = np.array([s / k]), np.full(k, 1.0 / s)
+        tau, sigma = np.array([1.0 / total]), (total * share)[:, None]
         v = w - tau * u.sum(axis=0)
         w_next = f.prox(v, tau, w)
-        u_next = penalty.dual_step(u + sigma[:, None] * (2 * w_next - w - at), c, sigma)
-        if t % CHECK_EVERY == 0:
-            stationarity = np.abs((w - w_next) / tau - (u - u_next).sum(axis=0)).max() / c.max()
-            feasibility = np.abs((u - u_next) / sigma[:, None] - (w - w_next)).max() / spread
-            if max(stationarity, feasibility) <= ACCURACY:
-                return w_next[0]
-            if t <= 40 * CHECK_EVERY:
-                s *= 2.0 if feasibility > 4 * stationarity else 0.5 if stationarity > 4 * feasibility else 1.0
+        u_next = dual_step(u + sigma * (2 * w_next - w), sigma)
+        dw, du = w - w_next, u - u_next
         w, u = w_next, u_next
+        if t % CHECK_EVERY == 0:
+            stationarity = np.abs(total * dw - du.sum(axis=0)).max() / c.sum()
+            feasibility = np.abs(du / sigma - dw).max() / spread
+            if max(stationarity, feasibility) <= ACCURACY:
+                break
+            uneven = feasibility / max(stationarity, np.finfo(float).tiny)
+            if t >= changed + patience and not 1 / UNEVEN <= uneven <= UNEVEN:
+                total *= np.clip(np.sqrt(uneven), 0.2, 5.0)
+                changed, patience = t, patience * 4 // 3  # ever more rarely, so that it converges
     return w[0]

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import KFold, check_cv
+from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
 from coterie.problem import LocalDatasets, Problem
 from coterie.problem.arrays import Array
@@ -62,8 +62,7 @@ class LamChoice:
     @property
     def standard_error(self) -> Array:
         """The standard error of that mean."""
-        folds = self.errors.shape[1]
-        return self.errors.std(axis=1, ddof=1) / np.sqrt(folds) if folds > 1 else np.zeros(len(self.lams))
+        return standard_error(self.errors)
 
     @property
     def best(self) -> int:
@@ -80,6 +79,12 @@ class LamChoice:
         columns = {"lam": self.lams, "mean_error": self.mean, "standard_error": self.standard_error}
         folds = {f"fold{k}_error": self.errors[:, k] for k in range(self.errors.shape[1])}
         return {**columns, **folds, "largest_gap": self.gaps.max(axis=1)}
+
+
+def standard_error(errors: Array) -> Array:
+    """The standard error of the mean over the folds, which are the columns; 0 where there is one fold only."""
+    folds = errors.shape[1]
+    return errors.std(axis=1, ddof=1) / np.sqrt(folds) if folds > 1 else np.zeros(len(errors))
 
 
 def cross_validate_lam(
@@ -104,7 +109,10 @@ def cross_validate_lam(
     progress : callable, optional
         Called as ``progress(fold, lam, solution)`` after each solve.
     """
-    values = lam_grid(problem, lams, SMALLEST) if isinstance(lams, int) else sorted(map(float, lams), reverse=True)
+    if isinstance(lams, int | np.integer):
+        values = lam_grid(problem, int(lams), SMALLEST)
+    else:
+        values = sorted(map(float, lams), reverse=True)
     errors, gaps = np.empty((2, len(values), len(folds)))
     first: Solution | None = None  # at the largest λ folds differ little, and each path starts where the last one did
     for k, fold in enumerate(folds):
@@ -128,6 +136,7 @@ def folds_of(data: LocalDatasets, cv: Any, over: Over, order: Array, random_stat
     cv is a number of folds, or anything else that scikit-learn takes for cv, which then says what is held out and
     counts rows as they came: row k of the data was row order[k]. "auto" holds out nodes where the graph has nodes
     without labels, which are then what the model is for, or where hardly any node has two rows; otherwise rows.
+    Rows with labels of two kinds are shared out so that each fold has its part of both.
     """
     M, m = data.labelled.M, data.labelled.m
     if over == "auto":
@@ -136,15 +145,29 @@ def folds_of(data: LocalDatasets, cv: Any, over: Over, order: Array, random_stat
         raise ValueError(f'over must be "auto", "nodes" or "rows", got {over!r}')
     counts = ~np.isnan(data.y) & (data.weights > 0)
     if not isinstance(cv, Integral):
-        came = np.argsort(order)
-        splits = check_cv(cv).split(data.X[came], data.y[came], data.nodes[came])
-        return [Fold(counts & np.isin(order, train), counts & np.isin(order, test)) for train, test in splits], "given"
+        return _given(data, cv, order, counts), "given"
     items, member = (M, data.nodes) if over == "nodes" else (np.flatnonzero(counts), np.arange(len(data.y)))
     if not 2 <= int(cv) <= len(items):
         raise ValueError(f"cv={cv} folds over {over} need as many labelled ones; here n_samples={len(items)}")
-    tests = [items[test] for _, test in KFold(int(cv), shuffle=True, random_state=random_state).split(items)]
+    classes = data.y[items] if over == "rows" and len(np.unique(data.y[counts])) == 2 else None
+    splitter = KFold if classes is None else StratifiedKFold
+    splits = splitter(int(cv), shuffle=True, random_state=random_state).split(items, classes)
+    tests = [items[test] for _, test in splits]
     held_out = [counts & np.isin(member, test) for test in tests]
     return [Fold(counts & ~test, test) for test in held_out], over
+
+
+def _given(data: LocalDatasets, cv: Any, order: Array, counts: NDArray[np.bool_]) -> list[Fold]:
+    """The folds that cv makes of the rows as they came, but for those without labels to learn from or to test on."""
+    came = np.argsort(order)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The groups parameter is ignored")  # by splitters that do not need it
+        splits = list(check_cv(cv).split(data.X[came], data.y[came], data.nodes[came]))
+    folds = [Fold(counts & np.isin(order, train), counts & np.isin(order, test)) for train, test in splits]
+    folds = [fold for fold in folds if fold.train.any() and fold.test.any()]
+    if not folds:
+        raise ValueError("no fold of cv has labels both to learn from and to test on")
+    return folds
 
 
 def without(problem: Problem, fold: Fold) -> Problem:

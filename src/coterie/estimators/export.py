@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 if TYPE_CHECKING:
     from coterie.estimators.base import NetworkedModel
 
@@ -19,15 +17,20 @@ def column_names(model: NetworkedModel) -> list[str]:
 
 def coef_frame(model: NetworkedModel) -> Any:
     """One row a node: its id, coefficients, intercept and cluster."""
-    columns = dict(zip(column_names(model), model.solution_.w.T, strict=True))
-    return as_frame({"node": model.nodes_.tolist(), **columns, "cluster": model.clusters_}, model.frame_library_)
+    names = ["node", *column_names(model), "cluster"]
+    columns = [model.nodes_.tolist(), *model.solution_.w.T, model.clusters_]
+    for k, name in enumerate(names):
+        if name in names[:k]:
+            raise ValueError(f"coef_frame has a column {name!r} of its own; give the feature {name!r} another name")
+    return as_frame(dict(zip(names, columns, strict=True)), model.frame_library_)
 
 
 def as_frame(columns: dict[str, Any], library: str | None) -> Any:
     """Return a frame of this library; without one, of pandas or polars, whichever is there."""
     import narwhals.stable.v1 as nw
 
-    for backend in ("pandas", "polars") if library is None else (library,):
+    backends: dict[Any, None] = dict.fromkeys((library or "pandas", "pandas", "polars"))
+    for backend in backends:
         try:
             return nw.from_dict(columns, backend=backend).to_native()
         except ImportError:
@@ -47,7 +50,7 @@ def to_networkx(model: NetworkedModel) -> Any:
     for k, name in enumerate(model.graph_.names):
         weights = dict(zip(names, model.solution_.w[k].tolist(), strict=True))
         graph.add_node(name, weights=weights, cluster=int(model.clusters_[k]), labelled_rows=int(model.n_labelled_[k]))
-    ids = np.fromiter(model.graph_.names, dtype=object, count=model.graph_.n_nodes)
-    for (i, j), weight in zip(model.graph_.edges, model.graph_.weights.tolist(), strict=True):
+    ids = model.graph_.names
+    for (i, j), weight in zip(model.graph_.edges.tolist(), model.graph_.weights.tolist(), strict=True):
         graph.add_edge(ids[i], ids[j], weight=weight)
     return graph

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from importlib.metadata import version
+from inspect import signature
+from math import isfinite
+from numbers import Integral
 from pathlib import Path
 from platform import python_version
 from typing import Any
@@ -44,7 +47,8 @@ def save(model: NetworkedModel, path: str | Path, notes: dict[str, Any] | None =
     path : path
         A folder; a model that is there already is replaced in one step.
     notes : dict, optional
-        Anything that JSON can hold and that should travel with the model: where the data came from, say.
+        Anything that JSON can hold and that should travel with the model: where the data came from, say. By default
+        those that it was loaded with.
     """
     check_is_fitted(model)
     solution, graph = model.solution_, model.graph_
@@ -61,7 +65,7 @@ def save(model: NetworkedModel, path: str | Path, notes: dict[str, Any] | None =
         "certificate": {name: getattr(solution, name) for name in CERTIFICATE} | {"status": solution.status.name},
         "history": [list(line) for line in solution.history],
         "versions": {name: version(name) for name in PACKAGES} | {"python": python_version()},
-        "notes": notes or {},
+        "notes": getattr(model, "notes_", {}) if notes is None else notes,
     }
     arrays = {
         "w": solution.w,
@@ -117,17 +121,24 @@ def _restore(record: dict[str, Any], arrays: dict[str, Array]) -> NetworkedModel
 
 def _parameters(model: NetworkedModel) -> dict[str, Any]:
     """The parameters but for the graph, each as JSON can hold it."""
-    parameters = model.get_params(deep=False)
+    parameters, of_class = model.get_params(deep=False), signature(type(model)).parameters
     del parameters["graph"]
+    for name in ("cv", "random_state", "engine"):  # an object, such as a splitter, matters to a fit only
+        if not isinstance(parameters.get(name), Integral | str | None):
+            parameters[name] = of_class[name].default
     if not isinstance(model.penalty, str):
-        parameters["penalty"] = next(name for name, penalty in PENALTIES.items() if penalty == model.penalty)
-    for name in ("cv", "random_state", "engine"):  # objects, such as splitters, matter to a fit only
-        if not isinstance(parameters.get(name), int | str | None):
-            parameters[name] = None
+        name_of = {penalty: name for name, penalty in PENALTIES.items()}
+        if model.penalty not in name_of:
+            raise TypeError(
+                f"a model file cannot hold {model.penalty!r}; it takes the penalties {', '.join(PENALTIES)}"
+            )
+        parameters["penalty"] = name_of[model.penalty]
     return parameters
 
 
 def _json_id(name: Any) -> Any:
+    if isinstance(name, float) and not isfinite(name):
+        raise ValueError(f"{name} is the id of a node; a model file takes finite numbers and strings")
     if name is None or isinstance(name, str | int | float | bool):
         return name
     raise TypeError(f"the node id {name!r} is a {type(name).__name__}; a model file takes strings and numbers")

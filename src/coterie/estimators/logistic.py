@@ -11,8 +11,9 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from coterie.estimators.base import NetworkedModel
 from coterie.estimators.chooses_lam import ChoosesLam
-from coterie.estimators.tables import as_classes
+from coterie.estimators.tables import as_classes, as_row_weights
 from coterie.problem.arrays import Array
+from coterie.problem.datasets import LabelledRows
 from coterie.problem.losses import Logistic
 from coterie.problem.losses.base import linear_predictor
 from coterie.problem.penalties import Penalty
@@ -83,8 +84,9 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
         predicted = self.predict(X, groups)
         classes, code = as_classes(y, len(predicted))
         known = ~np.isnan(code)
-        s = None if sample_weight is None else np.asarray(sample_weight)[known]
-        return float(accuracy_score(classes[code[known].astype(int)], predicted[known], sample_weight=s))
+        s = as_row_weights(sample_weight, len(known))
+        truth = classes[code[known].astype(int)]
+        return float(accuracy_score(truth, predicted[known], sample_weight=s if s is None else s[known]))
 
     def _loss(self, unpenalised: tuple[int, ...]) -> Logistic:
         return Logistic(self.ridge, unpenalised)
@@ -97,19 +99,23 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
         if len(classes) > 2:
             raise ValueError(
                 "Only binary classification is supported. The type of the target is multiclass: "
-                f"y holds {len(classes)} classes, {list(classes[:4])} …"
+                f"y holds {len(classes)} classes, {classes[:4].tolist()} …"
             )
-        if len(classes) < 2:
-            raise ValueError(f"{type(self).__name__} needs two classes, but y holds one class only: {list(classes)}")
         self.classes_ = classes
         return code
 
+    def _check_labelled(self, rows: LabelledRows) -> None:
+        super()._check_labelled(rows)
+        there = self.classes_[np.unique(rows.y).astype(int)].tolist()
+        if len(there) < 2:
+            raise ValueError(f"{type(self).__name__} needs two classes, but y holds one class only: {there}")
+
     def _known(self, classes: Array, code: Array) -> Array:
         """Number the classes as the fit did."""
-        place = [np.flatnonzero(self.classes_ == c) for c in classes]
-        for c, k in zip(classes, place, strict=True):
+        place = [np.flatnonzero(self.classes_ == c) for c in classes.tolist()]
+        for c, k in zip(classes.tolist(), place, strict=True):
             if not len(k):
-                raise ValueError(f"y holds the class {c!r}; the model knows {list(self.classes_)}")
+                raise ValueError(f"y holds the class {c!r}; the model knows {self.classes_.tolist()}")
         labelled = ~np.isnan(code)
         code[labelled] = np.array([k[0] for k in place], dtype=float)[code[labelled].astype(int)]
         return code

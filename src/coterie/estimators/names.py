@@ -20,10 +20,7 @@ PENALTIES: dict[str, Penalty] = {
 def as_graph(graph: Any, groups: Any) -> EmpiricalGraph:
     """Return the graph to learn on; without any, the single node that all rows then belong to."""
     if graph is not None:
-        graph = EmpiricalGraph.from_any(graph)
-        if groups is None and graph.n_nodes > 1:
-            raise ValueError(f"the graph has {graph.n_nodes} nodes; say with groups= which one each row belongs to")
-        return graph
+        return EmpiricalGraph.from_any(graph)
     if groups is not None:
         raise ValueError("groups says which node each row belongs to, but there is no graph; give graph= to the model")
     return EmpiricalGraph.from_edges([], n_nodes=1)

@@ -48,7 +48,7 @@ def weights_for(model: NetworkedModel, neighbours: Any, X: Any, y: Any) -> Local
     if not joined:
         raise ValueError("a node without neighbours has no model but its own; fit one to its rows")
     at, A = model.solution_.w[model.graph_.numbers(list(joined))], np.array(list(joined.values()))
-    f = None if X is None else model._loss_at_one_node(X, y)
+    f = None if X is None else model._loss_of_one(X, y)
     if f is not None and model.lam_ == 0:  # the neighbours have no say
         w = f.pooled(np.zeros(1, dtype=np.int64), 1)[0][0]
     else:
@@ -56,14 +56,18 @@ def weights_for(model: NetworkedModel, neighbours: Any, X: Any, y: Any) -> Local
     return LocalModel(w[: model.n_features_in_], float(w[-1]) if model.fit_intercept else 0.0)
 
 
-def with_nodes(model: NetworkedModel, neighbours: Mapping[Hashable, Any], more: Any) -> tuple[Problem, Solution]:
-    """Return the problem with new nodes (and the rows `more(graph)`, if any), and where to start to solve it."""
+def with_nodes(
+    model: NetworkedModel, neighbours: Mapping[Hashable, Any], X: Any, y: Any, groups: Any
+) -> tuple[Problem, Solution]:
+    """Return the problem with new nodes, and rows if X is given, and where to start to solve it."""
+    if not isinstance(neighbours, Mapping):
+        raise TypeError(f"add_nodes takes a dict of new id → its neighbours, got {neighbours!r}")
     if not hasattr(model, "problem_"):
         raise ValueError("a loaded model does not have its training rows; fit again with warm_start=True")
     graph = grown(model.graph_, neighbours)
     data = replace(model.problem_.data, n_nodes=graph.n_nodes)
-    if more is not None:
-        data = data.joined_with(more(graph))
+    if X is not None:
+        data = data.joined_with(model._rows(X, y, groups, None, graph, first=False)[0])
     start, old = carried(model.solution_, graph), set(model.graph_.names)
     for new, joined in neighbours.items():
         if known := {name: weight for name, weight in as_neighbours(joined).items() if name in old}:
@@ -77,12 +81,12 @@ def grown(graph: EmpiricalGraph, neighbours: Mapping[Hashable, Any]) -> Empirica
     ids = [*graph.names, *neighbours]
     if again := sorted(map(repr, set(graph.names) & set(neighbours))):
         raise ValueError(f"already in the graph: {', '.join(again[:5])}")
-    number, edges = numbering(ids), {}
+    number, pairs, A = numbering(ids), [], []
     for new, joined in neighbours.items():
-        for old, weight in as_neighbours(joined).items():
-            if old not in number:
-                raise ValueError(f"the new node {new!r} is joined to {old!r}, which is not in the graph")
-            edges[frozenset((number[new], number[old]))] = weight
-    pairs = np.array([sorted(edge) for edge in edges], dtype=np.int64).reshape(-1, 2)
-    A = np.concatenate([graph.weights, np.fromiter(edges.values(), float, len(edges))])
-    return EmpiricalGraph.from_edges(np.concatenate([graph.edges, pairs]), A, ids=ids)
+        for other, weight in as_neighbours(joined).items():
+            if other not in number:
+                raise ValueError(f"the new node {new!r} is joined to {other!r}, which is not in the graph")
+            pairs.append((number[new], number[other]))
+            A.append(weight)
+    edges = np.concatenate([graph.edges, np.array(pairs, dtype=np.int64).reshape(-1, 2)])
+    return EmpiricalGraph.from_edges(edges, np.concatenate([graph.weights, A]), ids=ids)

@@ -10,7 +10,7 @@ from sklearn.metrics import r2_score
 
 from coterie.estimators.base import NetworkedModel
 from coterie.estimators.chooses_lam import ChoosesLam
-from coterie.estimators.tables import as_labels
+from coterie.estimators.tables import as_labels, as_row_weights
 from coterie.problem.arrays import Array
 from coterie.problem.losses import Loss, SquaredError
 from coterie.problem.penalties import Penalty
@@ -27,8 +27,8 @@ class NetworkedRegressor(RegressorMixin, NetworkedModel):
         predicted = self.predict(X, groups)
         labels = as_labels(y, len(predicted))
         known = ~np.isnan(labels)
-        s = None if sample_weight is None else np.asarray(sample_weight)[known]
-        return float(r2_score(labels[known], predicted[known], sample_weight=s))
+        s = as_row_weights(sample_weight, len(known))
+        return float(r2_score(labels[known], predicted[known], sample_weight=s if s is None else s[known]))
 
 
 class NetworkedLinearRegression(NetworkedRegressor):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,14 @@ def has_column(X: Any, name: Any) -> bool:
     return isinstance(name, str) and name in list(getattr(X, "columns", ()))
 
 
+def library_of(X: Any) -> str | None:
+    """The library that a frame came from; None for an array."""
+    import narwhals.stable.v1 as nw
+
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    return str(frame.implementation.value) if isinstance(frame, nw.DataFrame) else None
+
+
 def as_labels(y: Any, n_rows: int) -> Array:
     """Return numbers, nan where a row has no label."""
     y = column_or_1d(_without_nulls(y), warn=True)
@@ -40,11 +49,14 @@ def as_labels(y: Any, n_rows: int) -> Array:
 
 def as_classes(y: Any, n_rows: int) -> tuple[Array, Array]:
     """Return the classes in order, and the number of the class of each row, nan where a row has no label."""
-    y = _as_long_as(np.asarray(column_or_1d(_without_nulls(y), warn=True)), n_rows, "y")
-    if y.dtype.kind == "f" and np.isinf(y).any():
+    labels = _as_long_as(column_or_1d(_without_nulls(y), warn=True), n_rows, "y").tolist()
+    known = np.array([v is not None and v == v for v in labels], dtype=bool)
+    named = [v for v, there in zip(labels, known, strict=True) if there]
+    if any(isinstance(v, str) for v in named) and not all(isinstance(v, str) for v in named):
+        raise ValueError("y mixes strings with other values; classes are all of one type")
+    classes, code = np.unique(np.array(named), return_inverse=True)
+    if classes.dtype.kind == "f" and np.isinf(classes).any():
         raise ValueError("Input y contains infinity; classes are names or whole numbers, or nan where unknown")
-    known = np.array([v is not None and v == v for v in y.tolist()], dtype=bool)
-    classes, code = np.unique(np.array(y[known].tolist()), return_inverse=True)
     numbers = np.full(n_rows, np.nan)
     numbers[known] = code
     return classes, numbers
@@ -54,22 +66,27 @@ def as_row_weights(sample_weight: Any, n_rows: int) -> Array | None:
     """Return one weight a row; None where all count alike."""
     if sample_weight is None:
         return None
+    if isinstance(sample_weight, Real):
+        sample_weight = np.full(n_rows, sample_weight)
     s = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
     if s.ndim > 1:
         raise ValueError("Sample weights must be 1D array or scalar")
-    return _as_long_as(np.full(n_rows, float(s)) if s.ndim == 0 else s, n_rows, "sample_weight")
+    return _as_long_as(s, n_rows, "sample_weight")
 
 
 def _without_nulls(y: Any) -> Any:
-    """Turn a column of a frame, whose gaps may be null, into an array whose gaps are None or nan."""
+    """Turn a list or a column of a frame, whose gaps may be null, into an array whose gaps are None or nan."""
     import narwhals.stable.v1 as nw
 
+    if isinstance(y, list | tuple):
+        return np.array(y, dtype=object)  # else NumPy would make the string "nan" of a gap among strings
     series = nw.from_native(y, series_only=True, pass_through=True)
     if not isinstance(series, nw.Series):
         return y
     if series.dtype.is_numeric():
         return series.cast(nw.Float64).to_numpy()
-    return np.array([None if v != v else v for v in series.to_list()], dtype=object)
+    values = zip(series.to_list(), series.is_null().to_list(), strict=True)
+    return np.array([None if gap else value for value, gap in values], dtype=object)
 
 
 def _as_long_as(values: Array, n_rows: int, name: str) -> Array:

@@ -53,12 +53,10 @@ def read_model(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
 
     record = _read_record(path)
     try:
-        content = (path / record["arrays"]["file"]).read_bytes()
-        whole = hashlib.sha256(content).hexdigest() == record["arrays"]["sha256"]
-    except (OSError, KeyError, TypeError) as error:
-        raise ModelFileError(f"{path}: the model is damaged, its arrays cannot be read ({error})") from None
-    if not whole:
-        raise ModelFileError(f"{path}: the model is damaged, {record['arrays']['file']} is not what was written")
+        content = _read_arrays(path, record)
+    except ModelFileError:
+        record = _read_record(path)  # where the model has just been replaced, the new record names the new arrays
+        content = _read_arrays(path, record)
     return record, load(content)
 
 
@@ -72,11 +70,24 @@ def _read_record(path: Path) -> dict[str, Any]:
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise ModelFileError(f"{path / RECORD} is not a {FORMAT}")
     schema = record.get("schema")
-    if not isinstance(schema, int) or schema > SCHEMA:
+    if not isinstance(schema, int):
+        raise ModelFileError(f"{path / RECORD}: the model is damaged (its schema is {schema!r})")
+    if schema > SCHEMA:
         raise ModelFileError(
             f"{path}: the model was written by a newer Coterie (schema {schema}, this one reads up to {SCHEMA}); update"
         )
     return record
+
+
+def _read_arrays(path: Path, record: dict[str, Any]) -> bytes:
+    try:
+        content = (path / record["arrays"]["file"]).read_bytes()
+        whole = hashlib.sha256(content).hexdigest() == record["arrays"]["sha256"]
+    except (OSError, KeyError, TypeError) as error:
+        raise ModelFileError(f"{path}: the model is damaged, its arrays cannot be read ({error})") from None
+    if not whole:
+        raise ModelFileError(f"{path}: the model is damaged, {record['arrays']['file']} is not what was written")
+    return content
 
 
 def _plain(value: Any) -> Any:

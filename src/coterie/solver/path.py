@@ -74,8 +74,8 @@ def _descending(lams: Sequence[float]) -> list[float]:
 def lam_grid(problem: Problem, n_lams: int = 30, smallest: float = 1e-3) -> list[float]:
     """Return n_lams values, evenly spaced in logarithms, from the largest useful λ down to `smallest` times it.
 
-    Squared variation has no largest useful λ, and its weights feel the square root of a change of λ where those of
-    total variation feel the change: it gets twice as many decades, from where neighbours are nearly equal.
+    Squared variation has no largest useful λ, and acts over a wider range: from where neighbours differ by about a
+    hundredth of the weights down to smallest² times that.
     """
     if n_lams < 1 or not 0 < smallest <= 1:
         raise ValueError(f"n_lams must be at least 1 and smallest in (0, 1], got {n_lams} and {smallest}")

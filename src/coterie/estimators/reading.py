@@ -1,0 +1,100 @@
+"""From the tables that a model is given to the rows of the nodes of its graph."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from coterie.estimators.names import as_graph, as_penalty
+from coterie.estimators.tables import as_row_weights, has_column, library_of, take_groups
+from coterie.problem import EmpiricalGraph, LocalDatasets, Problem
+from coterie.problem.arrays import Array
+from coterie.problem.datasets import LabelledRows
+from coterie.problem.losses import LocalLosses, Loss
+from coterie.problem.penalties import Penalty
+
+
+class ReadsRows:
+    """Read X, y and groups. Mixed into a networked model; the parameters and attributes are its own."""
+
+    graph: Any
+    penalty: str | Penalty
+    fit_intercept: bool
+    n_features_in_: int
+
+    @abstractmethod
+    def _loss(self, unpenalised: tuple[int, ...]) -> Loss:
+        """The loss, which leaves these columns (the intercept) out of ridge and alpha."""
+
+    @abstractmethod
+    def _labels(self, y: Any, n_rows: int, first: bool) -> Array:
+        """Labels as the loss wants them, nan where there is none. `first`: learn which classes there are."""
+
+    def _check_labelled(self, rows: LabelledRows) -> None:
+        """Refuse rows that nothing can be learnt from."""
+        if not len(rows.M):
+            raise ValueError("there is nothing to learn from: every y is nan, or every sample weight zero")
+
+    def _problem(self, X: Any, y: Any, groups: Any, sample_weight: Any) -> tuple[Problem, Array]:
+        """The problem at λ = 0, and the row of X that each row of its data was."""
+        self.groups_column_ = groups if isinstance(groups, str) else None
+        self.frame_library_ = library_of(X)
+        graph = as_graph(self.graph, groups)
+        data, nodes = self._rows(X, y, groups, sample_weight, graph, first=True)
+        self._check_labelled(data.labelled)
+        problem = Problem(graph, data, self._loss(self._unpenalised), as_penalty(self.penalty), lam=0.0)
+        return problem, np.argsort(nodes, kind="stable")
+
+    def _rows(
+        self, X: Any, y: Any, groups: Any, sample_weight: Any, graph: EmpiricalGraph, *, first: bool
+    ) -> tuple[LocalDatasets, Array]:
+        """The rows of X in the nodes of the graph, and the node of each as they came. `first`: learn what X is like."""
+        features, nodes = self._features_and_nodes(X, groups, graph, first=first)
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        labels = self._labels(y, len(features), first)
+        weights = as_row_weights(sample_weight, len(features))
+        return LocalDatasets.from_rows(self._design(features), labels, nodes, graph.n_nodes, weights), nodes
+
+    def _rows_and_weights(self, X: Any, groups: Any) -> tuple[Array, Array]:
+        """The rows of X, with intercept, and the weights of the node of each."""
+        check_is_fitted(self)
+        solution = self.solution_  # type: ignore[attr-defined]
+        features, nodes = self._features_and_nodes(X, groups, solution.graph, first=False)
+        return self._design(features), solution.w[nodes]
+
+    def _features_and_nodes(
+        self, X: Any, groups: Any, graph: EmpiricalGraph, *, first: bool
+    ) -> tuple[Array, NDArray[np.int64]]:
+        """The features as numbers, and the node of each row; a column that the fit found them in is found again."""
+        if groups is None and has_column(X, self.groups_column_):
+            groups = self.groups_column_
+        X, ids = take_groups(X, groups)
+        features = validate_data(self, X, dtype=np.float64, order="C", reset=first)  # the same sums for every library
+        if ids is None and graph.n_nodes > 1:
+            raise ValueError(f"there are {graph.n_nodes} nodes; say with groups= which one each row belongs to")
+        nodes = np.zeros(len(features), dtype=np.int64) if ids is None else graph.numbers(ids)
+        if len(nodes) != len(features):
+            raise ValueError(f"X has {len(features)} rows, groups {len(nodes)}")
+        return features, nodes
+
+    def _loss_of_one(self, X: Any, y: Any) -> LocalLosses | None:
+        """L of one node with these rows; None where none of them has a label."""
+        if has_column(X, self.groups_column_):
+            X, ids = take_groups(X, self.groups_column_)
+            if len(set(ids)) > 1:
+                raise ValueError(f"the rows of one node are wanted; {self.groups_column_!r} names {len(set(ids))}")
+        rows = self._rows(X, y, None, None, as_graph(None, None), first=False)[0].labelled
+        return self._loss(self._unpenalised).bind(rows) if len(rows.M) else None
+
+    @property
+    def _unpenalised(self) -> tuple[int, ...]:
+        return (self.n_features_in_,) if self.fit_intercept else ()
+
+    def _design(self, features: Array) -> Array:
+        """Features with the column of the intercept at the end."""
+        return np.column_stack([features, np.ones(len(features))]) if self.fit_intercept else features

@@ -1,0 +1,114 @@
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.model_selection import GroupKFold
+from towns import empirical, labels_for, names, quick, rows
+
+import coterie as ct
+from coterie.datasets import stochastic_block_model
+from coterie.estimators.baselines import _alone, _pooled
+
+METHODS = ("local only", "pooled", "networked", "squared variation")
+
+
+def by_method(comparison):
+    return dict(zip(comparison.methods, comparison.errors.mean(axis=1), strict=True))
+
+
+def unrelated_nodes(m=20):
+    """Six nodes that have nothing to do with each other, and a graph that says they have."""
+    rng = np.random.default_rng(0)
+    truth, nodes = 5 * rng.standard_normal((6, 2)), np.repeat(np.arange(6), m)
+    X = rng.standard_normal((6 * m, 2))
+    return X, np.einsum("rk,rk->r", X, truth[nodes]) + 0.1 * rng.standard_normal(6 * m), names(nodes)
+
+
+def test_alone_is_each_node_by_itself():
+    X, y, nodes = rows()
+    y[nodes == 1] = np.nan
+    model = ct.NetworkedLinearRegression(empirical(), lam=0.0).fit(X, y, names(nodes))
+    w = _alone(model.problem_)
+    own = np.array([0, 2, 3, 4, 5])
+    assert w[own] == pytest.approx(model.solution_.w[own], abs=1e-8)
+    low, high = np.minimum(w[0], w[2]), np.maximum(w[0], w[2])  # the neighbours of node 1: weights 1 and 1
+    assert (low - 1e-6 <= w[1]).all()
+    assert (w[1] <= high + 1e-6).all()
+
+
+def test_pooled_is_one_model():
+    X, y, nodes = rows()
+    problem = ct.NetworkedLinearRegression(empirical(), lam=0.0).fit(X, y, names(nodes)).problem_
+    one = ct.NetworkedLinearRegression().fit(X, y)  # every node has as many rows
+    assert _pooled(problem) == pytest.approx(np.tile([*one.coef_[0], *one.intercept_], (6, 1)), abs=1e-8)
+
+
+def test_local_only_wins_where_nodes_are_unrelated():
+    X, y, towns = unrelated_nodes()
+    comparison = ct.compare_baselines(ct.NetworkedLinearRegression(empirical(), lam=1.0), X, y, towns, cv=3)
+    errors = by_method(comparison)
+    assert comparison.over == "rows"
+    assert errors["local only"] < 0.02
+    assert errors["local only"] < 0.1 * errors["networked"]
+    assert errors["local only"] < 0.01 * errors["pooled"]
+
+
+def test_the_network_wins_on_a_clustered_graph():
+    network = stochastic_block_model((10, 10), p_in=0.8, p_out=0.03, points=2, labelled=12, noise=0.5, seed=3)
+    data = network.data
+    model = ct.NetworkedLinearRegressionCV(network.graph, n_lams=5, cv=2, fit_intercept=False, random_state=0)
+    comparison = ct.compare_baselines(model, data.X, data.y, data.nodes, cv=3)
+    assert comparison.over == "nodes"
+    errors = by_method(comparison)
+    assert errors["networked"] < 0.5 * errors["pooled"]
+    assert errors["networked"] < 0.9 * errors["local only"]
+    assert "networked" in repr(comparison)
+    assert "held out: nodes" in repr(comparison)
+
+
+@pytest.mark.parametrize("library", [pd, pl])
+def test_a_frame_of_the_library_that_x_came_from(library):
+    X, y, nodes = rows()
+    table = library.DataFrame({"rain": X[:, 0], "wind": X[:, 1], "town": names(nodes)})
+    model = ct.NetworkedLinearRegression(empirical(), lam=0.05)
+    comparison = ct.compare_baselines(model, table, y, "town", cv=2)
+    frame = comparison.frame()
+    assert isinstance(frame, library.DataFrame)
+    assert list(frame.columns) == ["method", "mean_error", "standard_error", "folds_won"]
+    assert tuple(frame["method"]) == METHODS
+    assert list(frame["mean_error"]) == pytest.approx(comparison.errors.mean(axis=1))
+    assert sum(frame["folds_won"]) == 2
+    assert comparison.errors.shape == (4, 2)
+    assert not hasattr(model, "coef_")
+
+
+@pytest.mark.parametrize("penalty", ["l1", "l2", "squared"])
+@pytest.mark.parametrize("model", [ct.NetworkedLasso, ct.NetworkedLogisticRegression])
+def test_every_loss_and_penalty(model, penalty):
+    X, y, nodes = rows()
+    weights = np.random.default_rng(0).uniform(0.5, 1, len(y))
+    comparison = ct.compare_baselines(
+        quick(model, empirical(), penalty=penalty),
+        X,
+        labels_for(model, y),
+        names(nodes),
+        cv=GroupKFold(2),
+        sample_weight=weights,
+    )
+    assert comparison.over == "given"
+    assert np.isfinite(comparison.errors).all()
+    if penalty == "squared":
+        assert comparison.errors.shape == (4, 2)
+
+
+def test_the_same_splitter_inside_and_outside():
+    X, y, nodes = rows()
+    model = quick(ct.NetworkedLinearRegressionCV, empirical(), cv=GroupKFold(3))
+    assert ct.compare_baselines(model, X, y, names(nodes), cv=GroupKFold(3)).errors.shape == (4, 3)
+
+
+def test_one_fold_has_no_spread():
+    X, y, nodes = rows()
+    split = [(np.arange(20), np.arange(20, 30))]
+    frame = ct.compare_baselines(quick(ct.NetworkedLasso, empirical()), X, y, names(nodes), cv=split).frame()
+    assert list(frame["standard_error"]) == [0, 0, 0, 0]

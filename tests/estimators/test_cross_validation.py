@@ -1,0 +1,246 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.model_selection import GroupKFold, KFold, LeaveOneGroupOut, ShuffleSplit
+from towns import CHOOSING, PLAIN, empirical, labels_for, names, networkx_graph, quick, rows
+
+import coterie as ct
+from coterie.datasets import stochastic_block_model
+from coterie.estimators.cross_validation import LamChoice, cross_validate_lam, folds_of, mean_error, reachable, without
+from problems import problems
+
+
+def stated(y, nodes, X=None):
+    """The data of rows as they came, and their order in it."""
+    X = np.arange(len(y), dtype=float)[:, None] if X is None else X
+    return ct.LocalDatasets.from_rows(X, y, nodes, n_nodes=6), np.argsort(nodes, kind="stable")
+
+
+# --- folds ----------------------------------------------------------------------------------------------------
+
+
+def test_folds_over_nodes_hold_out_whole_nodes():
+    _, y, nodes = rows()
+    y[nodes == 2] = np.nan
+    data, order = stated(y, nodes)
+    folds, over = folds_of(data, 5, "auto", order, 0)
+    assert over == "nodes"
+    held = [sorted(set(data.nodes[fold.test])) for fold in folds]
+    assert sorted(i for out in held for i in out) == [0, 1, 3, 4, 5]
+    for fold, out in zip(folds, held, strict=True):
+        assert (fold.test == np.isin(data.nodes, out)).all()
+        assert (fold.train == (~np.isin(data.nodes, [2, *out]))).all()
+
+
+def test_folds_over_rows_hold_out_any_row():
+    _, y, nodes = rows()
+    data, order = stated(y, nodes)
+    folds, over = folds_of(data, 3, "auto", order, 0)
+    assert over == "rows"
+    assert sum(fold.test.astype(int) for fold in folds).tolist() == [1] * 30
+    assert all((fold.train != fold.test).all() for fold in folds)
+    assert [fold.test.sum() for fold in folds] == [10, 10, 10]
+
+
+def test_single_rows_mean_nodes():
+    data, order = stated(np.arange(6.0), np.arange(6))
+    assert folds_of(data, 3, "auto", order, 0)[1] == "nodes"
+
+
+def test_two_classes_are_shared_out():
+    nodes = rows()[2]
+    few = np.zeros(30)
+    few[:3] = 1
+    data, order = stated(few, nodes)
+    for fold in folds_of(data, 3, "rows", order, 0)[0]:
+        assert data.y[fold.test].sum() == 1
+
+
+def test_given_splits_count_rows_as_they_came():
+    _, y, nodes = rows()
+    y[4] = np.nan
+    data, order = stated(y, nodes)
+    splits = [(np.arange(10, 30), np.arange(10)), (np.arange(5), np.arange(20, 25))]
+    folds, over = folds_of(data, splits, "auto", order, None)
+    assert over == "given"
+    for fold, (train, test) in zip(folds, splits, strict=True):
+        assert sorted(data.X[fold.train, 0]) == sorted(set(train) - {4})
+        assert sorted(data.X[fold.test, 0]) == sorted(set(test) - {4})
+
+
+@pytest.mark.parametrize("splitter", [KFold(3), GroupKFold(3), LeaveOneGroupOut(), ShuffleSplit(2, random_state=0)])
+def test_splitters_see_rows_as_they_came_with_nodes_as_groups(splitter):
+    _, y, nodes = rows()
+    data, order = stated(y, nodes)
+    folds, _ = folds_of(data, splitter, "auto", order, None)
+    groups = None if isinstance(splitter, KFold | ShuffleSplit) else nodes
+    for fold, (train, test) in zip(folds, splitter.split(data.X, y, groups), strict=True):
+        assert sorted(data.X[fold.train, 0]) == sorted(train)
+        assert sorted(data.X[fold.test, 0]) == sorted(test)
+
+
+def test_given_folds_without_labels_are_left_out():
+    _, y, nodes = rows()
+    y[nodes == 1] = np.nan
+    data, order = stated(y, nodes)
+    assert len(folds_of(data, LeaveOneGroupOut(), "auto", order, None)[0]) == 5
+    with pytest.raises(ValueError, match="labels both to learn from and to test on"):
+        folds_of(data, [(np.flatnonzero(nodes == 1), np.arange(30))], "auto", order, None)
+
+
+def test_folds_that_make_no_sense():
+    _, y, nodes = rows()
+    data, order = stated(y, nodes)
+    with pytest.raises(ValueError, match="cv=7 folds over nodes"):
+        folds_of(data, 7, "nodes", order, 0)
+    with pytest.raises(ValueError, match="cv=1 folds"):
+        folds_of(data, 1, "rows", order, 0)
+    with pytest.raises(ValueError, match="over must be"):
+        folds_of(data, 5, "edges", order, 0)
+
+
+@given(problem=problems(), over=st.sampled_from(["auto", "nodes", "rows"]), seed=st.integers(0, 3))
+def test_no_fold_learns_from_what_it_holds_out(problem, over, seed):
+    data = problem.data
+    counts = ~np.isnan(data.y)
+    try:
+        folds, held = folds_of(data, 2, over, np.arange(len(data.y)), seed)
+    except ValueError:
+        assert len(data.labelled.M) < 2 or over != "nodes"
+        assert counts.sum() < 2 or len(data.labelled.M) < 2 or len(np.unique(data.y[counts])) == 2
+        return
+    for fold in folds:
+        assert not (fold.train & fold.test).any()
+        assert ((fold.train | fold.test) == counts).all()
+        if held == "nodes":
+            assert not set(data.nodes[fold.train]) & set(data.nodes[fold.test])
+        training = without(problem, fold)
+        assert np.isnan(training.data.y[fold.test]).all()
+        assert (training.data.y[fold.train] == data.y[fold.train]).all()
+        assert not np.isin(training.M, data.nodes[~np.isin(data.nodes, data.nodes[fold.train])]).any()
+
+
+@pytest.mark.parametrize("over", ["nodes", "rows"])
+def test_held_out_labels_do_not_matter_to_the_fit(over):
+    X, y, nodes = rows()
+    data, order = stated(y, nodes, X)
+    problem = ct.Problem(empirical(), data, lam=0.1)
+    fold = folds_of(data, 3, over, order, 0)[0][0]
+    other = ct.Problem(
+        empirical(),
+        ct.LocalDatasets.from_rows(data.X, np.where(fold.test, 99.0, data.y), data.nodes, n_nodes=6),
+        lam=0.1,
+    )
+    assert (ct.solve(without(problem, fold)).w == ct.solve(without(other, fold)).w).all()
+
+
+def test_rows_that_no_label_reaches_are_not_counted():
+    X, y, nodes = rows()
+    data, order = stated(y, nodes, X)
+    graph = ct.EmpiricalGraph.from_edges([(0, 1), (1, 2), (3, 4)], n_nodes=6)
+    problem = ct.Problem(graph, data, lam=0.1)
+    for fold in folds_of(data, 6, "nodes", order, 0)[0]:
+        out = set(data.nodes[fold.test])
+        if out == {5}:
+            with pytest.raises(ValueError, match="no other label is connected"):
+                reachable(without(problem, fold), fold)
+        else:
+            assert (reachable(without(problem, fold), fold) == fold.test).all()
+
+
+# --- the choice -----------------------------------------------------------------------------------------------
+
+
+def test_errors_are_those_of_models_fitted_to_the_rest():
+    X, y, nodes = rows()
+    data, order = stated(y, nodes, X)
+    s = np.random.default_rng(0).uniform(0.5, 2, len(y))
+    data = ct.LocalDatasets.from_rows(X, y, nodes, n_nodes=6, weights=s)
+    problem = ct.Problem(empirical(), data)
+    folds, _ = folds_of(data, 3, "rows", order, 0)
+    choice = cross_validate_lam(problem, [0.01, 1.0], folds, "rows", tol=1e-9)
+    assert choice.lams.tolist() == [1.0, 0.01]
+    for k, fold in enumerate(folds):
+        for row, lam in enumerate(choice.lams):
+            keep = fold.train
+            rest = ct.LocalDatasets.from_rows(data.X[keep], data.y[keep], data.nodes[keep], 6, data.weights[keep])
+            w = ct.solve(ct.Problem(empirical(), rest, lam=lam), 1e-9).w
+            off = data.y - np.einsum("rk,rk->r", data.X, w[data.nodes])
+            expected = np.average(off[fold.test] ** 2, weights=data.weights[fold.test])
+            assert choice.errors[row, k] == pytest.approx(expected, rel=1e-3)
+            assert mean_error(problem, fold.test, w) == pytest.approx(expected)
+
+
+@given(st.integers(1, 6), st.integers(1, 5), st.integers(0, 99))
+def test_one_standard_error_never_chooses_a_smaller_lam(K, folds, seed):
+    errors = np.random.default_rng(seed).exponential(size=(K, folds))
+    choice = LamChoice(np.geomspace(10, 1, K), errors, np.zeros((K, folds)), "rows")
+    assert choice.lams[choice.one_se] >= choice.lams[choice.best]
+    assert choice.mean[choice.best] == errors.mean(axis=1).min()
+    limit = choice.mean.min() + choice.standard_error[choice.best]
+    assert choice.mean[choice.one_se] <= limit
+    assert (choice.mean[: choice.one_se] > limit).all()
+
+
+@pytest.mark.parametrize("model", CHOOSING)
+@pytest.mark.parametrize("over", ["nodes", "rows"])
+def test_a_model_that_chooses(model, over):
+    X, y, nodes = rows()
+    y = labels_for(model, y)
+    graph = networkx_graph()
+    best = quick(model, graph, over=over).fit(X, y, names(nodes))
+    results = best.cv_results_
+    folds = ["fold0_error", "fold1_error"]
+    assert list(results) == ["lam", "mean_error", "standard_error", *folds, "largest_gap"]
+    assert all(len(column) == 4 for column in results.values())
+    assert results["mean_error"] == pytest.approx((results["fold0_error"] + results["fold1_error"]) / 2)
+    assert best.lam_ == results["lam"][np.argmin(results["mean_error"])]
+    assert best.lam_choice_.over == over
+    assert (results["largest_gap"] < 1e-2).all()
+    one_se = quick(model, graph, over=over, rule="one_se").fit(X, y, names(nodes))
+    assert one_se.lam_ >= best.lam_
+    plain = PLAIN[CHOOSING.index(model)](graph, lam=best.lam_).fit(X, y, names(nodes))
+    assert best.coef_ == pytest.approx(plain.coef_, abs=1e-12)
+    again = quick(model, graph, over=over).fit(X, y, names(nodes))
+    assert (again.cv_results_["mean_error"] == results["mean_error"]).all()
+
+
+def test_given_values_and_splits():
+    X, y, nodes = rows()
+    model = ct.NetworkedLinearRegressionCV(empirical(), lams=[0.01, 1.0, 0.1], cv=GroupKFold(3)).fit(X, y, names(nodes))
+    assert model.cv_results_["lam"].tolist() == [1.0, 0.1, 0.01]
+    assert model.lam_choice_.over == "given"
+    assert model.lam_ in (1.0, 0.1, 0.01)
+    with pytest.raises(ValueError, match='rule must be "best" or "one_se"'):
+        model.set_params(rule="median").fit(X, y, names(nodes))
+    with pytest.raises(ValueError, match="lams must be"):
+        model.set_params(rule="best", lams=[-1.0]).fit(X, y, names(nodes))
+
+
+@pytest.mark.parametrize("penalty", ["l1", "l2", "squared"])
+def test_lam_is_sensible_on_a_block_model(penalty):
+    """Two blocks with a model each: neither alone (small λ) nor all together (large λ) is best."""
+    network = stochastic_block_model((15, 15), p_in=0.8, p_out=0.03, labelled=16, noise=0.3, seed=1)
+    data = network.data
+    model = ct.NetworkedLinearRegressionCV(
+        network.graph, n_lams=8, cv=3, penalty=penalty, fit_intercept=False, random_state=0
+    ).fit(data.X, data.y, data.nodes)
+    assert model.lam_choice_.over == "nodes"
+    errors = model.cv_results_["mean_error"]
+    assert errors[model.lam_choice_.best] < 0.5 * errors[0]
+    assert model.lam_choice_.best > 0
+    assert np.abs(model.coef_ - network.weights).mean() < 0.3
+
+
+def test_ctrl_c_ends_the_choice(monkeypatch):
+    X, y, nodes = rows()
+
+    def interrupted(*given, **named):
+        return replace(ct.solve(*given, **named), status=ct.Status.INTERRUPTED)
+
+    monkeypatch.setattr("coterie.solver.path.solve", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        quick(ct.NetworkedLassoCV, empirical()).fit(X, y, names(nodes))
