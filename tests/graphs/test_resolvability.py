@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import coterie as ct
@@ -67,7 +67,15 @@ def margin_of(graph: ct.EmpiricalGraph, nodes: set, outside: set, sinks: set) ->
     return least
 
 
+TWO_PIECES = (
+    ct.EmpiricalGraph.from_edges([[0, 1], [0, 2], [1, 4]], n_nodes=5),
+    np.array([False, False, True, False, False]),
+    np.array([0, 0, 0, 0, 1]),
+)
+
+
 @given(cases())
+@example(TWO_PIECES)
 @settings(max_examples=150)
 def test_every_number_against_brute_force(case: Case) -> None:
     graph, labelled, partition = case

@@ -114,7 +114,7 @@ def best_sink(network: Network, cut: Cut, left: float) -> tuple[int, float]:
     nodes = np.flatnonzero(cut.side)
     source = len(nodes)
     enough = min(int(np.ceil(cut.scale * left)), MOST)
-    kept = np.append(nodes, network.n_nodes)
+    kept = np.append(nodes, network.n_nodes).astype(np.int32)
     arcs = cut.residual[kept][:, kept]
     arcs.data = np.minimum(arcs.data, enough)
     bound = np.minimum(arcs.sum(axis=0, dtype=np.int64)[:source], enough)
@@ -136,7 +136,8 @@ def best_sink(network: Network, cut: Cut, left: float) -> tuple[int, float]:
 def _matrix(rows: Array, columns: Array, capacities: Array, n: int) -> Any:
     from scipy.sparse import coo_array
 
-    arcs = coo_array((capacities.astype(np.int32), (rows, columns)), shape=(n, n)).tocsr()
+    whole = np.int32  # of the capacities and, for older versions of SciPy, also of the node numbers
+    arcs = coo_array((capacities.astype(whole), (rows.astype(whole), columns.astype(whole))), shape=(n, n)).tocsr()
     arcs.eliminate_zeros()
     return arcs
 

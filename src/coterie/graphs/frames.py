@@ -23,5 +23,5 @@ def as_matrix(values: Any, what: str) -> tuple[NDArray[np.float64], list[str] | 
     if not frame.columns:
         raise ValueError(f"{what} has no columns")
     names = [str(name) for name in frame.columns]
-    columns = zip(names, frame.iter_columns(), strict=True)
-    return np.column_stack([as_floats(c.to_numpy(), f"column {name!r} of {what}") for name, c in columns]), names
+    columns = [as_floats(frame.get_column(c).to_numpy(), f"column {c!r} of {what}") for c in frame.columns]
+    return np.column_stack(columns), names

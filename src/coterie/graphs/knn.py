@@ -150,7 +150,7 @@ def _refuse_gaps(points: Array, call: Sequence[Hashable]) -> None:
 def _on_the_sphere(points: Array, columns: list[str] | None, call: Sequence[Hashable]) -> Array:
     """Latitudes and longitudes as unit vectors, or an error where they cannot be that.
 
-    Chords order places as arcs do, and trees of vectors are ten times quicker than trees of angles.
+    Chords order places as arcs do, and trees of vectors are much quicker than trees of angles.
     """
     if points.shape[1] != 2:
         raise ValueError(

@@ -148,17 +148,16 @@ def _check(graph: EmpiricalGraph, name: Hashable, nodes: NDArray[np.int64], netw
             return ClusterFlow(name, 1, 1, boundary, ENOUGH * boundary, ENOUGH, (), None, 0.0)
         return ClusterFlow(name, 1, 0, boundary, 0.0, 0.0, (), node, ENOUGH * boundary)
     cut = min_cut(network, ENOUGH * b)
-    margin = _margin(network, b, cut)
+    lost = _piece_without_label(network)
+    margin = 0.0 if lost.size else _margin(network, b, cut)
     bottleneck: tuple[tuple[Hashable, Hashable], ...] = ()
     chosen, gain = None, 0.0
-    if margin < ENOUGH:
+    if cut.flow < ENOUGH * boundary * (1 - ROUNDING):
         i, j = nodes[network.edges[network.cut_edges(cut.side)]].T
         bottleneck = tuple((graph.names[p], graph.names[q]) for p, q in zip(i, j, strict=True))
         chosen, gain = best_sink(network, cut, ENOUGH * boundary - cut.flow)
-    else:
-        unlabelled = _piece_without_label(network)
-        if unlabelled.size:
-            margin, chosen = 0.0, unlabelled[np.argmax(network.capacity[unlabelled])]
+    elif lost.size:
+        chosen = lost[np.argmax(network.capacity[lost])]
     next_label = None if chosen is None else graph.names[nodes[chosen]]
     counts = len(nodes), int(network.sinks.sum())
     return ClusterFlow(name, *counts, boundary, cut.flow, margin, bottleneck, next_label, gain)
