@@ -122,7 +122,7 @@ class Moments:
 
 
 def factor(C: Array, m: NDArray[np.int64]) -> tuple[Array, NDArray[np.bool_]]:
-    """Return R with RᵀR = C for each node's comoments C (k, q, q) of m rows, and which rows of R are more than rounding.
+    """Return R with RᵀR = C for each node's comoments C (k, q, q) of m rows, and which rows of R are not mere rounding.
 
     The factor is that of the correlations, scaled back: columns of very different sizes keep their digits. m rows span
     m − 1 centred directions at most, and adding m products leaves errors of about √m units in the last place.

@@ -102,7 +102,7 @@ def read_rows(path: str | PathLike[str], columns: Columns) -> pl.DataFrame:
 
 def _batches(source: Source, columns: Columns) -> Iterator[pl.DataFrame]:
     pl = engine()
-    types = {name: pl.Float64 for name in columns.numbers} | {columns.node: _id_type(source, columns)}
+    types = {columns.node: _id_type(source, columns)} | dict.fromkeys(columns.numbers, pl.Float64)
     query = source.scan(types).select(pl.col(name).cast(kind) for name, kind in types.items())
     if columns.target is not None:
         query = query.with_columns(pl.col(columns.target).fill_null(np.nan))
@@ -173,8 +173,9 @@ def _refuse_value(rows: Rows, columns: Columns, name: str, place: int) -> None:
 def _name_unreadable(source: Source, types: dict[str, Any]) -> None:
     """Find the first cell of a CSV file that cannot be read as its column's type, and refuse it."""
     pl = engine()
-    text = source.scan(dict.fromkeys(types, pl.String)).select(types).with_row_index(ROW, offset=1)
-    fails = [pl.col(name).is_not_null() & pl.col(name).cast(kind, strict=False).is_null() for name, kind in types.items()]
+    text = source.scan(dict.fromkeys(types, pl.String)).select(*types).with_row_index(ROW, offset=1)
+    cells = [(pl.col(name), kind) for name, kind in types.items()]
+    fails = [cell.is_not_null() & cell.cast(kind, strict=False).is_null() for cell, kind in cells]
     try:
         first = text.filter(pl.any_horizontal(fails)).head(1).collect(engine="streaming")
     except pl.exceptions.PolarsError:
@@ -182,4 +183,5 @@ def _name_unreadable(source: Source, types: dict[str, Any]) -> None:
     for (name, kind), wrong in zip(types.items(), first.select(fails).row(0) if len(first) else (), strict=False):
         if wrong:
             what = "a whole number, as the ids before it are" if kind == pl.Int64 else "a number"
-            raise BadValueError(f"{source.file}: column {name!r}, row {first[ROW][0]}: {first[name][0]!r} is not {what}")
+            where = f"{source.file}: column {name!r}, row {first[ROW][0]}"
+            raise BadValueError(f"{where}: {first[name][0]!r} is not {what}")

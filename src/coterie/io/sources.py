@@ -1,4 +1,4 @@
-"""Where tables come from: CSV, Parquet or Arrow, as a file, a folder or a pattern. Nothing is read before it is asked for."""
+"""Where tables come from: CSV, Parquet or Arrow, as a file, a folder or a pattern."""
 
 from __future__ import annotations
 
@@ -40,15 +40,14 @@ def engine() -> Any:
 def data_files(path: str | PathLike[str]) -> list[Path]:
     """Return the files that a file, a folder (with all below it) or a pattern such as ``days/*.parquet`` stands for."""
     path = Path(path)
-    if path.is_dir():
-        below = (file for file in path.rglob("*") if file.suffix.lower() in KINDS and file.is_file())
-        found = [file for file in below if not file.name.startswith((".", "_"))]
+    if path.is_file():
+        found = [path]
+    elif path.is_dir():
+        found = _visible(file for file in path.rglob("*") if file.suffix.lower() in KINDS)
         if not found:
             raise EmptyDataError(f"{path}: no file of this folder ends in {_endings()}")
-    elif path.exists():
-        found = [path]
     else:
-        found = [file for name in glob.glob(str(path), recursive=True) if (file := Path(name)).is_file()]
+        found = _visible(Path(name) for name in glob.glob(str(path), recursive=True))
         if not found:
             raise UnreadableFileError(f"{path}: there is no such file or folder, nor a file that matches it")
     for file in found:
@@ -65,7 +64,7 @@ class Source:
 
     @property
     def kind(self) -> str:
-        """"Parquet", "CSV" or "Arrow"."""
+        """ "Parquet", "CSV" or "Arrow"."""
         return KINDS[self.file.suffix.lower()]
 
     @cached_property
@@ -101,12 +100,18 @@ class Source:
     def refuse(self, error: Exception) -> NoReturn:
         """Say in one line that the file cannot be read."""
         reason = next(iter(str(error).splitlines()), type(error).__name__)
-        raise UnreadableFileError(f"{self.file}: not a readable {self.kind} file, perhaps cut short: {reason}") from None
+        raise UnreadableFileError(
+            f"{self.file}: not a readable {self.kind} file; was it cut short? ({reason})"
+        ) from None
 
 
 def sources(path: str | PathLike[str]) -> list[Source]:
     """Return the sources of a path; see :func:`data_files`."""
     return [Source(file) for file in data_files(path)]
+
+
+def _visible(files: Iterable[Path]) -> list[Path]:
+    return [file for file in files if file.is_file() and not file.name.startswith((".", "_"))]
 
 
 def _endings() -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable
+from concurrent.futures import ThreadPoolExecutor
 from os import PathLike
 from typing import TYPE_CHECKING
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 BLOCK = 1 << 14  # rows that are handled at a time: they fit a processor's cache
 FIRST_ROOM = 1 << 10  # nodes; the room doubles when it is full
+MOST_THREADS = 8
 
 
 def stream_moments(path: str | PathLike[str], columns: Columns) -> Moments:
@@ -35,21 +38,31 @@ def stream_moments(path: str | PathLike[str], columns: Columns) -> Moments:
     """
     if columns.target is None:
         raise ValueError("moments need labels; name the target column")
+    text: dict[str, int] = {}
+    with RunningMoments(len(columns.numbers)) as running:
+        for rows in scan_rows(path, columns):
+            ids = rows.frame[columns.node]
+            keys = ids.to_numpy() if ids.dtype.is_integer() else _text_keys(ids, text)
+            running.add(keys, rows.frame.select(columns.numbers))
+    names = list(text)
+    return running.result([names[key] if names else key for key in running.keys().tolist()])
+
+
+def _text_keys(ids: pl.Series, known: dict[str, int]) -> NDArray[np.int64]:
+    """Return whole numbers for ids that are text, the next for one that is not known yet."""
     pl = engine()
-    names = pl.Categories.random()  # numbers for ids that are text, in a space of their own
-    running = RunningMoments(len(columns.numbers))
-    text = False
-    for rows in scan_rows(path, columns):
-        ids = rows.frame[columns.node]
-        text = ids.dtype == pl.String
-        if text:
-            ids = ids.cast(pl.Categorical(names)).to_physical().cast(pl.Int64)
-        running.add(ids, rows.frame.select(columns.numbers))
-    return running.result([names[key] for key in running.keys()] if text else running.keys().tolist())
+    codes = ids.cast(pl.Categorical)
+    different = codes.unique()
+    places = different.to_physical().to_numpy()
+    keys = np.empty(int(places.max(initial=0)) + 1, dtype=np.int64)
+    keys[places] = [known.setdefault(name, len(known)) for name in different.cast(pl.String).to_list()]
+    return keys[codes.to_physical().to_numpy()]
 
 
 class RunningMoments:
     """Moments of nodes that turn up in any order, known by whole numbers.
+
+    Threads share the nodes, and each takes the rows of its own in their order: the result is the same for any number.
 
     Parameters
     ----------
@@ -64,19 +77,29 @@ class RunningMoments:
         self._origin, self._mean = np.zeros((FIRST_ROOM, q)), np.zeros((FIRST_ROOM, q))
         self._C = np.zeros((FIRST_ROOM, q * (q + 1) // 2))
         self._Z, self._numbers = np.empty((q, BLOCK)), np.empty(BLOCK, dtype=np.int64)
+        self._parts = 1 << (min(os.cpu_count() or 1, MOST_THREADS).bit_length() - 1)
+        self._pool = ThreadPoolExecutor(self._parts)
 
-    def add(self, ids: pl.Series, table: pl.DataFrame) -> None:
+    def __enter__(self) -> RunningMoments:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._pool.shutdown()
+
+    def add(self, ids: NDArray[np.int64], table: pl.DataFrame) -> None:
         """Add rows: one id each, and finite numbers, but for labels that are nan."""
         columns = table.get_columns()
         for start in range(0, len(ids), BLOCK):
-            nodes = self._numbered(ids.slice(start, BLOCK).to_numpy())
+            nodes = self._numbered(ids[start : start + BLOCK])
             Z = self._Z[:, : len(nodes)]
             for row, column in zip(Z, columns, strict=True):
                 row[:] = column.slice(start, BLOCK).to_numpy()
             labelled = ~np.isnan(Z[-1])
             if not labelled.all():
                 nodes, Z = nodes[labelled], Z[:, labelled]
-            add_rows(nodes, Z, self._m, self._origin, self._mean, self._C)
+            rows = (self._parts, nodes, Z, self._m, self._origin, self._mean, self._C)
+            for done in [self._pool.submit(add_rows, part, *rows) for part in range(self._parts)]:
+                done.result()
 
     def keys(self) -> NDArray[np.int64]:
         """Return the ids in the order of their numbers."""

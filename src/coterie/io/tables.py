@@ -12,6 +12,8 @@ from coterie.io.sources import Source, engine, sources
 if TYPE_CHECKING:
     import polars as pl
 
+COPIES = 6  # of all numbers at the peak: the frame, the arrays, sorted, labelled, and by size (measured: 5.3)
+
 
 def read_table(path: str | PathLike[str], columns: Sequence[str] | None = None) -> pl.DataFrame:
     """Return a table as it is: all columns, or these.
@@ -51,5 +53,5 @@ def count_rows(path: str | PathLike[str]) -> int:
 
 
 def memory_needed(path: str | PathLike[str], n_features: int) -> int:
-    """Return about how many bytes it takes to fit a model that needs its rows in memory, as logistic regression does."""
-    return count_rows(path) * (n_features + 2) * 8
+    """Return about how many bytes a fit takes that needs its rows in memory, as logistic regression does."""
+    return COPIES * count_rows(path) * (n_features + 2) * 8

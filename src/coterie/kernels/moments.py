@@ -30,8 +30,10 @@ def number_ids(ids, table, known, numbers):
 
 
 @jit
-def add_rows(nodes, Z, m, origin, mean, C):
+def add_rows(part, parts, nodes, Z, m, origin, mean, C):
     """Add rows Z (q, rows) to the statistics of their nodes, one after the other (Welford).
+
+    Of the nodes, only one part: those whose number has the remainder `part` on division by `parts`, a power of two.
 
     With d = z − mean: mean += d/m and C += (1 − 1/m) d dᵀ, of which the lower triangle is kept, packed by rows.
     All of it is relative to the node's first row, its origin: what a large offset costs is gone before any rounding.
@@ -40,6 +42,8 @@ def add_rows(nodes, Z, m, origin, mean, C):
     d = np.empty(q)
     for r in range(len(nodes)):
         i = nodes[r]
+        if i & (parts - 1) != part:
+            continue
         if m[i] == 0:
             for j in range(q):
                 origin[i, j] = Z[j, r]
