@@ -92,3 +92,16 @@ def test_the_answer_is_that_of_the_rows(tmp_path):
 def test_moments_need_a_target(tmp_path):
     with pytest.raises(ValueError, match="name the target"):
         stream_moments(tmp_path, Columns("node", ("a",)))
+
+
+def test_the_same_digits_with_any_number_of_threads(tmp_path, monkeypatch):
+    frame(N=50_000).write_parquet(tmp_path / "rows.parquet")
+    found = []
+    for most in (1, 2, 8):
+        monkeypatch.setattr(stream, "MOST_THREADS", most)
+        monkeypatch.setattr("os.cpu_count", lambda: 8)
+        found.append(stream_moments(tmp_path, ROLES))
+    for other in found[1:]:
+        assert other.ids == found[0].ids
+        np.testing.assert_array_equal(other.mean, found[0].mean)
+        np.testing.assert_array_equal(other.comoments, found[0].comoments)

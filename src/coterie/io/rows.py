@@ -106,12 +106,13 @@ def _batches(source: Source, columns: Columns) -> Iterator[pl.DataFrame]:
     query = source.scan(types).select(pl.col(name).cast(kind) for name, kind in types.items())
     if columns.target is not None:
         query = query.with_columns(pl.col(columns.target).fill_null(np.nan))
-    try:
-        yield from query.collect_batches(lazy=True)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        if source.kind == "CSV":
-            _name_unreadable(source, types)
-        source.refuse(error)
+    with source.reading():
+        try:
+            yield from query.collect_batches(lazy=True)
+        except pl.exceptions.PolarsError:
+            if source.kind == "CSV":
+                _name_unreadable(source, types)
+            raise
 
 
 def _id_type(source: Source, columns: Columns) -> Any:
@@ -184,4 +185,4 @@ def _name_unreadable(source: Source, types: dict[str, Any]) -> None:
         if wrong:
             what = "a whole number, as the ids before it are" if kind == pl.Int64 else "a number"
             where = f"{source.file}: column {name!r}, row {first[ROW][0]}"
-            raise BadValueError(f"{where}: {first[name][0]!r} is not {what}")
+            raise BadValueError(f"{where}: {first[name][0]!r} is not {what}") from None

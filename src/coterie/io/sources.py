@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from coterie.io.errors import EmptyDataError, MissingColumnError, UnreadableFileError
 from coterie.io.files import MissingExtraError
@@ -72,7 +72,7 @@ class Source:
         """Names and types of the columns; for CSV, as the first rows suggest."""
         if self.file.stat().st_size == 0:
             raise EmptyDataError(f"{self.file}: the file is empty")
-        with self.reading():
+        with self.reading("it is not, or was cut short"):
             return dict(self.scan().collect_schema())
 
     def scan(self, types: dict[str, Any] | None = None) -> pl.LazyFrame:
@@ -90,19 +90,14 @@ class Source:
                 raise MissingColumnError(f"{self.file}: there is no column {name!r}; the columns are {there}")
 
     @contextmanager
-    def reading(self) -> Iterator[None]:
+    def reading(self, guess: str = "it is damaged") -> Iterator[None]:
         """Turn what goes wrong while reading into one line."""
         try:
             yield
         except (engine().exceptions.PolarsError, OSError) as error:
-            self.refuse(error)
-
-    def refuse(self, error: Exception) -> NoReturn:
-        """Say in one line that the file cannot be read."""
-        reason = next(iter(str(error).splitlines()), type(error).__name__)
-        raise UnreadableFileError(
-            f"{self.file}: not a readable {self.kind} file; was it cut short? ({reason})"
-        ) from None
+            reason = next(iter(str(error).splitlines()), type(error).__name__)
+            message = f"{self.file}: cannot be read as {self.kind}; perhaps {guess} ({reason})"
+            raise UnreadableFileError(message) from None
 
 
 def sources(path: str | PathLike[str]) -> list[Source]:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Hashable
 from concurrent.futures import ThreadPoolExecutor
 from os import PathLike
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,7 +97,7 @@ class RunningMoments:
             labelled = ~np.isnan(Z[-1])
             if not labelled.all():
                 nodes, Z = nodes[labelled], Z[:, labelled]
-            rows = (self._parts, nodes, Z, self._m, self._origin, self._mean, self._C)
+            rows: tuple[Any, ...] = (self._parts, nodes, Z, self._m, self._origin, self._mean, self._C)
             for done in [self._pool.submit(add_rows, part, *rows) for part in range(self._parts)]:
                 done.result()
 
