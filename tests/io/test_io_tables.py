@@ -56,3 +56,10 @@ def test_without_polars_the_extra_is_named(tmp_path, monkeypatch):
     (tmp_path / "a.csv").write_text("a\n1\n")
     with pytest.raises(MissingExtraError, match=r"coterie\[data\]"):
         read_table(tmp_path / "a.csv")
+
+
+def test_a_polars_that_loses_errors_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(pl, "__version__", "1.37.1")
+    (tmp_path / "a.csv").write_text("a\n1\n")
+    with pytest.raises(MissingExtraError, match=r"Polars 1\.37\.1 is too old"):
+        read_table(tmp_path / "a.csv")

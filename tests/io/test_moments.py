@@ -103,6 +103,21 @@ def test_solving_from_condensed_rows_is_solving_from_rows(loss, fit_intercept):
     assert problem.objective(few.w) == pytest.approx(few.objective, rel=1e-12)
 
 
+def test_what_no_weights_explain_survives_an_offset():
+    rng = np.random.default_rng(2)
+    x = 1e4 + rng.standard_normal(300)
+    X, y, nodes = (
+        np.column_stack([np.ones(300), x]),
+        1e6 + 3 * x + 0.01 * rng.standard_normal(300),
+        np.repeat([0, 1], 150),
+    )
+    rows = ct.LocalDatasets.from_rows(X, y, nodes).labelled
+    condensed = Moments.of(x[:, None], y, nodes).datasets(2, fit_intercept=True).labelled
+    whole, few = (ct.SquaredError().bind(labelled) for labelled in (rows, condensed))
+    np.testing.assert_allclose(few.floor, whole.floor, rtol=1e-5)
+    np.testing.assert_allclose(few.centre, whole.centre, rtol=1e-5)
+
+
 def test_nodes_go_where_the_graph_has_them():
     graph = ct.EmpiricalGraph(3, np.array([[0, 1], [1, 2]]), np.ones(2), ids=("a", "b", "c"))
     data = Moments.of([[1.0], [2.0], [3.0]], [1.0, np.nan, 3.0], ["c", "b", "a"]).datasets(graph)

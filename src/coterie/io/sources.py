@@ -25,6 +25,7 @@ KINDS = {
     ".ipc": "Arrow",
     ".feather": "Arrow",
 }
+OLDEST = (1, 38)  # before that, Polars lost errors while streaming, and rows with them
 LOOK_AHEAD = 10_000  # rows of a CSV file from which the types of its columns are guessed
 
 
@@ -34,6 +35,8 @@ def engine() -> Any:
         import polars
     except ImportError:
         raise MissingExtraError("reading tables needs Polars, which comes with the extra coterie[data]") from None
+    if tuple(map(int, polars.__version__.split(".")[:2])) < OLDEST:
+        raise MissingExtraError(f"Polars {polars.__version__} is too old to stream; coterie[data] asks for a newer one")
     return polars
 
 
