@@ -7,7 +7,7 @@ BENCH  := .venv-bench
 CUT    := .venv-cut
 PIP    := -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo paper test install bench bench-large bench-kernel lint types imports pytest clean
+.PHONY: help demo paper test install bench bench-large bench-kernel bench-stream lint types imports pytest clean
 
 help:            ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -50,6 +50,9 @@ bench-large: $(READY)   ## a million nodes and ten million edges on two threads
 
 bench-kernel: $(READY)   ## the kernels beside the memory bandwidth
 	$(BIN)/python -m benchmarks.kernel $(ARGS)
+
+bench-stream: $(READY)   ## rows larger than memory: 50 million, beside a bare scan (needs 4 GB of disk)
+	$(BIN)/python -m benchmarks.stream $(ARGS)
 
 $(BENCH)/.ready: pyproject.toml constraints.txt benchmarks/requirements.txt benchmarks/requirements-proxtv.txt
 	$(PYTHON) -m venv $(BENCH)

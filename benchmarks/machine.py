@@ -1,14 +1,15 @@
-"""Where it was measured: processor, memory, versions. No names."""
+"""Where it was measured: processor, memory, versions. No names. And what memory this process took."""
 
 from __future__ import annotations
 
 import os
 import platform
+import resource
 import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-PACKAGES = ("coterie", "numpy", "scipy", "numba", "cvxpy", "clarabel", "piqp", "ortools", "prox_tv")
+PACKAGES = ("coterie", "numpy", "scipy", "numba", "polars", "cvxpy", "clarabel", "piqp", "ortools", "prox_tv")
 
 
 def describe(cut_python: str | None = None) -> list[str]:
@@ -30,6 +31,12 @@ def processor() -> str:
 def memory_gb() -> float:
     """The memory of the machine."""
     return int(_proc("meminfo").get("MemTotal", "0 kB").split()[0]) * 1024 / 1e9
+
+
+def peak_mb() -> float:
+    """The most memory that this process has had so far, in MB: solver, problem, Python and libraries."""
+    peak = _proc("self/status").get("VmHWM")
+    return int(peak.split()[0]) * 1024 / 1e6 if peak else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
 
 
 def _proc(name: str) -> dict[str, str]:

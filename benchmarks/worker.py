@@ -13,11 +13,11 @@ import json
 import resource
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import coterie as ct
 from benchmarks.families import FAMILIES, Family
+from benchmarks.machine import peak_mb
 from benchmarks.peers import PEERS, Answer, Peer, coterie, ingredients
 
 TINY, SHORT, REPEATS = 0.02, 0.5, 50
@@ -110,15 +110,6 @@ def report(problem: ct.Problem, answer: Answer, seconds: float, setting: float) 
         "gap": answer.gap,
         "peak_mb": peak_mb(),
     }
-
-
-def peak_mb() -> float:
-    """The most memory that this process has had so far, in MB: solver, problem, Python and libraries."""
-    status = Path("/proc/self/status")
-    if not status.exists():
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
-    lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
-    return int(lines["VmHWM"].split()[0]) * 1024 / 1e6
 
 
 def reference(problem: ct.Problem, limit: float) -> dict[str, Any]:

@@ -1,0 +1,27 @@
+"""What can be wrong with somebody's files. Each message is one line that names the file and what to mend."""
+
+from __future__ import annotations
+
+
+class DataError(ValueError):
+    """Data that cannot be used as they are."""
+
+
+class MissingColumnError(DataError):
+    """A column that is not there; the message lists those that are."""
+
+
+class ColumnTypeError(DataError):
+    """A column that holds the wrong kind of thing, or another kind than in the files before."""
+
+
+class BadValueError(DataError):
+    """A single value that cannot be used; the message names its column and row."""
+
+
+class EmptyDataError(DataError):
+    """No rows at all."""
+
+
+class UnreadableFileError(DataError):
+    """A file that is damaged, or of a kind that is not read here."""

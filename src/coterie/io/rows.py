@@ -1,0 +1,188 @@
+"""Rows of local datasets in files: node, features and label of each, checked, a batch at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from coterie.io.errors import BadValueError, ColumnTypeError, EmptyDataError
+from coterie.io.sources import Source, engine, sources
+
+if TYPE_CHECKING:
+    import polars as pl
+
+ROW = " row"  # a column name of our own while a bad value is looked for
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns are what.
+
+    Attributes
+    ----------
+    node : str
+        Ids: whole numbers or text.
+    features : tuple of str
+        Finite numbers.
+    target : str or None
+        Numbers; empty or nan where there is no label. None: labels are not read.
+    """
+
+    node: str
+    features: tuple[str, ...]
+    target: str | None = None
+
+    @classmethod
+    def of(
+        cls, path: str | PathLike[str], node: str, target: str | None = None, features: Sequence[str] | None = None
+    ) -> Columns:
+        """Check the names against the first file; without `features`, take every column that is not node or target."""
+        first = sources(path)[0]
+        named = [name for name in (node, target) if name is not None]
+        first.require([*named, *(features or ())])
+        chosen = tuple(name for name in first.schema if name not in named) if features is None else tuple(features)
+        if not chosen:
+            raise ValueError("there are no features; name at least one column")
+        if len({*named, *chosen}) < len(named) + len(chosen):
+            raise ValueError(f"a column is named twice among node, target and features: {', '.join([*named, *chosen])}")
+        return cls(node, chosen, target)
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Features and target."""
+        return self.features if self.target is None else (*self.features, self.target)
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Some rows of a file.
+
+    Attributes
+    ----------
+    file : Path
+    first : int
+        The number of the first of them in the file, from 1; the header of a CSV file is not counted.
+    frame : polars.DataFrame
+        Node (Int64 or String), features (Float64, finite) and, where asked for, target (Float64, nan: no label).
+    """
+
+    file: Path
+    first: int
+    frame: pl.DataFrame
+
+
+def scan_rows(path: str | PathLike[str], columns: Columns) -> Iterator[Rows]:
+    """Yield all rows, in order, in batches; the first bad value is an error that names file, column and row."""
+    files = sources(path)
+    for source in files:
+        source.require([columns.node, *columns.numbers])
+        _check_types(source, files[0], columns)
+    found = False
+    for source in files:
+        first = 1
+        for frame in _batches(source, columns):
+            rows = Rows(source.file, first, frame)
+            _check_values(rows, columns)
+            found = found or len(frame) > 0
+            yield rows
+            first += len(frame)
+    if not found:
+        raise EmptyDataError(f"{path}: there are no rows")
+
+
+def read_rows(path: str | PathLike[str], columns: Columns) -> pl.DataFrame:
+    """Return all rows in memory as one frame, checked like those of :func:`scan_rows`."""
+    return engine().concat([rows.frame for rows in scan_rows(path, columns)])
+
+
+def _batches(source: Source, columns: Columns) -> Iterator[pl.DataFrame]:
+    pl = engine()
+    types = {columns.node: _id_type(source, columns)} | dict.fromkeys(columns.numbers, pl.Float64)
+    query = source.scan(types).select(pl.col(name).cast(kind) for name, kind in types.items())
+    if columns.target is not None:
+        query = query.with_columns(pl.col(columns.target).fill_null(np.nan))
+    with source.reading():
+        try:
+            yield from query.collect_batches(lazy=True)
+        except pl.exceptions.PolarsError:
+            if source.kind == "CSV":
+                _name_unreadable(source, types)
+            raise
+
+
+def _id_type(source: Source, columns: Columns) -> Any:
+    """Int64 or String: as which type ids are read."""
+    pl = engine()
+    kind = source.schema[columns.node]
+    if kind.is_integer():
+        return pl.Int64
+    if source.kind == "CSV" or isinstance(kind, pl.String | pl.Categorical | pl.Enum):
+        return pl.String
+    raise ColumnTypeError(f"{source.file}: the node column {columns.node!r} is {kind}; ids are whole numbers or text")
+
+
+def _check_types(source: Source, first: Source, columns: Columns) -> None:
+    pl = engine()
+    here, before = _id_type(source, columns), _id_type(first, columns)
+    if here != before:
+        raise ColumnTypeError(
+            f"{source.file}: the node column {columns.node!r} is {here} here, but {before} in {first.file}"
+        )
+    for name in columns.numbers if source.kind != "CSV" else ():  # the columns of a CSV file are what we read them as
+        kind = source.schema[name]
+        if not (kind.is_numeric() or isinstance(kind, pl.Boolean | pl.Null)):
+            raise ColumnTypeError(f"{source.file}: column {name!r} is {kind}, not numbers; convert it or leave it out")
+
+
+def _check_values(rows: Rows, columns: Columns) -> None:
+    """Quick when all is well: an empty, nan or infinite value shows in the sum of its column."""
+    pl = engine()
+    frame = rows.frame
+    fine = frame[columns.node].null_count() == 0
+    fine = fine and all(frame[name].null_count() == 0 for name in columns.features)
+    fine = fine and bool(np.isfinite(frame.select(pl.sum(*columns.features)).row(0)).all())
+    fine = fine and (columns.target is None or not frame[columns.target].is_infinite().any())
+    if fine:
+        return
+    bad = {columns.node: pl.col(columns.node).is_null()}
+    bad |= {name: ~pl.col(name).is_finite().fill_null(False) for name in columns.features}
+    if columns.target is not None:
+        bad[columns.target] = pl.col(columns.target).is_infinite()
+    places = frame.select(mask.arg_max().alias(name) for name, mask in bad.items()).row(0)
+    wrong = frame.select(mask.any().alias(name) for name, mask in bad.items()).row(0)
+    found = [(place, name) for place, name, yes in zip(places, bad, wrong, strict=True) if yes]
+    if found:
+        place, name = min(found, key=lambda one: one[0])
+        _refuse_value(rows, columns, name, place)
+
+
+def _refuse_value(rows: Rows, columns: Columns, name: str, place: int) -> None:
+    value, node = rows.frame[name][place], rows.frame[columns.node][place]
+    where = f"{rows.file}: column {name!r}, row {rows.first + place}"
+    if name == columns.node:
+        raise BadValueError(f"{where}: there is no node id; fill or drop the row")
+    what = "is missing" if value is None else f"is {value}"
+    rule = "labels are finite, or empty where unknown" if name == columns.target else "fill or drop it"
+    raise BadValueError(f"{where} (node {node!r}): the value {what}; {rule}")
+
+
+def _name_unreadable(source: Source, types: dict[str, Any]) -> None:
+    """Find the first cell of a CSV file that cannot be read as its column's type, and refuse it."""
+    pl = engine()
+    text = source.scan(dict.fromkeys(types, pl.String)).select(*types).with_row_index(ROW, offset=1)
+    cells = [(pl.col(name), kind) for name, kind in types.items()]
+    fails = [cell.is_not_null() & cell.cast(kind, strict=False).is_null() for cell, kind in cells]
+    try:
+        first = text.filter(pl.any_horizontal(fails)).head(1).collect(engine="streaming")
+    except pl.exceptions.PolarsError:
+        return  # it is not a matter of values
+    for (name, kind), wrong in zip(types.items(), first.select(fails).row(0) if len(first) else (), strict=False):
+        if wrong:
+            what = "a whole number, as the ids before it are" if kind == pl.Int64 else "a number"
+            where = f"{source.file}: column {name!r}, row {first[ROW][0]}"
+            raise BadValueError(f"{where}: {first[name][0]!r} is not {what}") from None

@@ -1,0 +1,116 @@
+"""Where tables come from: CSV, Parquet or Arrow, as a file, a folder or a pattern."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from coterie.io.errors import EmptyDataError, MissingColumnError, UnreadableFileError
+from coterie.io.files import MissingExtraError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+KINDS = {
+    ".parquet": "Parquet",
+    ".pq": "Parquet",
+    ".csv": "CSV",
+    ".arrow": "Arrow",
+    ".ipc": "Arrow",
+    ".feather": "Arrow",
+}
+OLDEST = (1, 38)  # before that, Polars lost errors while streaming, and rows with them
+LOOK_AHEAD = 10_000  # rows of a CSV file from which the types of its columns are guessed
+
+
+def engine() -> Any:
+    """Return Polars, which is there with the extra `data` only."""
+    try:
+        import polars
+    except ImportError:
+        raise MissingExtraError("reading tables needs Polars, which comes with the extra coterie[data]") from None
+    if tuple(map(int, polars.__version__.split(".")[:2])) < OLDEST:
+        raise MissingExtraError(f"Polars {polars.__version__} is too old to stream; coterie[data] asks for a newer one")
+    return polars
+
+
+def data_files(path: str | PathLike[str]) -> list[Path]:
+    """Return the files that a file, a folder (with all below it) or a pattern such as ``days/*.parquet`` stands for."""
+    path = Path(path)
+    if path.is_file():
+        found = [path]
+    elif path.is_dir():
+        found = _visible(file for file in path.rglob("*") if file.suffix.lower() in KINDS)
+        if not found:
+            raise EmptyDataError(f"{path}: no file of this folder ends in {_endings()}")
+    else:
+        found = _visible(Path(name) for name in glob.glob(str(path), recursive=True))
+        if not found:
+            raise UnreadableFileError(f"{path}: there is no such file or folder, nor a file that matches it")
+    for file in found:
+        if file.suffix.lower() not in KINDS:
+            raise UnreadableFileError(f"{file}: cannot tell what this is; the name of a table ends in {_endings()}")
+    return sorted(found)
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file and how to scan it."""
+
+    file: Path
+
+    @property
+    def kind(self) -> str:
+        """ "Parquet", "CSV" or "Arrow"."""
+        return KINDS[self.file.suffix.lower()]
+
+    @cached_property
+    def schema(self) -> dict[str, pl.DataType]:
+        """Names and types of the columns; for CSV, as the first rows suggest."""
+        if self.file.stat().st_size == 0:
+            raise EmptyDataError(f"{self.file}: the file is empty")
+        with self.reading("it is not, or was cut short"):
+            return dict(self.scan().collect_schema())
+
+    def scan(self, types: dict[str, Any] | None = None) -> pl.LazyFrame:
+        """Return the whole table, still unread; `types` are those that a CSV file is read with."""
+        pl = engine()
+        if self.kind == "CSV":
+            return pl.scan_csv(self.file, schema_overrides=types, infer_schema_length=LOOK_AHEAD)
+        return pl.scan_parquet(self.file) if self.kind == "Parquet" else pl.scan_ipc(self.file)
+
+    def require(self, columns: Iterable[str]) -> None:
+        """Refuse a file without one of these columns."""
+        for name in columns:
+            if name not in self.schema:
+                there = ", ".join(map(repr, self.schema))
+                raise MissingColumnError(f"{self.file}: there is no column {name!r}; the columns are {there}")
+
+    @contextmanager
+    def reading(self, guess: str = "it is damaged") -> Iterator[None]:
+        """Turn what goes wrong while reading into one line."""
+        try:
+            yield
+        except (engine().exceptions.PolarsError, OSError) as error:
+            reason = next(iter(str(error).splitlines()), type(error).__name__)
+            message = f"{self.file}: cannot be read as {self.kind}; perhaps {guess} ({reason})"
+            raise UnreadableFileError(message) from None
+
+
+def sources(path: str | PathLike[str]) -> list[Source]:
+    """Return the sources of a path; see :func:`data_files`."""
+    return [Source(file) for file in data_files(path)]
+
+
+def _visible(files: Iterable[Path]) -> list[Path]:
+    return [file for file in files if file.is_file() and not file.name.startswith((".", "_"))]
+
+
+def _endings() -> str:
+    return ", ".join(KINDS)
