@@ -93,7 +93,7 @@ def compare_baselines(
     problem, order = model._problem(X, y, groups, sample_weight)
     folds, held = folds_of(problem.data, cv, over, order, random_state)
     methods: dict[str, Callable[[Problem], Array]] = {
-        "local only": _alone,
+        "local only": lambda training: _alone(model, training),
         "pooled": _pooled,
         "networked": lambda training: _solved(model, training, model._choose_lam(training, order)),
         "squared variation": lambda training: _smooth(model, training, unseen, random_state),
@@ -113,12 +113,12 @@ def _solved(model: NetworkedModel, training: Problem, lam: float) -> Array:
         return solve(replace(training, lam=lam), max(model.tol, 1e-5), max_iter=model.max_iter, engine=model.engine).w
 
 
-def _alone(training: Problem) -> Array:
+def _alone(model: NetworkedModel, training: Problem) -> Array:
     M, n = training.M, training.n_features
     own = training.f.pooled(np.arange(len(M)), len(M))[0]
     points = np.tile(np.eye(n), (len(M), 1)), own.ravel(), np.repeat(M, n)
     held_still = Problem(training.graph, LocalDatasets.from_rows(*points, n_nodes=training.graph.n_nodes))
-    w = solve(replace(held_still, lam=HARDLY * largest_useful_lam(held_still)), 1e-5).w
+    w = _solved(model, held_still, HARDLY * largest_useful_lam(held_still) or 1.0)  # 0: each component has one model
     w[M] = own
     return w
 
