@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from coterie.kernels.inner import coordinate_descent, logistic_newton
+from coterie.kernels import register
+from coterie.kernels.inner import coordinate_descent, keep_signs, logistic_newton
 
 
 def quadratics(count: int, n: int, rank: int, seed: int = 0) -> tuple[np.ndarray, ...]:
@@ -49,6 +50,28 @@ def test_one_sweep_is_one_sweep() -> None:
         expected[k] = np.sign(pull) * max(abs(pull) - alpha[0, k], 0.0) / diagonal
     z = coordinate_descent(H, target, curvature, alpha, np.zeros((1, 3)), 1e-13, 1)
     np.testing.assert_allclose(z[0], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("n", "rank"), [(1, 1), (3, 3), (6, 2), (12, 4)])
+def test_signs_are_kept_where_they_can_be(n: int, rank: int) -> None:
+    """Agrees with coordinate descent from signs that are right, and says where they are not."""
+    rng = np.random.default_rng(0)
+    V, h = np.linalg.qr(rng.standard_normal((9, n, rank)))[0].transpose(0, 2, 1), rng.uniform(0.5, 2.0, (9, rank))
+    centre, v, tau = rng.standard_normal((9, n)), 3 * rng.standard_normal((9, n)), rng.uniform(0.1, 3.0, 9)
+    alpha = np.full(n, 0.05)
+    alpha[0] = 0.0
+    H = V.transpose(0, 2, 1) * h[:, None, :] @ V
+    target = np.einsum("iab,ib->ia", H, centre) + v / tau[:, None]
+    expected = coordinate_descent(H, target, 1 / tau, np.tile(alpha, (9, 1)), v, 1e-14, 5000)
+    start = np.sign(expected)
+    start[0, -1] *= -1
+    start[1, -1] = 0.0
+    wrong = [i for i in range(9) if not (expected[i] * start[i] > 0)[alpha > 0].all()]
+    z = np.full((9, n), np.nan)
+    missed = keep_signs(register(n), register(n), V, h, centre, alpha, tau, v, start, z)
+    np.testing.assert_array_equal(missed, wrong)
+    right = np.setdiff1d(np.arange(9), wrong)
+    np.testing.assert_allclose(z[right], expected[right], rtol=1e-9, atol=1e-11)
 
 
 SIZES = (3, 1, 6)

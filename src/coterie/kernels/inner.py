@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.kernels import inlined, jit
+from coterie.kernels.vector import put
 
 TRY_SUPPORT = 4  # sweeps between two exact solves on the support
 
@@ -31,6 +32,41 @@ def _cholesky_solve(H, g, step):
         for q in range(k + 1, n):
             step[k] -= H[q, k] * step[q]
         step[k] /= H[k, k]
+
+
+@jit
+def keep_signs(room, other, V, h, centre, alpha, tau, v, start, z):
+    """z ← argmin q_i(z) + Σ alpha|z| + ‖v − z‖²/(2τ_i) where it has the signs of `start`, none of them zero.
+
+    Then alpha|z| is linear, and the primal update of q_i is all there is. Return the nodes where that is not so.
+    """
+    n = len(room)
+    missed = np.empty(len(v), dtype=np.int64)
+    count = 0
+    for i in range(len(v)):
+        x = room
+        for k in range(n):
+            x = put(x, k, v[i, k] - tau[i] * alpha[k] * np.sign(start[i, k]))
+        t = other
+        for k in range(n):
+            t = put(t, k, x[k])
+        for r in range(V.shape[1]):
+            d = 0.0
+            for k in range(n):
+                d += V[i, r, k] * (x[k] - centre[i, k])
+            d *= tau[i] * h[i, r] / (1 + tau[i] * h[i, r])
+            for k in range(n):
+                t = put(t, k, t[k] - d * V[i, r, k])
+        agrees = True
+        for k in range(n):
+            agrees = agrees and (alpha[k] == 0 or t[k] * start[i, k] > 0)
+        if agrees:
+            for k in range(n):
+                z[i, k] = t[k]
+        else:
+            missed[count] = i
+            count += 1
+    return missed[:count]
 
 
 @inlined
