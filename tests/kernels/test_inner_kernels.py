@@ -98,7 +98,7 @@ def test_newton_is_stationary_from_wherever_it_starts(n: int, size: float) -> No
     X, y, ridge, p, anchor, curvature = logistic(n)
     start = size * np.random.default_rng(1).standard_normal((len(SIZES), n))
     before = start.copy()
-    z = logistic_newton(X, y, STARTS, ridge, p, anchor, curvature, start, 1e-12, 60)
+    z = logistic_newton(register(X.shape[1]), X, y, STARTS, ridge, p, anchor, curvature, start, 1e-12, 60)
     np.testing.assert_array_equal(start, before)
     for i in range(len(SIZES)):
         slope = gradient(i, z[i], X, y, ridge, p) + curvature[i] * (z[i] - anchor[i])
@@ -112,14 +112,16 @@ def test_newton_where_the_rows_see_one_direction_only(unit: float, share: float)
     x = unit * np.array([0.3, -1.2, 0.7])
     X, y, zero = np.tile(x, (3, 1)), np.array([1.0, 1.0, 0.0]), np.zeros((1, 3))
     curvature = np.array([share * (x @ x)])
-    z = logistic_newton(X, y, np.array([0, 3]), np.zeros(3), zero, zero, curvature, zero, 1e-12, 60)
+    z = logistic_newton(
+        register(X.shape[1]), X, y, np.array([0, 3]), np.zeros(3), zero, zero, curvature, zero, 1e-12, 60
+    )
     assert x @ z[0] == pytest.approx(np.log(2), rel=1e-6)
     assert np.linalg.norm(z) <= 100 * np.log(2) / np.linalg.norm(x)
 
 
 def test_newton_against_scipy() -> None:
     X, y, ridge, p, anchor, curvature = logistic(3)
-    z = logistic_newton(X, y, STARTS, ridge, p, anchor, curvature, np.zeros((3, 3)), 1e-12, 60)
+    z = logistic_newton(register(X.shape[1]), X, y, STARTS, ridge, p, anchor, curvature, np.zeros((3, 3)), 1e-12, 60)
     for i in range(3):
         rows = slice(STARTS[i], STARTS[i + 1])
 
