@@ -12,7 +12,7 @@ import numpy as np
 
 from coterie.engines.base import LARGE, RELAXATION, Mode, Travel
 from coterie.engines.ordering import Ordering
-from coterie.kernels import edges, nodes, register
+from coterie.kernels import aligned, edges, nodes, register
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.quadratic import Quadratics
@@ -39,31 +39,35 @@ class NumbaEngine:
         self.order = Ordering.of(problem.graph, n)
         self.kind = problem.penalty.kernel
         self.M = self.order.rank[problem.M]
+        self.labelled = slice(None) if np.array_equal(self.M, np.arange(V)) else self.M  # a slice does not copy
         self.place = np.full(V, -1)
         self.place[self.M] = np.arange(len(self.M))
         self._share_out(V, E, n)
-        self.w, self.u = self.order.nodes_in(w), self.order.edges_in(u)
+        self.w, self.u = self.order.nodes_in(w), aligned((E, n))
+        self.u[:] = self.order.edges_in(u)
         self.w0, self.u0 = self.w.copy(), self.u.astype(np.float32 if self.u.size > LARGE else np.float64)
         self.w_hat, self.u_hat = self.w.copy(), None
-        self.xs = np.zeros((self.T, V, 2, n))
-        self.strength = np.empty((E, 2))
-        self.strength[:, 0] = self.order.edges_in(problem.c)
+        self.latest = self.w[self.M]  # ŵ at labelled nodes: the guess of the next primal update
+        self.xs = aligned((self.T, V, 2, n))
+        self.c = self.order.edges_in(problem.c)
         self.k = 0
         self._setup_prox(n)
         self._sum_up()
 
     def set_steps(self, tau: Array, sigma: Array) -> None:
         self.tau = self.order.nodes_in(tau)
-        self.strength[:, 1] = self.order.edges_in(sigma)
-        if not self.quadratic:
+        self.strength = np.stack([self.c, self.order.edges_in(sigma)], axis=1)
+        if (self.strength == self.strength[:1]).all():
+            self.strength = self.strength[:1].copy()
+        self.tau_M = self.tau[self.M]
+        q = self.problem.f
+        if not isinstance(q, Quadratics):
             return
-        q, tau_M = self.problem.f, self.tau[self.M]
-        assert isinstance(q, Quadratics)
         if self.low_rank:
-            t = tau_M[:, None] * q.h
+            t = self.tau_M[:, None] * q.h
             self.share2 = t / (1 + t)
         else:
-            nodes.full_share(tau_M, q.h, q.V, self.share3)
+            nodes.full_share(self.tau_M, q.h, q.V, self.share3)
 
     def advance(self, n_iter: int, mode: Mode) -> float:
         keep = mode is Mode.DUAL
@@ -138,11 +142,11 @@ class NumbaEngine:
             prox = self.tau, self.place, self.low_rank, self.V, self.share2, self.share3, self.centre
             self._each_node_range(lambda t, i0, i1: nodes.node_pass(*self.rooms[t], i0, i1, *prox, *moving))
             return
-        start = self.w_hat[self.M]
         self._each_node_range(
             lambda t, i0, i1: nodes.node_gather(i0, i1, self.tau, self.w, self.xs[0], self.w_hat), after=False
         )
-        self.w_hat[self.M] = self.problem.f.prox(self.w_hat[self.M], self.tau[self.M], start)
+        self.latest = self.problem.f.prox(self.w_hat[self.labelled], self.tau_M, self.latest)
+        self.w_hat[self.labelled] = self.latest
         self._each_node_range(lambda t, i0, i1: nodes.node_finish(i0, i1, self.w_hat, *moving), before=False)
 
     def _probe_and_move(self, factors: tuple[float, float, float], mode: Mode) -> float:
@@ -157,20 +161,18 @@ class NumbaEngine:
                 self.rooms[t][0], self.kind, e0, e1, self.order.ends, self.strength, self.xs[t], *probed
             )
         )
-        self.w_hat = 0.5 * (self.xs[0, :, 0] + self.w)
-        primal, self.travelled = nodes.primal_sums(self.tau, self.w_hat, self.w, self.w0)
-        a, b, g = factors
-        if mode is not Mode.DUAL:
-            self.w = a * self.w_hat + b * self.w + g * self.w0
-        self.xs[:, :, 1] = 0.0
         keep = mode is Mode.DUAL
-        self._each_edge_range(lambda t, e0, e1: edges.edge_move(keep, e0, e1, *self._moving(t, u_hat), *factors))
+        moving = self.tau, self.w_hat, self.w, self.w0, self.xs[0], *factors, not keep
+        sums = self._each_range(self.node_cuts, lambda t, i0, i1: nodes.node_probe(i0, i1, *moving))
+        primal, self.travelled = np.sum(sums, axis=0)
+        self._each_edge_range(lambda t, e0, e1: edges.edge_move(*self._moving(t, keep, e0, e1, u_hat), *factors))
         return float(np.sqrt(max(primal + sum(dual), 0.0)))
 
     def _sum_up(self) -> None:
         """s ← Dᵀu."""
         self.xs[:, :, 1] = 0.0
-        self._each_edge_range(lambda t, e0, e1: edges.edge_move(False, e0, e1, *self._moving(t, self.u), 0.0, 1.0, 0.0))
+        stay = 0.0, 1.0, 0.0
+        self._each_edge_range(lambda t, e0, e1: edges.edge_move(*self._moving(t, False, e0, e1, self.u), *stay))
 
     @cached_property
     def inverse(self) -> Array:
@@ -199,8 +201,8 @@ class NumbaEngine:
             self.u0,
         )
 
-    def _moving(self, t: int, u_hat: Array) -> tuple[Array, ...]:
-        return self.order.ends, self.xs[t], self.u, u_hat, self.u0
+    def _moving(self, t: int, keep: bool, first: int, last: int, u_hat: Array) -> tuple[Any, ...]:
+        return self.rooms[t][0], keep, first, last, self.order.ends, self.xs[t], self.u, u_hat, self.u0
 
     def _each_node_range(self, work: Callable[..., Any], before: bool = True, after: bool = True) -> None:
         """Do work on every range of nodes; sums of all threads are added up before, x is handed round after."""
