@@ -26,9 +26,9 @@ def _scale(choice: LamChoice) -> str:
     return "log" if (choice.lams > 0).all() else "linear"
 
 
-def error_label(choice: LamChoice, error: str = "error") -> str:
+def error_label(over: str) -> str:
     """What the errors are of."""
-    return f"mean {error} of held-out {choice.over}" if choice.over != "given" else f"mean {error}, held out"
+    return f"mean error of held-out {'rows' if over == 'given' else over}"
 
 
 def draw_lam_choice(ax: Any, choice: LamChoice) -> None:
@@ -36,10 +36,10 @@ def draw_lam_choice(ax: Any, choice: LamChoice) -> None:
     look = {"color": LINE, "markersize": 4, "capsize": 2, "elinewidth": 0.8}
     ax.errorbar(choice.lams, choice.mean, choice.standard_error, fmt="o-", **look)
     for name, lam, colour, style in _marks(choice):
-        ax.axvline(lam, color=colour, linestyle={"dash": "--", "dot": ":"}[style], label=f"{name}: {short(lam)}")
+        ax.axvline(lam, color=colour, linestyle={"dash": "--", "dot": ":"}[style], label=f"{name}: λ = {short(lam, 3)}")
     ax.set_xscale(_scale(choice))
     ax.set_xlabel("λ")
-    ax.set_ylabel(error_label(choice))
+    ax.set_ylabel(error_label(choice.over))
     ax.grid(alpha=0.25)
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False)
@@ -55,6 +55,8 @@ def lam_choice_figure(choice: LamChoice, error: str) -> Any:
     traces = [go.Scatter(x=choice.lams, y=choice.mean, name="mean, ± one standard error", hovertemplate=hover, **look)]
     for name, lam, colour, dash in _marks(choice):
         line = {"mode": "lines", "line": {"color": colour, "dash": dash, "width": 2}, "hoverinfo": "skip"}
-        traces.append(go.Scatter(x=[lam, lam], y=[low, high], name=f"{name}: λ = {short(lam)}", **line))
-    x = {"title": {"text": "λ"}, "type": _scale(choice)}
-    return figure(traces, xaxis=x, yaxis={"title": {"text": error_label(choice, error)}})
+        traces.append(go.Scatter(x=[lam, lam], y=[low, high], name=f"{name}: λ = {short(lam, 3)}", **line))
+    x: dict[str, Any] = {"title": {"text": "λ"}, "type": _scale(choice)}
+    if _scale(choice) == "log" and choice.lams.max() > 20 * choice.lams.min():
+        x["dtick"] = 1  # decades alone
+    return figure(traces, xaxis=x, yaxis={"title": {"text": f"mean {error}"}})

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from coterie.problem.arrays import Array
 from coterie.report.colours import DIVERGING
 from coterie.report.drawn import by_size
-from coterie.report.interactive import figure, markup, plotly
+from coterie.report.interactive import COLOUR_BAR, figure, markup, plotly
 from coterie.report.words import plural, short
 
 if TYPE_CHECKING:
@@ -64,10 +64,19 @@ class ClusterTable:
         return self.w / np.maximum(np.abs(self.w).max(axis=0), np.finfo(float).tiny)
 
     @property
+    def named(self) -> bool:
+        """Whether there is room for the names of the rows."""
+        return len(self.clusters) <= ROWS_NAMED
+
+    @property
     def row_names(self) -> list[str]:
-        """What each cluster is called."""
-        pairs = zip(self.clusters, self.sizes, strict=True)
-        return [f"cluster {k} ({plural(int(size), 'node')})" for k, size in pairs]
+        """The number of each cluster, and its size in brackets."""
+        return [f"{k} ({size:,})" for k, size in zip(self.clusters, self.sizes, strict=True)]
+
+    @property
+    def row_title(self) -> str:
+        """What the rows are, as the title of an axis."""
+        return "cluster (nodes)" if self.named else "clusters, the largest at the top"
 
     @property
     def written(self) -> bool:
@@ -89,11 +98,11 @@ def draw_coefficients(ax: Any, model: NetworkedModel) -> None:
     scale = LinearSegmentedColormap.from_list("balance", DIVERGING)
     image = ax.imshow(table.relative, cmap=scale, vmin=-1, vmax=1, aspect="auto", interpolation="nearest")
     ax.set_xticks(range(len(table.columns)), table.columns, rotation=30 if len(table.columns) > 6 else 0)
-    if len(table.clusters) <= ROWS_NAMED:
+    if table.named:
         ax.set_yticks(range(len(table.clusters)), table.row_names)
     else:
         ax.set_yticks([])
-        ax.set_ylabel("clusters, the largest at the top")
+    ax.set_ylabel(table.row_title)
     if table.written:
         for (row, column), value in np.ndenumerate(table.w):
             colour = "white" if abs(table.relative[row, column]) > 0.6 else "black"
@@ -105,7 +114,7 @@ def coefficients_figure(table: ClusterTable) -> Any:
     """The picture of :func:`draw_coefficients` for the page."""
     columns = [markup(name) for name in table.columns]
     hover = [
-        [f"{row}<br>{column}: {short(value, 4)}" for column, value in zip(columns, values, strict=True)]
+        [f"cluster {row}<br>{column}: {short(value, 4)}" for column, value in zip(columns, values, strict=True)]
         for row, values in zip(table.row_names, table.w, strict=True)
     ]
     steps = np.linspace(0, 1, len(DIVERGING))
@@ -114,17 +123,16 @@ def coefficients_figure(table: ClusterTable) -> Any:
         zmin=-1,
         zmax=1,
         colorscale=[[step, colour] for step, colour in zip(steps, DIVERGING, strict=True)],
-        colorbar={"title": {"text": "relative to the<br>column’s largest"}, "thickness": 12, "outlinewidth": 0},
+        colorbar=COLOUR_BAR,
         hovertext=hover,
         hoverinfo="text",
         text=[[short(value, 3) for value in values] for values in table.w] if table.written else None,
         texttemplate="%{text}" if table.written else None,
         xgap=1,
-        ygap=1 if len(table.clusters) <= ROWS_NAMED else 0,
+        ygap=1 if table.named else 0,
     )
-    named = len(table.clusters) <= ROWS_NAMED
-    y = {"tickvals": list(range(len(table.clusters))), "ticktext": table.row_names} if named else {"showticklabels": False}
-    y |= {"autorange": "reversed", "showgrid": False, "ticks": "", "showline": False}
-    y |= {} if named else {"title": {"text": "clusters, the largest at the top"}}
-    x = {"tickvals": list(range(len(columns))), "ticktext": columns, "showgrid": False, "ticks": "", "showline": False}
-    return figure([heat], xaxis=x, yaxis=y, height=int(np.clip(26 * len(table.clusters) + 90, 200, 560)))
+    plain = {"showgrid": False, "ticks": "", "showline": False}
+    x = {"tickvals": list(range(len(columns))), "ticktext": columns, **plain}
+    y = {"tickvals": list(range(len(table.clusters))), "ticktext": table.row_names, **plain}
+    y |= {"title": {"text": table.row_title}, "autorange": "reversed", "showticklabels": table.named}
+    return figure([heat], xaxis=x, yaxis=y, height=int(np.clip(26 * len(table.clusters) + 80, 200, 560)))

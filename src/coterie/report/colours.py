@@ -4,10 +4,9 @@
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#000000")
 CATEGORIES = (*COLOURS[:-1], "#f0e442")
 
-# Perceptually uniform: matplotlib's and plotly's cividis, and cmocean's balance without its darkest ends.
-SEQUENTIAL = "cividis"
+# Perceptually uniform: viridis, and cmocean's balance without its darkest ends.
+SEQUENTIAL = "viridis"
 DIVERGING = (
-    "#293a8f",
     "#0b66bd",
     "#4590b9",
     "#8eb5c2",
@@ -17,5 +16,4 @@ DIVERGING = (
     "#d59d89",
     "#c46548",
     "#ac2b24",
-    "#780e28",
 )

@@ -20,6 +20,13 @@ def _colours(comparison: Comparison) -> list[str]:
     return [BEST if k == comparison.best else MEAN for k in range(len(comparison.methods))]
 
 
+def close_to_best(comparison: Comparison) -> list[str]:
+    """The methods whose mean is within one standard error of the smallest."""
+    best = comparison.best
+    close = comparison.mean <= comparison.mean[best] + comparison.standard_error[best]
+    return [method for k, method in enumerate(comparison.methods) if close[k] and k != best]
+
+
 def draw_comparison(ax: Any, comparison: Comparison) -> None:
     """Draw the error of each method on matplotlib axes: every fold, and the mean with its standard error."""
     places = np.arange(len(comparison.methods))
@@ -31,7 +38,7 @@ def draw_comparison(ax: Any, comparison: Comparison) -> None:
         ax.errorbar(mean, place, xerr=spread, label="smallest mean" if colour == BEST else None, **look)
     ax.set_yticks(places, comparison.methods)
     ax.invert_yaxis()
-    ax.set_xlabel(error_label(comparison))
+    ax.set_xlabel(error_label(comparison.over))
     ax.grid(alpha=0.25, axis="x")
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False)
@@ -62,4 +69,4 @@ def comparison_figure(comparison: Comparison, error: str) -> Any:
     )
     names = [markup(method) for method in comparison.methods]
     y = {"tickvals": places, "ticktext": names, "range": [len(places) - 0.5, -0.5], "showgrid": False}
-    return figure([each, mean], xaxis={"title": {"text": error_label(comparison, error)}}, yaxis=y)
+    return figure([each, mean], xaxis={"title": {"text": f"mean {error}"}}, yaxis=y)

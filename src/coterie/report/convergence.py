@@ -23,7 +23,7 @@ class Convergence:
     ----------
     n_iter, objective, dual_bound, gap : arrays
     window : (float, float)
-        The part of the objective's axis worth looking at: early bounds can be far off.
+        The part of the objective's axis worth looking at: starts and early bounds can be far off.
     """
 
     n_iter: Array
@@ -38,11 +38,15 @@ class Convergence:
         lines = np.array([tuple(line)[:4] for line in solution.history] or [last], dtype=float)
         lines[~np.isfinite(lines)] = np.nan
         n_iter, objective, bound, gap = lines.T
-        below = objective[-1] - bound[np.isfinite(bound)]
-        reach = max(float(objective.max() - objective[-1]), float(np.median(below)) if len(below) else 0.0)
-        reach = 1.1 * reach or 1e-3 * abs(objective[-1]) or 1.0
-        window = float(objective[-1] - reach), float(objective[-1] + reach)
-        return cls(n_iter, objective, bound, np.where(gap > 0, gap, np.nan), window)
+        return cls(n_iter, objective, bound, np.where(gap > 0, gap, np.nan), _window(objective, bound))
+
+
+def _window(objective: Array, bound: Array) -> tuple[float, float]:
+    last, first = float(objective[-1]), 1 if len(objective) > 2 else 0
+    below = last - bound[first:][np.isfinite(bound[first:])]
+    up, down = float(objective[first:].max()) - last, float(np.median(below)) if len(below) else 0.0
+    reach = max(up, down) or 1e-3 * abs(last) or 1.0
+    return last - 1.1 * max(down, 0.15 * reach), last + 1.1 * max(up, 0.15 * reach)
 
 
 def draw_convergence(ax: Any, solution: Solution) -> None:

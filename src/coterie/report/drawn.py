@@ -50,8 +50,9 @@ class DrawnNetwork:
 
     @classmethod
     def of_model(cls, model: NetworkedModel, most: int | None = None) -> DrawnNetwork:
-        most, V = MOST_NODES if most is None else most, model.graph_.n_nodes
-        if V <= most:
+        most = MOST_NODES if most is None else most
+        V = model.graph_.n_nodes
+        if most >= V:
             return cls._make(model, np.arange(V), model.graph_, [str(name) for name in model.graph_.names], "")
         clusters, sizes = by_size(model)
         kept = clusters[:most]
@@ -61,7 +62,7 @@ class DrawnNetwork:
         text = f"With {plural(V, 'node')}, more than the {most:,} that a page can show, each dot is a cluster."
         if len(kept) < len(clusters):
             share = sizes[kept].sum() / V
-            text += f" Of {plural(len(clusters), 'cluster')}, the largest {most:,} are drawn ({share:.0%} of the nodes)."
+            text += f" Of {len(clusters):,} clusters, the largest {most:,} are drawn ({share:.0%} of the nodes)."
         of = place[model.clusters_]
         return cls._make(model, of, contracted(model.graph_, of, len(kept)), names, text)
 
@@ -80,9 +81,7 @@ class DrawnNetwork:
         total = np.bincount(of[drawn], np.where(m > 0, m * model.node_errors_, 0.0)[drawn])
         error = np.divide(total, rows, out=np.full(len(rows), np.nan), where=rows > 0)
         w, cluster = model.solution_.w[example], model.clusters_[example]
-        return cls(
-            graph, names, of, count, rows.astype(np.int64), w, error, cluster, undetermined[example], aggregated
-        )
+        return cls(graph, names, of, count, rows.astype(np.int64), w, error, cluster, undetermined[example], aggregated)
 
     def mean_of(self, values: Array) -> Array:
         """Average rows, one for each node of the model, over what each drawn node stands for."""

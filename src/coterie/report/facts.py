@@ -29,7 +29,7 @@ def model_facts(model: NetworkedModel, notes: Notes) -> Facts:
         ("Coefficients", count if names is None else f"{count}: {some([str(n) for n in names], MOST_LISTED)}"),
     ]
     if hasattr(model, "classes_"):
-        facts.append(("Classes", some([str(c) for c in model.classes_], MOST_LISTED)))
+        facts.append(("Classes", some([shown(c) for c in model.classes_], MOST_LISTED)))
     return facts
 
 

@@ -7,13 +7,11 @@ import html
 import json
 from typing import Any
 
-import numpy as np
-
 from coterie.io.files import MissingExtraError
 from coterie.problem.arrays import Array
 
 LONGEST = 60  # characters of a name that are shown
-INK, SOFT, GRID, PAPER = "var(--ink)", "var(--soft)", "var(--grid)", "var(--paper)"
+INK, SOFT, GRID, PAPER, CUT = "var(--ink)", "var(--soft)", "var(--grid)", "var(--paper)", "var(--cut)"
 AXIS = {
     "gridcolor": GRID,
     "linecolor": SOFT,
@@ -24,6 +22,18 @@ AXIS = {
     "automargin": True,
     "exponentformat": "power",
     "title": {"standoff": 10},
+}
+
+
+COLOUR_BAR = {
+    "orientation": "h",
+    "x": 0,
+    "xanchor": "left",
+    "y": 1.01,
+    "yanchor": "bottom",
+    "len": 0.6,
+    "thickness": 10,
+    "outlinewidth": 0,
 }
 
 
@@ -47,6 +57,7 @@ def figure(traces: list[Any], **layout: Any) -> Any:
         "hoverlabel": {"bgcolor": PAPER, "bordercolor": SOFT, "font": {"color": INK, "size": 13}, "align": "left"},
         "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
         "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "bgcolor": "rgba(0,0,0,0)"},
+        "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": SOFT, "activecolor": INK},
         "dragmode": False,
     }
     return go.Figure(traces, {**look, **layout})
@@ -72,15 +83,3 @@ def script_json(value: Any) -> str:
 def plain(figure: Any) -> Any:
     """Return a figure as what JSON holds."""
     return json.loads(figure.to_json(engine="json"))
-
-
-def band(low: float, high: float) -> list[float]:
-    """A range with some air."""
-    air = 0.06 * (high - low) or 0.06 * abs(high) or 1.0
-    return [float(low - air), float(high + air)]
-
-
-def finite(values: Any) -> Array:
-    """Return floats with nan for what cannot be drawn."""
-    array = np.asarray(values, dtype=float)
-    return np.where(np.isfinite(array), array, np.nan)

@@ -2,62 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.problem.arrays import Array
-from coterie.report.coefficients import MOST_COLUMNS, most_varied
-from coterie.report.colours import CATEGORIES, SEQUENTIAL
+from coterie.report.channels import Channel, cluster_channel, used_legend
+from coterie.report.coefficients import most_varied
+from coterie.report.colours import SEQUENTIAL
 from coterie.report.drawn import DrawnNetwork, neighbours
-from coterie.report.interactive import INK, PAPER, SOFT, figure, markup, packed, plotly
+from coterie.report.interactive import COLOUR_BAR, CUT, INK, PAPER, SOFT, figure, markup, plotly
 from coterie.report.layout import layout
 from coterie.report.network import drawn_edges
-from coterie.report.notes import Coordinates
+from coterie.report.notes import Coordinates, Notes
 from coterie.report.words import plural, short, some
 
 if TYPE_CHECKING:
     from coterie.estimators.base import NetworkedModel
 
 VECTOR_UP_TO = 1500  # nodes drawn as SVG; beyond, WebGL
+OUTLINED_UP_TO = 500  # nodes with a dark outline; where they are crowded, outlines would hide the colours
+MOST_EDGES = 10_000  # on the page; without a graphics card, more are slow to draw
 WEIGHTS_SHOWN, NEIGHBOURS_SHOWN = 12, 6
-OTHERS = "#8a8f98"
 SYMBOLS = ("circle", "square", "x")  # without labels, labelled, undetermined
-
-
-class Channel(NamedTuple):
-    """One number for each drawn node, and how to colour it: `legend` names categories, None a continuous scale."""
-
-    name: str
-    values: Array
-    legend: list[tuple[str, str]] | None
 
 
 def places(drawn: DrawnNetwork, coordinates: Coordinates | None) -> Array:
     """Where to draw each node."""
     return layout(drawn.graph) if coordinates is None else drawn.mean_of(coordinates.values)
-
-
-def cluster_channel(drawn: DrawnNetwork) -> Channel:
-    """A colour for each of the largest clusters, one for all the smaller, one for what no label reaches."""
-    sizes = np.bincount(drawn.cluster, drawn.n_nodes)
-    sizes[drawn.cluster[drawn.undetermined]] = 0
-    largest = [int(k) for k in np.argsort(-sizes, kind="stable")[: len(CATEGORIES)] if sizes[k] > 0]
-    category = np.full(len(sizes), len(largest))
-    category[largest] = np.arange(len(largest))
-    values = np.where(drawn.undetermined, len(largest) + 1, category[drawn.cluster])
-    legend = [(f"cluster {k} ({plural(int(sizes[k]), 'node')})", CATEGORIES[p]) for p, k in enumerate(largest)]
-    smaller = int((sizes > 0).sum()) - len(largest)
-    legend.append((f"{plural(smaller, 'smaller cluster')}" if smaller else "", OTHERS))
-    legend.append(("no label reaches it" if drawn.undetermined.any() else "", SOFT))
-    return Channel("cluster", values.astype(float), legend)
-
-
-def channels(drawn: DrawnNetwork, columns: list[str]) -> list[Channel]:
-    """What the nodes can be coloured by: their cluster, and the coefficients that vary most."""
-    shown = most_varied(drawn.w, MOST_COLUMNS)
-    return [cluster_channel(drawn), *(Channel(columns[k], drawn.w[:, k], None) for k in shown)]
 
 
 def kinds(drawn: DrawnNetwork) -> NDArray[np.int64]:
@@ -70,10 +43,9 @@ def draw_map(ax: Any, model: NetworkedModel, coordinate: str | None = None) -> N
 
     coordinate : the name of the coefficient that gives the colour, or "intercept"; None for the cluster.
     """
-    from coterie.estimators.export import column_names
-    from coterie.report.notes import Notes
     from matplotlib.collections import LineCollection
-    from matplotlib.colors import ListedColormap
+
+    from coterie.estimators.export import column_names
 
     columns, coordinates = column_names(model), Notes.of(model).coordinates
     if coordinate is not None and coordinate not in columns:
@@ -82,30 +54,36 @@ def draw_map(ax: Any, model: NetworkedModel, coordinate: str | None = None) -> N
     x = places(drawn, coordinates)
     for pairs, colour, alpha in zip(drawn_edges(drawn.graph, drawn.w), ("0.5", "#d55e00"), (0.35, 0.8), strict=True):
         ax.add_collection(LineCollection(list(x[pairs]), colors=colour, linewidths=0.6, alpha=alpha, zorder=1))
-    channel = cluster_channel(drawn) if coordinate is None else None
-    values = drawn.w[:, columns.index(coordinate)] if coordinate is not None else channel.values
-    look: dict[str, Any] = {"cmap": SEQUENTIAL, "vmin": values.min(), "vmax": values.max()}
-    if channel is not None:
-        colours = [colour if colour != SOFT else "0.6" for _, colour in channel.legend]
-        look = {"cmap": ListedColormap(colours), "vmin": -0.5, "vmax": len(colours) - 0.5}
-        for name, colour in zip((name for name, _ in channel.legend), colours, strict=True):
-            if name:
-                ax.plot([], [], "o", color=colour, label=name)
-        ax.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
-    size, dots = marker_sizes(drawn) ** 2, None
-    for kind, marker in enumerate(("o", "s", "x")):
-        at = kinds(drawn) == kind
-        edge = {} if marker == "x" else {"edgecolors": "black", "linewidths": 0.3}
-        dots = ax.scatter(*x[at].T, c=values[at], s=size[at], marker=marker, zorder=2, **look, **edge)
-    if channel is None:
-        ax.figure.colorbar(dots, ax=ax, label=coordinate)
+    if coordinate is None:
+        _draw_nodes(ax, drawn, x, cluster_channel(drawn))
+    else:
+        _draw_nodes(ax, drawn, x, Channel(coordinate, drawn.w[:, columns.index(coordinate)], []))
+    ax.set_aspect("equal" if coordinates is None else coordinates.stretch)
     if coordinates is None:
         ax.set_axis_off()
-        ax.set_aspect("equal")
     else:
         ax.set_xlabel(coordinates.names[0])
         ax.set_ylabel(coordinates.names[1])
-        ax.set_aspect(coordinates.stretch)
+
+
+def _draw_nodes(ax: Any, drawn: DrawnNetwork, x: Array, channel: Channel) -> None:
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import ListedColormap, Normalize
+
+    colours = [colour for _, colour in channel.legend]
+    low, high = (-0.5, len(colours) - 0.5) if colours else (channel.values.min(), channel.values.max())
+    scale = ScalarMappable(Normalize(low, high), ListedColormap(colours) if colours else SEQUENTIAL)
+    for kind, marker in enumerate(("o", "s", "x")):
+        at = kinds(drawn) == kind
+        look: dict[str, Any] = {} if marker == "x" else {"edgecolors": "black", "linewidths": 0.3}
+        shade, size = scale.to_rgba(channel.values[at]), marker_sizes(drawn)[at] ** 2
+        ax.scatter(*x[at].T, c=shade, s=size, marker=marker, zorder=2, **look)
+    if not colours:
+        ax.figure.colorbar(scale, ax=ax, label=channel.name)
+        return
+    for name, colour in used_legend(channel):
+        ax.plot([], [], "o", color=colour, label=name or " ")
+    ax.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
 
 
 def marker_sizes(drawn: DrawnNetwork) -> Array:
@@ -139,16 +117,17 @@ def map_figure(drawn: DrawnNetwork, columns: list[str], coordinates: Coordinates
     go = plotly()
     scatter = go.Scattergl if len(drawn.names) > VECTOR_UP_TO else go.Scatter
     x = places(drawn, coordinates)
-    inside, cut = drawn_edges(drawn.graph, drawn.w)
+    inside, cut = drawn_edges(drawn.graph, drawn.w, MOST_EDGES)
+    faint = float(np.clip(len(drawn.names) / max(len(inside), 1), 0.08, 0.5))
     lines = [
-        _segments(scatter, x[inside], SOFT, float(np.clip(300 / max(len(inside), 1), 0.08, 0.5)), 1.0),
-        _segments(scatter, x[cut], "var(--cut)", float(np.clip(3000 / max(len(cut), 1), 0.25, 0.9)), 1.3),
+        _segments(scatter, x[inside], SOFT, faint, 1.0),
+        _segments(scatter, x[cut], CUT, float(np.clip(1500 / max(len(cut), 1), 0.4, 0.9)), 1.3),
     ]
     marker = {
         "size": marker_sizes(drawn),
         "symbol": [SYMBOLS[kind] for kind in kinds(drawn)],
-        "line": {"color": INK if len(drawn.names) <= VECTOR_UP_TO else PAPER, "width": 0.6},
-        "colorbar": {"thickness": 12, "outlinewidth": 0, "len": 0.8},
+        "line": {"color": INK if len(drawn.names) <= OUTLINED_UP_TO else PAPER, "width": 0.6},
+        "colorbar": COLOUR_BAR,
         "opacity": 1,
     }
     nodes = scatter(
@@ -163,6 +142,7 @@ def map_figure(drawn: DrawnNetwork, columns: list[str], coordinates: Coordinates
     horizontal, vertical = (hidden, hidden) if coordinates is None else _axes(coordinates)
     vertical = {**vertical, "scaleanchor": "x", "scaleratio": 1.0 if coordinates is None else coordinates.stretch}
     look = {"showlegend": False, "hovermode": "closest", "dragmode": "zoom", "uirevision": "stay"}
+    look |= {"margin": {"l": 8, "r": 8, "t": 64, "b": 8}}  # room for the colour bar
     return figure([*lines, nodes], xaxis=horizontal, yaxis=vertical, **look)
 
 
@@ -178,23 +158,3 @@ def _segments(scatter: Any, ends: Array, colour: str, opacity: float, width: flo
     points[:, :2] = ends
     x, y = points.reshape(-1, 2).T
     return scatter(x=x, y=y, mode="lines", line={"color": colour, "width": width}, opacity=opacity, hoverinfo="skip")
-
-
-def plain_channel(channel: Channel) -> dict[str, Any]:
-    """A channel as the page's script reads it."""
-    low, high = float(channel.values.min()), float(channel.values.max())
-    scale: Any = SEQUENTIAL.capitalize()
-    title = markup(channel.name)
-    if channel.legend is not None:
-        count, title = len(channel.legend), ""
-        low, high = -0.5, count - 0.5
-        colours = [colour for _, colour in channel.legend]
-        scale = [[(k + end) / count, colour] for k, colour in enumerate(colours) for end in (0, 1)]
-    return {
-        "values": packed(channel.values),
-        "colorscale": scale,
-        "cmin": low,
-        "cmax": high if high > low else low + 1,
-        "title": title,
-        "showscale": channel.legend is None,
-    }

@@ -63,14 +63,16 @@ def principal_tone(w: Array) -> tuple[Array, float]:
     return np.asarray((w - centre) @ direction), float(s[0] ** 2) / total if total > 0 else 1.0
 
 
-def drawn_edges(graph: EmpiricalGraph, w: Array, seed: int = 0) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the edges to draw, those across which weights differ apart; of very many, a random part.
+def drawn_edges(
+    graph: EmpiricalGraph, w: Array, most: int = MOST_EDGES, seed: int = 0
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the edges to draw, those across which weights differ apart; of more than `most`, a random part.
 
     Where weights differ across most edges, as with squared variation, none is set apart.
     """
     edges = graph.edges
-    if len(edges) > MOST_EDGES:
-        edges = edges[np.sort(np.random.default_rng(seed).choice(len(edges), MOST_EDGES, replace=False))]
+    if len(edges) > most:
+        edges = edges[np.sort(np.random.default_rng(seed).choice(len(edges), most, replace=False))]
     jump = np.abs(w[edges[:, 0]] - w[edges[:, 1]]).max(axis=1, initial=0.0)
     cut = jump > CUT * max(float(np.ptp(w, axis=0).max()), np.finfo(float).tiny)
     if 2 * cut.sum() > len(cut) > 2:
@@ -81,7 +83,7 @@ def drawn_edges(graph: EmpiricalGraph, w: Array, seed: int = 0) -> tuple[NDArray
 def _draw_edges(ax: Any, graph: EmpiricalGraph, x: Array, w: Array, seed: int) -> None:
     from matplotlib.collections import LineCollection
 
-    inside, cut = drawn_edges(graph, w, seed)
+    inside, cut = drawn_edges(graph, w, seed=seed)
     faint = float(np.clip(400 / max(len(inside) + len(cut), 1), 0.03, 0.5))
     ax.add_collection(LineCollection(list(x[inside]), colors="0.35", linewidths=0.5, alpha=faint, zorder=1))
     ax.add_collection(LineCollection(list(x[cut]), colors="#d55e00", linewidths=0.9, alpha=0.8, zorder=2))

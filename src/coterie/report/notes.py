@@ -21,6 +21,7 @@ command : str
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -29,8 +30,8 @@ import numpy as np
 from coterie.problem.arrays import Array
 
 if TYPE_CHECKING:
-    from coterie.estimators.baselines import Comparison
     from coterie.estimators.base import NetworkedModel
+    from coterie.estimators.baselines import Comparison
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +65,7 @@ class Notes:
     @classmethod
     def of(cls, model: NetworkedModel) -> Notes:
         notes = getattr(model, "notes_", None) or {}
-        readers = {
+        readers: dict[str, Callable[[Any], Any]] = {
             "data": dict,
             "coordinates": lambda note: _coordinates(note, model.graph_.n_nodes),
             "baselines": _baselines,

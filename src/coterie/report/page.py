@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coterie.io.files import MissingExtraError, write_whole
+from coterie.report.channels import channels, plain_channel, used_legend
 from coterie.report.choice import lam_choice_figure
 from coterie.report.coefficients import ClusterTable, coefficients_figure
-from coterie.report.comparison import comparison_figure
+from coterie.report.comparison import close_to_best, comparison_figure
 from coterie.report.convergence import convergence_figure, gap_figure
 from coterie.report.drawn import DrawnNetwork
 from coterie.report.facts import data_facts, model_facts, parameters, versions
 from coterie.report.interactive import plain, plotly, script_json
-from coterie.report.map import Channel, channels, map_figure, plain_channel
-from coterie.report.network import MOST_EDGES
+from coterie.report.map import MOST_EDGES, map_figure
+from coterie.report.network import drawn_edges
 from coterie.report.notes import Notes
 from coterie.report.words import error_of, explanation, kind_of, plural, short, some, verdict
 from coterie.solver import Status
@@ -69,7 +70,10 @@ def render(model: NetworkedModel) -> str:
         lstrip_blocks=True,
     )
     environment.filters |= {"short": short, "comma": "{:,}".format}
-    page = {"figures": {name: plain(figure) for name, figure in figures.items()}, "channels": _plain(shown)}
+    page = {
+        "figures": {name: plain(figure) for name, figure in figures.items()},
+        "channels": list(map(plain_channel, shown)),
+    }
     choice = getattr(model, "lam_choice_", None)
     return environment.get_template("report.html").render(
         kind=kind_of(model),
@@ -84,9 +88,10 @@ def render(model: NetworkedModel) -> str:
         data_facts=data_facts(model, notes),
         figures=sorted(figures),
         channels=[channel.name for channel in shown],
-        legend=[(name, colour) for name, colour in shown[0].legend or [] if name],
+        legend=used_legend(shown[0]),
         has_undetermined=bool(len(solution.undetermined)),
         about_map=_about_map(drawn, notes, len(columns) - len(shown) + 1),
+        has_cut=len(drawn_edges(drawn.graph, drawn.w, MOST_EDGES)[1]) > 0,
         on_map=notes.coordinates is not None,
         table=table,
         lines=_lines(table),
@@ -94,6 +99,7 @@ def render(model: NetworkedModel) -> str:
         rule=getattr(model, "rule", None),
         error=error_of(model),
         notes=notes,
+        close=[] if notes.baselines is None else close_to_best(notes.baselines),
         resolvability=notes.resolvability[:MOST_LINES],
         undetermined=some([str(name) for name in model.undetermined_nodes_], MOST_NAMES),
         parameters=parameters(model),
@@ -118,10 +124,6 @@ def _figures(
     if notes.baselines is not None:
         figures["baselines"] = comparison_figure(notes.baselines, error)
     return figures
-
-
-def _plain(shown: list[Channel]) -> list[dict[str, Any]]:
-    return [plain_channel(channel) for channel in shown]
 
 
 def _about_map(drawn: DrawnNetwork, notes: Notes, hidden: int) -> list[str]:

@@ -12,7 +12,7 @@ from coterie.solver import Solution, Status
 if TYPE_CHECKING:
     from coterie.estimators.base import NetworkedModel
 
-ROUNDING = 1e-15  # a relative gap below this is zero
+ROUNDING, LARGE = 1e-15, 0.1  # relative gaps that are as good as zero, or say little
 PENALTIES = {
     ("l1", TotalVariation()): "ℓ1 total variation: every coefficient has clusters of its own",
     ("l2", GroupTotalVariation()): "ℓ2 total variation: all coefficients have the same clusters",
@@ -21,8 +21,15 @@ PENALTIES = {
 
 
 def short(number: float, digits: int = 2) -> str:
-    """Write a number with few digits: 3e-7 rather than 3e-07."""
-    return re.sub(r"e([+-])0*", lambda m: "e" + m[1].replace("+", ""), f"{number:.{digits}g}").replace("-", "−")
+    """Write a number with few digits: 3e-7 rather than 3e-07, −2 with a true minus."""
+    text = re.sub(r"e([+-])0*", lambda m: "e" + m[1].replace("+", ""), f"{number:.{digits}g}")
+    return re.sub(r"^-", "−", text)
+
+
+def at_most(number: float) -> str:
+    """Write a positive number with one digit, rounded up: what is said to be within it, is."""
+    unit = 10.0 ** math.floor(math.log10(number))
+    return short(math.ceil(number / unit * (1 - 1e-12)) * unit, 1)
 
 
 def plural(count: int, thing: str) -> str:
@@ -57,7 +64,9 @@ def verdict(solution: Solution) -> str:
         return "Nothing is known about how close to the best possible this is."
     distance = "equal to the best possible, to rounding"
     if solution.gap > ROUNDING:
-        distance = f"within {short(solution.gap, 1)} of the best possible"
+        distance = f"within {at_most(solution.gap)} of the best possible"
+    if solution.gap > LARGE:
+        distance = f"the relative gap of {short(solution.gap)} says little yet"
     if solution.status is Status.OPTIMAL:
         return distance[0].upper() + distance[1:] + "."
     return f"Not converged: {distance}."
@@ -65,7 +74,8 @@ def verdict(solution: Solution) -> str:
 
 def explanation(solution: Solution, tol: float) -> list[str]:
     """The certificate in sentences."""
-    objective, bound = short(solution.objective, 8), short(solution.dual_bound, 8)
+    digits = 8 if not ROUNDING < solution.gap < 1e-6 else 3 - math.floor(math.log10(solution.gap))
+    objective, bound = short(solution.objective, digits), short(solution.dual_bound, digits)
     sentences = []
     if solution.status is not Status.OPTIMAL:
         sentences.append(f"{solution.status.value} A relative gap of {short(tol)} was asked for.")

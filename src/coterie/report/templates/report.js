@@ -22,7 +22,6 @@
     const marker = figure.data[figure.data.length - 1].marker;
     marker.color = channel.values;
     for (const name of ["colorscale", "cmin", "cmax", "showscale"]) marker[name] = channel[name];
-    marker.colorbar.title = { text: channel.title };
     document.getElementById("legend").hidden = channel.showscale;
   }
 
@@ -35,7 +34,8 @@
       responsive: true,
       displaylogo: false,
       displayModeBar: name === "network" ? "hover" : false,
-      modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
+      modeBarButtons: [["toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
+      plotlyServerURL: "",
       doubleClick: "reset",
     });
   }

@@ -1,4 +1,4 @@
-"""A headless Chromium, driven through its DevTools protocol over a pair of pipes: nothing to install but the browser."""
+"""A headless Chromium, driven through its DevTools protocol over two pipes: nothing to install but the browser."""
 
 from __future__ import annotations
 
@@ -89,9 +89,9 @@ class Browser:
         return [event["params"] for event in self.events if event["method"] == method]
 
     def complaints(self) -> list[Any]:
-        """Errors and warnings of the console, and exceptions."""
+        """Errors and warnings of the page, and exceptions; what a graphics driver warns of does not count."""
         said = [e for e in self.of("Runtime.consoleAPICalled") if e["type"] in ("error", "warning", "assert")]
-        logged = [e["entry"] for e in self.of("Log.entryAdded") if e["entry"]["level"] in ("error", "warning")]
+        logged = [e["entry"] for e in self.of("Log.entryAdded") if e["entry"]["level"] == "error"]
         return said + logged + self.of("Runtime.exceptionThrown")
 
     def requests(self) -> list[str]:
