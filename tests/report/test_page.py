@@ -8,7 +8,7 @@ from fitted_models import NASTY, fitted, with_everything
 from sklearn.exceptions import NotFittedError
 
 import coterie as ct
-from coterie.io.files import MissingExtraError, write_whole
+from coterie.io.files import MissingExtraError
 from coterie.report import drawn as drawing
 from coterie.report.page import render, write_report
 
@@ -123,21 +123,9 @@ def test_the_same_model_gives_the_same_page_also_from_a_file(tmp_path):
     assert a == b == c
 
 
-def test_a_report_is_whole_or_not_there(tmp_path, monkeypatch):
-    old = tmp_path / "report.html"
-    old.write_text("old")
-    monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
-    with pytest.raises(OSError, match="disk full"):
-        write_whole(old, b"new")
-    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
-    assert old.read_text() == "old"
-
-
-def test_bad_calls(tmp_path):
+def test_a_model_must_be_fitted(tmp_path):
     with pytest.raises(NotFittedError):
         write_report(ct.NetworkedLasso(), tmp_path / "x.html")
-    with pytest.raises(IsADirectoryError, match="is a folder; name a file"):
-        write_whole(tmp_path, b"")
 
 
 @pytest.mark.parametrize("module", ["plotly.graph_objects", "jinja2"])

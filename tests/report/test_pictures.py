@@ -68,7 +68,7 @@ def test_lam_choice_with_zero_and_one_fold(ax):
     choice = LamChoice(np.array([1.0, 0.5, 0.0]), np.array([[3.0], [1.0], [2.0]]), np.zeros((3, 1)), "given")
     draw_lam_choice(ax, choice)
     assert ax.get_xscale() == "linear"
-    assert texts(ax) == ["best and one standard error: λ = 0.5"]
+    assert texts(ax) == ["best, also by the one-SE rule: λ = 0.5"]
     assert lam_choice_figure(choice, "error").layout.xaxis.type == "linear"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from coterie.problem.arrays import Array
 from coterie.report.colours import COLOURS
 from coterie.report.interactive import figure, plotly
 from coterie.report.words import short
@@ -11,6 +12,7 @@ from coterie.report.words import short
 if TYPE_CHECKING:
     from coterie.estimators.cross_validation import LamChoice
 
+WIDE = 20.0
 LINE, BEST, ONE_SE = COLOURS[0], COLOURS[4], COLOURS[2]
 
 
@@ -18,12 +20,23 @@ def _marks(choice: LamChoice) -> list[tuple[str, float, str, str]]:
     """What is marked: its name, λ, colour and line style."""
     best, one_se = choice.lams[choice.best], choice.lams[choice.one_se]
     if best == one_se:
-        return [("best and one standard error", best, BEST, "dash")]
-    return [("best", best, BEST, "dash"), ("one standard error", one_se, ONE_SE, "dot")]
+        return [("best, also by the one-SE rule", best, BEST, "dash")]
+    return [("best", best, BEST, "dash"), ("one-SE rule", one_se, ONE_SE, "dot")]
 
 
 def _scale(choice: LamChoice) -> str:
     return "log" if (choice.lams > 0).all() else "linear"
+
+
+def error_scale(mean: Array) -> str:
+    """The scale of an axis of errors: logarithmic where they differ by far."""
+    return "log" if 0 < WIDE * mean.min() < mean.max() else "linear"
+
+
+def error_axis(mean: Array, error: str) -> dict[str, Any]:
+    """An axis of errors for the page."""
+    axis: dict[str, Any] = {"title": {"text": f"mean {error}"}, "type": error_scale(mean)}
+    return axis | ({"dtick": 1} if axis["type"] == "log" else {})  # decades alone
 
 
 def error_label(over: str) -> str:
@@ -38,18 +51,19 @@ def draw_lam_choice(ax: Any, choice: LamChoice) -> None:
     for name, lam, colour, style in _marks(choice):
         ax.axvline(lam, color=colour, linestyle={"dash": "--", "dot": ":"}[style], label=f"{name}: λ = {short(lam, 3)}")
     ax.set_xscale(_scale(choice))
+    ax.set_yscale(error_scale(choice.mean))
     ax.set_xlabel("λ")
     ax.set_ylabel(error_label(choice.over))
     ax.grid(alpha=0.25)
     ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False)
+    ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1))
 
 
 def lam_choice_figure(choice: LamChoice, error: str) -> Any:
     """The picture of :func:`draw_lam_choice` for the page."""
     go = plotly()
     bars = {"type": "data", "array": choice.standard_error, "thickness": 1, "width": 3, "color": LINE}
-    low, high = float((choice.mean - choice.standard_error).min()), float((choice.mean + choice.standard_error).max())
+    low, high = float(choice.mean.min()) / 1.2, float((choice.mean + choice.standard_error).max())
     hover = "λ = %{x:.3~g}<br>error %{y:.4~g} ± %{error_y.array:.2~g}<extra></extra>"
     look = {"mode": "lines+markers", "line": {"color": LINE}, "marker": {"size": 6}, "error_y": bars}
     traces = [go.Scatter(x=choice.lams, y=choice.mean, name="mean, ± one standard error", hovertemplate=hover, **look)]
@@ -59,4 +73,4 @@ def lam_choice_figure(choice: LamChoice, error: str) -> Any:
     x: dict[str, Any] = {"title": {"text": "λ"}, "type": _scale(choice)}
     if _scale(choice) == "log" and choice.lams.max() > 20 * choice.lams.min():
         x["dtick"] = 1  # decades alone
-    return figure(traces, xaxis=x, yaxis={"title": {"text": f"mean {error}"}})
+    return figure(traces, xaxis=x, yaxis=error_axis(choice.mean, error))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coterie.report.choice import error_label
+from coterie.report.choice import error_axis, error_label, error_scale
 from coterie.report.colours import COLOURS
 from coterie.report.interactive import figure, markup, plotly
 
@@ -38,10 +38,11 @@ def draw_comparison(ax: Any, comparison: Comparison) -> None:
         ax.errorbar(mean, place, xerr=spread, label="smallest mean" if colour == BEST else None, **look)
     ax.set_yticks(places, comparison.methods)
     ax.invert_yaxis()
+    ax.set_xscale(error_scale(comparison.mean))
     ax.set_xlabel(error_label(comparison.over))
     ax.grid(alpha=0.25, axis="x")
     ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False)
+    ax.legend(frameon=False, ncols=2, loc="lower left", bbox_to_anchor=(0, 1))
 
 
 def comparison_figure(comparison: Comparison, error: str) -> Any:
@@ -69,4 +70,4 @@ def comparison_figure(comparison: Comparison, error: str) -> Any:
     )
     names = [markup(method) for method in comparison.methods]
     y = {"tickvals": places, "ticktext": names, "range": [len(places) - 0.5, -0.5], "showgrid": False}
-    return figure([each, mean], xaxis={"title": {"text": f"mean {error}"}}, yaxis=y)
+    return figure([each, mean], xaxis=error_axis(comparison.mean, error), yaxis=y)

@@ -76,7 +76,7 @@ def _draw_nodes(ax: Any, drawn: DrawnNetwork, x: Array, channel: Channel) -> Non
     for kind, marker in enumerate(("o", "s", "x")):
         at = kinds(drawn) == kind
         look: dict[str, Any] = {} if marker == "x" else {"edgecolors": "black", "linewidths": 0.3}
-        shade, size = scale.to_rgba(channel.values[at]), marker_sizes(drawn)[at] ** 2
+        shade, size = scale.to_rgba(channel.values[at]), (0.6 * marker_sizes(drawn)[at]) ** 2
         ax.scatter(*x[at].T, c=shade, s=size, marker=marker, zorder=2, **look)
     if not colours:
         ax.figure.colorbar(scale, ax=ax, label=channel.name)
