@@ -71,9 +71,7 @@ class DrawnNetwork:
         cls, model: NetworkedModel, of: NDArray[np.int64], graph: EmpiricalGraph, names: list[str], aggregated: str
     ) -> DrawnNetwork:
         drawn = np.flatnonzero(of >= 0)
-        places, first = np.unique(of[drawn], return_index=True)
-        assert len(places) == graph.n_nodes
-        example = drawn[first]
+        example = drawn[np.unique(of[drawn], return_index=True)[1]]
         undetermined = np.zeros(model.graph_.n_nodes, dtype=bool)
         undetermined[model.solution_.undetermined] = True
         count, m = np.bincount(of[drawn]), model.n_labelled_

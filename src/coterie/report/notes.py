@@ -11,8 +11,7 @@ coordinates : dict
 baselines : dict
     "methods", "errors" (methods × folds) and "over", as in :class:`coterie.Comparison`.
 resolvability : dict of columns
-    One row a cluster, as ``Resolvability.to_dict()`` gives them: cluster, n_nodes, n_labelled, boundary, flow, ratio,
-    margin, resolved, next_label, gain.
+    One row a cluster, as ``Resolvability.to_dict()`` gives them; RESOLVABILITY below says which are needed.
 seed : int
 command : str
     How the model was made.
@@ -32,6 +31,9 @@ from coterie.problem.arrays import Array
 if TYPE_CHECKING:
     from coterie.estimators.base import NetworkedModel
     from coterie.estimators.baselines import Comparison
+
+
+RESOLVABILITY = ("cluster", "n_nodes", "n_labelled", "boundary", "flow", "margin", "resolved", "next_label")
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,4 +107,6 @@ def _baselines(note: dict[str, Any]) -> Comparison:
 
 
 def _rows(note: dict[str, list[Any]]) -> list[dict[str, Any]]:
+    if missing := [column for column in RESOLVABILITY if column not in note]:
+        raise ValueError(f"it has no column {', '.join(missing)}")
     return [dict(zip(note, row, strict=True)) for row in zip(*note.values(), strict=True)]

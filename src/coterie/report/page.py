@@ -10,7 +10,7 @@ import numpy as np
 from coterie.io.files import MissingExtraError, write_whole
 from coterie.report.channels import channels, plain_channel, used_legend
 from coterie.report.choice import lam_choice_figure
-from coterie.report.coefficients import ClusterTable, coefficients_figure
+from coterie.report.coefficients import MOST_COLUMNS, ClusterTable, coefficients_figure
 from coterie.report.comparison import close_to_best, comparison_figure
 from coterie.report.convergence import convergence_figure, gap_figure
 from coterie.report.drawn import DrawnNetwork
@@ -51,31 +51,14 @@ def render(model: NetworkedModel) -> str:
     """Return the page."""
     from coterie.estimators.export import column_names
 
-    plotly()
-    try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-        from markupsafe import Markup
-    except ImportError:
-        raise MissingExtraError("a report needs jinja2, which comes with the extra coterie[report]") from None
-    from plotly.offline import get_plotlyjs
-
-    solution, notes, columns = model.solution_, Notes.of(model), column_names(model)
+    template, solution, notes, columns = _template(), model.solution_, Notes.of(model), column_names(model)
     drawn, table = DrawnNetwork.of_model(model), ClusterTable.of(model)
     shown, figures = channels(drawn, columns), _figures(model, notes, drawn, table, columns)
-    environment = Environment(
-        loader=PackageLoader("coterie.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"short": short, "comma": "{:,}".format}
     page = {
         "figures": {name: plain(figure) for name, figure in figures.items()},
-        "channels": list(map(plain_channel, shown)),
+        "channels": [plain_channel(channel) for channel in shown],
     }
-    choice = getattr(model, "lam_choice_", None)
-    return environment.get_template("report.html").render(
+    return template.render(
         kind=kind_of(model),
         model=model,
         solution=solution,
@@ -86,17 +69,15 @@ def render(model: NetworkedModel) -> str:
         n_labelled_nodes=int((model.n_labelled_ > 0).sum()),
         model_facts=model_facts(model, notes),
         data_facts=data_facts(model, notes),
-        figures=sorted(figures),
         channels=[channel.name for channel in shown],
         legend=used_legend(shown[0]),
         has_undetermined=bool(len(solution.undetermined)),
-        about_map=_about_map(drawn, notes, len(columns) - len(shown) + 1),
+        about_map=_about_map(drawn, notes, len(shown) - 1 < len(columns)),
         has_cut=len(drawn_edges(drawn.graph, drawn.w, MOST_EDGES)[1]) > 0,
         on_map=notes.coordinates is not None,
         table=table,
         lines=_lines(table),
-        choice=choice,
-        rule=getattr(model, "rule", None),
+        choice=getattr(model, "lam_choice_", None),
         error=error_of(model),
         notes=notes,
         close=[] if notes.baselines is None else close_to_best(notes.baselines),
@@ -104,9 +85,24 @@ def render(model: NetworkedModel) -> str:
         undetermined=some([str(name) for name in model.undetermined_nodes_], MOST_NAMES),
         parameters=parameters(model),
         versions=versions(model),
-        page=Markup(script_json(page)),
-        plotly_js=Markup(get_plotlyjs()),
+        page=script_json(page),
     )
+
+
+def _template() -> Any:
+    """The template, with plotly.js in it."""
+    plotly()
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+    except ImportError:
+        raise MissingExtraError("a report needs jinja2, which comes with the extra coterie[report]") from None
+    from plotly.offline import get_plotlyjs
+
+    look: dict[str, Any] = {"autoescape": True, "trim_blocks": True, "lstrip_blocks": True}
+    environment = Environment(loader=PackageLoader("coterie.report"), undefined=StrictUndefined, **look)
+    environment.filters |= {"short": short, "comma": "{:,}".format}
+    environment.globals["plotly_js"] = get_plotlyjs()
+    return environment.get_template("report.html")
 
 
 def _figures(
@@ -126,7 +122,7 @@ def _figures(
     return figures
 
 
-def _about_map(drawn: DrawnNetwork, notes: Notes, hidden: int) -> list[str]:
+def _about_map(drawn: DrawnNetwork, notes: Notes, hidden: bool) -> list[str]:
     """What the map does not show, in sentences."""
     said = [drawn.aggregated] if drawn.aggregated else []
     if drawn.graph.n_edges > MOST_EDGES:
@@ -134,8 +130,8 @@ def _about_map(drawn: DrawnNetwork, notes: Notes, hidden: int) -> list[str]:
     if notes.coordinates is not None:
         nowhere = int(np.isnan(notes.coordinates.values[:, 0]).sum())
         said += [f"{plural(nowhere, 'node')} without coordinates cannot be shown."] if nowhere else []
-    if hidden > 0:
-        said.append(f"{plural(hidden, 'coefficient')} that vary least between nodes cannot be chosen.")
+    if hidden:
+        said.append(f"The {MOST_COLUMNS} coefficients that vary most between nodes can be chosen.")
     return said
 
 
