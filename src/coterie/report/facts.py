@@ -64,10 +64,10 @@ def parameters(model: NetworkedModel) -> Facts:
 
 
 def versions(model: NetworkedModel) -> dict[str, str]:
-    """What the model was fitted with, or, where it was fitted just now, what is installed."""
+    """What the model was fitted with: for one that was fitted here, what is installed."""
     from coterie.estimators.files import versions
 
-    return dict(getattr(model, "versions_", None) or versions())
+    return versions() if hasattr(model, "problem_") else dict(model.versions_)
 
 
 def shown(value: Any) -> str:
