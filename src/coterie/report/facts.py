@@ -18,7 +18,7 @@ Facts = list[tuple[str, str]]
 MOST_LISTED = 20
 
 
-def model_facts(model: NetworkedModel, notes: Notes) -> Facts:
+def model_facts(model: NetworkedModel) -> Facts:
     """What was fitted."""
     names = getattr(model, "feature_names_in_", None)
     count = plural(model.n_features_in_, "feature") + (" and an intercept" if model.fit_intercept else "")
