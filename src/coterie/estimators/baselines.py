@@ -47,18 +47,38 @@ class Comparison:
     over: str
     library: str | None = None
 
+    @property
+    def mean(self) -> Array:
+        """The mean error of each method over the folds."""
+        return self.errors.mean(axis=1)
+
+    @property
+    def standard_error(self) -> Array:
+        """The standard error of that mean."""
+        return standard_error(self.errors)
+
+    @property
+    def folds_won(self) -> Array:
+        """In how many folds each method was the best."""
+        return np.bincount(self.errors.argmin(axis=0), minlength=len(self.methods))
+
+    @property
+    def best(self) -> int:
+        """Which method has the smallest mean error."""
+        return int(np.argmin(self.mean))
+
     def frame(self) -> Any:
         """One row a method: its mean error, the standard error of the mean, and in how many folds it was the best."""
         columns = {
             "method": list(self.methods),
-            "mean_error": self.errors.mean(axis=1),
-            "standard_error": standard_error(self.errors),
-            "folds_won": np.bincount(self.errors.argmin(axis=0), minlength=len(self.methods)),
+            "mean_error": self.mean,
+            "standard_error": self.standard_error,
+            "folds_won": self.folds_won,
         }
         return as_frame(columns, self.library)
 
     def __repr__(self) -> str:
-        means = zip(self.methods, self.errors.mean(axis=1), strict=True)
+        means = zip(self.methods, self.mean, strict=True)
         return f"Comparison({', '.join(f'{method} {error:.4g}' for method, error in means)}; held out: {self.over})"
 
 
