@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -97,7 +98,11 @@ class NumbaEngine:
         return self.order.nodes_out(self.w_hat), self.order.edges_out(u_hat)
 
     def _share_out(self, V: int, E: int, n: int) -> None:
-        """Cut nodes and edges into one contiguous range a thread."""
+        """Cut nodes and edges into one contiguous range a thread.
+
+        Each thread has its own xs, and only nodes that several threads reach are copied between them. The home of a
+        node is the thread whose edges begin at it (edges are in the order of their first ends).
+        """
         wanted = self.threads or min(os.cpu_count() or 1, 1 + E * n // WORTH_A_THREAD)
         self.T = max(1, min(wanted, E))
         self.edge_cuts = np.linspace(0, E, self.T + 1).astype(np.int64)
@@ -107,6 +112,7 @@ class NumbaEngine:
             ends = self.order.ends[self.edge_cuts[t] : self.edge_cuts[t + 1]]
             if len(ends):
                 self.reach[t] = ends.min(), int(ends.max()) + 1
+        self.homes = [0, *self.order.ends[self.edge_cuts[1:-1], 0].tolist(), V]
         self.pool = ThreadPoolExecutor(self.T) if self.T > 1 else None
         self.rooms = [(register(n), register(n)) for _ in range(self.T)]
 
@@ -134,26 +140,28 @@ class NumbaEngine:
 
     def _node_pass(self, factors: tuple[float, float, float], mode: Mode, move: bool = True) -> None:
         if mode is Mode.DUAL:
-            arrays = self.inverse, self.centre_by_node, self.xs[0]
-            self._each_node_range(lambda t, i0, i1: nodes.dual_node_pass(self.rooms[t][0], i0, i1, *arrays))
+            loss = self.inverse, self.centre_by_node
+            self._each_node_range(lambda t, i0, i1, xs: nodes.dual_node_pass(self.rooms[t][0], i0, i1, *loss, xs))
             return
-        moving = self.w, self.w0, self.xs[0], *factors, move
+        moving = *factors, move
         if self.quadratic:
-            prox = self.tau, self.place, self.low_rank, self.V, self.share2, self.share3, self.centre
-            self._each_node_range(lambda t, i0, i1: nodes.node_pass(*self.rooms[t], i0, i1, *prox, *moving))
+            prox = self.tau, self.place, self.low_rank, self.V, self.share2, self.share3, self.centre, self.w, self.w0
+            self._each_node_range(lambda t, i0, i1, xs: nodes.node_pass(*self.rooms[t], i0, i1, *prox, xs, *moving))
             return
         self._each_node_range(
-            lambda t, i0, i1: nodes.node_gather(i0, i1, self.tau, self.w, self.xs[0], self.w_hat), after=False
+            lambda t, i0, i1, xs: nodes.node_gather(i0, i1, self.tau, self.w, xs, self.w_hat), spread=False
         )
         self.latest = self.problem.f.prox(self.w_hat[self.labelled], self.tau_M, self.latest)
         self.w_hat[self.labelled] = self.latest
-        self._each_node_range(lambda t, i0, i1: nodes.node_finish(i0, i1, self.w_hat, *moving), before=False)
+        arrays = self.w_hat, self.w, self.w0
+        self._each_node_range(lambda t, i0, i1, xs: nodes.node_finish(i0, i1, *arrays, xs, *moving), gather=False)
 
     def _probe_and_move(self, factors: tuple[float, float, float], mode: Mode) -> float:
         """One iteration that keeps Tz and its residual."""
         self._node_pass(factors, mode, move=False)
         if mode is Mode.DUAL:
-            self.w = self.xs[0, :, 0].copy()
+            for t, (first, last) in enumerate(pairwise(self.homes)):
+                self.w[first:last] = self.xs[t, first:last, 0]
         u_hat = self.u_hat = np.empty_like(self.u) if self.u_hat is None else self.u_hat
         probed = self.w, self.u, u_hat
         dual = self._each_edge_range(
@@ -162,8 +170,10 @@ class NumbaEngine:
             )
         )
         keep = mode is Mode.DUAL
-        moving = self.tau, self.w_hat, self.w, self.w0, self.xs[0], *factors, not keep
-        sums = self._each_range(self.node_cuts, lambda t, i0, i1: nodes.node_probe(i0, i1, *moving))
+        arrays, moving = (self.tau, self.w_hat, self.w, self.w0), (*factors, not keep)
+        sums = self._each_node_range(
+            lambda t, i0, i1, xs: nodes.node_probe(i0, i1, *arrays, xs, *moving), gather=False, spread=False
+        )
         primal, self.travelled = np.sum(sums, axis=0)
         self._each_edge_range(lambda t, e0, e1: edges.edge_move(*self._moving(t, keep, e0, e1, u_hat), *factors))
         return float(np.sqrt(max(primal + sum(dual), 0.0)))
@@ -204,17 +214,26 @@ class NumbaEngine:
     def _moving(self, t: int, keep: bool, first: int, last: int, u_hat: Array) -> tuple[Any, ...]:
         return self.rooms[t][0], keep, first, last, self.order.ends, self.xs[t], self.u, u_hat, self.u0
 
-    def _each_node_range(self, work: Callable[..., Any], before: bool = True, after: bool = True) -> None:
-        """Do work on every range of nodes; sums of all threads are added up before, x is handed round after."""
+    def _each_node_range(self, work: Callable[..., Any], gather: bool = True, spread: bool = True) -> list[Any]:
+        """Do work(t, first, last, xs) on every range, with the xs that is its home.
 
-        def whole(t: int, first: int, last: int) -> None:
-            if before and self.T > 1:
-                nodes.gather_copies(first, last, self.xs, self.reach)
-            work(t, first, last)
-            if after and self.T > 1:
-                nodes.spread_copies(first, last, self.xs, self.reach)
+        Before, the sums of all threads are gathered there; after, x is spread to all that reach it.
+        """
 
-        self._each_range(self.node_cuts, whole)
+        def whole(t: int, first: int, last: int) -> list[Any]:
+            done = []
+            for home, (begin, end) in enumerate(pairwise(self.homes)):
+                cut = max(first, begin), min(last, end)
+                if cut[0] >= cut[1]:
+                    continue
+                if gather and self.T > 1:
+                    nodes.gather_copies(*cut, home, self.xs, self.reach)
+                done.append(work(t, *cut, self.xs[home]))
+                if spread and self.T > 1:
+                    nodes.spread_copies(*cut, home, self.xs, self.reach)
+            return done
+
+        return [one for done in self._each_range(self.node_cuts, whole) for one in done]
 
     def _each_edge_range(self, work: Callable[..., Any]) -> list[Any]:
         return self._each_range(self.edge_cuts, work)

@@ -38,6 +38,15 @@ def dual_step(kind, t, c, sigma):
 
 
 @inlined
+def _cut(first, last, ends, strength):
+    """A range of edges, and the pace at which to read its strengths. (Loops that count from 0 need not check for
+    negative indices.)"""
+    if len(strength) > 1:
+        return ends[first:last], strength[first:last], 1
+    return ends[first:last], strength, 0
+
+
+@inlined
 def _prox(register, kind, e, i, j, strength, pace, xs, u):
     """û_e = prox(u_e + σ_e (x_i − x_j))."""
     c, sigma = strength[e * pace, 0], strength[e * pace, 1]
@@ -67,38 +76,40 @@ def _mix(register, anchored, keep, e, t, u, u0, a, b, g):
 @inlined
 def _store(register, e, i, j, t, xs, u):
     """u_e ← t, and Dᵀu grows with it."""
-    for k in range(len(register)):
-        u[e, k] = t[k]
-    for k in range(len(register)):
-        xs[i, 1, k] += t[k]
-    for k in range(len(register)):
+    n = len(register)
+    for k in range(n):
         xs[j, 1, k] -= t[k]
+    for k in range(n):
+        xs[i, 1, k] += t[k]
+    for k in range(n):
+        u[e, k] = t[k]
 
 
 @jit
 def edge_pass(register, kind, keep, first, last, ends, strength, xs, u, u0, a, b, g):
     """û = prox(u + σDx), u ← aû + bu + gu₀, s ← Dᵀu; with keep, u₀ ← û. One loop for each common case."""
-    pace = min(len(strength) - 1, 1)
+    ends, strength, pace = _cut(first, last, ends, strength)
+    u, u0 = u[first:last], u0[first:last]
     if kind == L1 and keep:
-        for e in range(first, last):
+        for e in range(len(ends)):
             i, j = ends[e, 0], ends[e, 1]
             t = _prox(register, L1, e, i, j, strength, pace, xs, u)
             t = _mix(register, False, True, e, t, u, u0, a, b, g)
             _store(register, e, i, j, t, xs, u)
     elif kind == L1 and g == 0:
-        for e in range(first, last):
+        for e in range(len(ends)):
             i, j = ends[e, 0], ends[e, 1]
             t = _prox(register, L1, e, i, j, strength, pace, xs, u)
             t = _mix(register, False, False, e, t, u, u0, a, b, g)
             _store(register, e, i, j, t, xs, u)
     elif kind == L1:
-        for e in range(first, last):
+        for e in range(len(ends)):
             i, j = ends[e, 0], ends[e, 1]
             t = _prox(register, L1, e, i, j, strength, pace, xs, u)
             t = _mix(register, True, False, e, t, u, u0, a, b, g)
             _store(register, e, i, j, t, xs, u)
     else:
-        for e in range(first, last):
+        for e in range(len(ends)):
             i, j = ends[e, 0], ends[e, 1]
             t = _prox(register, kind, e, i, j, strength, pace, xs, u)
             t = _mix(register, g != 0, keep, e, t, u, u0, a, b, g)

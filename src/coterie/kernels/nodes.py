@@ -93,22 +93,26 @@ def node_finish(first, last, w_hat, w, w0, xs, a, b, g, move):
 
 
 @jit
-def gather_copies(first, last, copies, reach):
-    """Add the sums of every thread's copy (T, V, 2, n) of xs to the first; thread t reaches reach[t] only."""
-    for thread in range(1, len(copies)):
+def gather_copies(first, last, home, copies, reach):
+    """Add the sums of every thread's copy (T, V, 2, n) of xs to that of `home`; thread t reaches reach[t] only."""
+    for thread in range(len(copies)):
+        if thread == home:
+            continue
         for i in range(max(first, reach[thread, 0]), min(last, reach[thread, 1])):
             for k in range(copies.shape[3]):
-                copies[0, i, 1, k] += copies[thread, i, 1, k]
+                copies[home, i, 1, k] += copies[thread, i, 1, k]
                 copies[thread, i, 1, k] = 0.0
 
 
 @jit
-def spread_copies(first, last, copies, reach):
+def spread_copies(first, last, home, copies, reach):
     """Give every thread the x that it reaches."""
-    for thread in range(1, len(copies)):
+    for thread in range(len(copies)):
+        if thread == home:
+            continue
         for i in range(max(first, reach[thread, 0]), min(last, reach[thread, 1])):
             for k in range(copies.shape[3]):
-                copies[thread, i, 0, k] = copies[0, i, 0, k]
+                copies[thread, i, 0, k] = copies[home, i, 0, k]
 
 
 @jit
