@@ -28,6 +28,7 @@ HEAVY = [
     "typer",
     "rich",
     "jinja2",
+    "plotly",
     "cvxpy",
 ]
 

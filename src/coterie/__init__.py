@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         SquaredVariation,
         TotalVariation,
     )
+    from coterie.report.page import write_report
     from coterie.solver import (
         Clusters,
         NotConverged,
@@ -97,6 +98,7 @@ _HOMES = {
         "SquaredVariation",
         "TotalVariation",
     ),
+    "coterie.report.page": ("write_report",),
     "coterie.solver": (
         "Clusters",
         "NotConverged",
@@ -148,6 +150,7 @@ __all__ = [
     "similarity_graph",
     "solve",
     "solve_path",
+    "write_report",
 ]
 
 

@@ -97,3 +97,15 @@ def test_a_median_is_never_beaten(at, c):
     w = between(points, strengths, ct.TotalVariation())
     best = min(objective(p, points, strengths, ct.TotalVariation()) for p in points)
     assert objective(w, points, strengths, ct.TotalVariation()) <= best + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("apart", [0.0, 1e-6, 1e-3])
+def test_a_geometric_median_among_points_that_nearly_coincide(seed, apart):
+    rng = np.random.default_rng(seed)
+    at, c = 500 * rng.standard_normal((5, 4)), 10 ** rng.uniform(-1, 1, 5)
+    at[:3] = at[0] + apart * rng.standard_normal((3, 4))
+    w = between(at, c, ct.GroupTotalVariation())
+    value = objective(w, at, c, ct.GroupTotalVariation())
+    rivals = [oracle(at, c, ct.GroupTotalVariation()), *at]
+    assert value <= min(objective(v, at, c, ct.GroupTotalVariation()) for v in rivals) * (1 + 1e-9)

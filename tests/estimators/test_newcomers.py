@@ -37,8 +37,7 @@ def test_with_rows_nothing_better_can_be_found(model, penalty):
     y = labels_for(model, y)
     joined = {"a1": 1.0, "a3": 0.5, "b2": 2.0}
     coef, intercept = old.weights_for(joined, X, y)
-    grown = quick(model, empirical(), penalty=penalty)
-    grown.fit(*(lambda r: (r[0], labels_for(model, r[1]), names(r[2])))(rows()))
+    grown = fitted(model, penalty=penalty)
     grown.add_nodes({"new": joined}, X, y, ["new"] * len(y))
     w = np.vstack([np.column_stack([old.coef_, old.intercept_]), [*coef, intercept]])
     at = grown.problem_.objective(w)

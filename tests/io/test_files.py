@@ -1,6 +1,6 @@
 import pytest
 
-from coterie.io.files import staged
+from coterie.io.files import staged, write_whole
 
 
 def test_a_new_folder_appears_whole(tmp_path):
@@ -46,3 +46,19 @@ def test_a_file_is_not_a_folder(tmp_path):
     with pytest.raises(NotADirectoryError, match="is a file"), staged(tmp_path / "out"):
         pass
     assert (tmp_path / "out").read_text() == "mine"
+
+
+def test_a_file_is_whole_or_not_there(tmp_path, monkeypatch):
+    path = tmp_path / "new" / "page.html"
+    write_whole(path, b"old")
+    assert path.read_bytes() == b"old"
+    monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        write_whole(path, b"new")
+    assert [left.name for left in path.parent.iterdir()] == ["page.html"]
+    assert path.read_bytes() == b"old"
+
+
+def test_a_folder_is_not_a_file(tmp_path):
+    with pytest.raises(IsADirectoryError, match="is a folder; name a file"):
+        write_whole(tmp_path, b"")

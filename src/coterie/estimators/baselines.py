@@ -47,18 +47,38 @@ class Comparison:
     over: str
     library: str | None = None
 
+    @property
+    def mean(self) -> Array:
+        """The mean error of each method over the folds."""
+        return self.errors.mean(axis=1)
+
+    @property
+    def standard_error(self) -> Array:
+        """The standard error of that mean."""
+        return standard_error(self.errors)
+
+    @property
+    def folds_won(self) -> Array:
+        """In how many folds each method was the best."""
+        return np.bincount(self.errors.argmin(axis=0), minlength=len(self.methods))
+
+    @property
+    def best(self) -> int:
+        """Which method has the smallest mean error."""
+        return int(np.argmin(self.mean))
+
     def frame(self) -> Any:
         """One row a method: its mean error, the standard error of the mean, and in how many folds it was the best."""
         columns = {
             "method": list(self.methods),
-            "mean_error": self.errors.mean(axis=1),
-            "standard_error": standard_error(self.errors),
-            "folds_won": np.bincount(self.errors.argmin(axis=0), minlength=len(self.methods)),
+            "mean_error": self.mean,
+            "standard_error": self.standard_error,
+            "folds_won": self.folds_won,
         }
         return as_frame(columns, self.library)
 
     def __repr__(self) -> str:
-        means = zip(self.methods, self.errors.mean(axis=1), strict=True)
+        means = zip(self.methods, self.mean, strict=True)
         return f"Comparison({', '.join(f'{method} {error:.4g}' for method, error in means)}; held out: {self.over})"
 
 
@@ -93,7 +113,7 @@ def compare_baselines(
     problem, order = model._problem(X, y, groups, sample_weight)
     folds, held = folds_of(problem.data, cv, over, order, random_state)
     methods: dict[str, Callable[[Problem], Array]] = {
-        "local only": _alone,
+        "local only": lambda training: _alone(model, training),
         "pooled": _pooled,
         "networked": lambda training: _solved(model, training, model._choose_lam(training, order)),
         "squared variation": lambda training: _smooth(model, training, unseen, random_state),
@@ -113,12 +133,12 @@ def _solved(model: NetworkedModel, training: Problem, lam: float) -> Array:
         return solve(replace(training, lam=lam), max(model.tol, 1e-5), max_iter=model.max_iter, engine=model.engine).w
 
 
-def _alone(training: Problem) -> Array:
+def _alone(model: NetworkedModel, training: Problem) -> Array:
     M, n = training.M, training.n_features
     own = training.f.pooled(np.arange(len(M)), len(M))[0]
     points = np.tile(np.eye(n), (len(M), 1)), own.ravel(), np.repeat(M, n)
     held_still = Problem(training.graph, LocalDatasets.from_rows(*points, n_nodes=training.graph.n_nodes))
-    w = solve(replace(held_still, lam=HARDLY * largest_useful_lam(held_still)), 1e-5).w
+    w = _solved(model, held_still, HARDLY * largest_useful_lam(held_still) or 1.0)  # 0: each component has one model
     w[M] = own
     return w
 

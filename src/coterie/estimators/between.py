@@ -14,6 +14,7 @@ ACCURACY = 1e-10  # of the optimality conditions, relative to the strengths and 
 MAX_ITER = 10_000
 CHECK_EVERY = 10
 UNEVEN = 3.0  # two residuals that differ by this factor call for another balance of the steps
+SMALL = 1e-6  # a slope to accept where rounding hides anything smaller
 WEISZFELD, NEWTON = 20, 50  # slow and sure steps, then quick ones
 
 DualStep = Callable[[Array, Array], Array]
@@ -34,10 +35,10 @@ def between(at: Array, c: Array, penalty: Penalty, f: LocalLosses | None = None)
     if isinstance(penalty, SquaredVariation):
         mean = c @ at / c.sum()
         return mean if f is None else f.prox(mean[None], np.array([0.5 / c.sum()]), mean[None])[0]
-    ell1 = isinstance(penalty, TotalVariation)
-    if f is None:
-        return _median(at, c) if ell1 else _geometric_median(at, c)
-    return _iterate(at, c, f, *(_all_at_once(at, c) if ell1 else _one_by_one(at, c, penalty)))
+    if isinstance(penalty, TotalVariation):
+        return _median(at, c) if f is None else _iterate(at, c, f, *_all_at_once(at, c))
+    quick = _geometric_median(at, c) if f is None else None
+    return _iterate(at, c, f, *_one_by_one(at, c, penalty)) if quick is None else quick
 
 
 def _median(at: Array, c: Array) -> Array:
@@ -50,8 +51,11 @@ def _median(at: Array, c: Array) -> Array:
     return 0.5 * (values[low, columns] + values[high, columns])
 
 
-def _geometric_median(at: Array, c: Array) -> Array:
-    """argmin Σ_j c_j ‖w − at_j‖₂: one of the points where their pull allows it, else Newton's method between them."""
+def _geometric_median(at: Array, c: Array) -> Array | None:
+    """argmin Σ_j c_j ‖w − at_j‖₂: one of the points where their pull allows it, else Newton's method between them.
+
+    None where that does not settle, as very near a point.
+    """
     points, of = np.unique(at, axis=0, return_inverse=True)
     c = np.bincount(of.ravel(), c)
     away = points[:, None] - points
@@ -79,7 +83,7 @@ def _geometric_median(at: Array, c: Array) -> Array:
         if reach <= ACCURACY:
             break
         w = w - reach * step
-    return w
+    return w if np.linalg.norm(slope) <= SMALL * c.sum() else None
 
 
 def _inverse(lengths: Array) -> Array:
@@ -108,7 +112,7 @@ def _one_by_one(at: Array, c: Array, penalty: Penalty) -> tuple[DualStep, Array]
     return dual_step, c / c.sum()
 
 
-def _iterate(at: Array, c: Array, f: LocalLosses, dual_step: DualStep, share: Array) -> Array:
+def _iterate(at: Array, c: Array, f: LocalLosses | None, dual_step: DualStep, share: Array) -> Array:
     """The paper's Algorithm 1 on a star whose leaves do not move, with its two steps kept in balance.
 
     1/τ = Σσ, and σ is shared out among the duals.
@@ -119,7 +123,7 @@ def _iterate(at: Array, c: Array, f: LocalLosses, dual_step: DualStep, share: Ar
     for t in range(1, MAX_ITER + 1):
         tau, sigma = np.array([1.0 / total]), (total * share)[:, None]
         v = w - tau * u.sum(axis=0)
-        w_next = f.prox(v, tau, w)
+        w_next = v if f is None else f.prox(v, tau, w)
         u_next = dual_step(u + sigma * (2 * w_next - w), sigma)
         dw, du = w - w_next, u - u_next
         w, u = w_next, u_next

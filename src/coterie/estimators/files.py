@@ -64,7 +64,7 @@ def save(model: NetworkedModel, path: str | Path, notes: dict[str, Any] | None =
         "nodes": None if graph.ids is None else [_json_id(name) for name in graph.ids],
         "certificate": {name: getattr(solution, name) for name in CERTIFICATE} | {"status": solution.status.name},
         "history": [list(line) for line in solution.history],
-        "versions": {name: version(name) for name in PACKAGES} | {"python": python_version()},
+        "versions": versions(),
         "notes": getattr(model, "notes_", {}) if notes is None else notes,
     }
     arrays = {
@@ -83,7 +83,7 @@ def save(model: NetworkedModel, path: str | Path, notes: dict[str, Any] | None =
 
 
 def load(path: str | Path) -> NetworkedModel:
-    """Read a model that :meth:`NetworkedModel.save` wrote; `notes_` holds the notes."""
+    """Read a model that :meth:`NetworkedModel.save` wrote; `notes_` and `versions_` are what was saved with it."""
     record, arrays = read_model(Path(path))
     try:
         return _restore(record, arrays)
@@ -110,13 +110,18 @@ def _restore(record: dict[str, Any], arrays: dict[str, Array]) -> NetworkedModel
     if record["classes"] is not None:
         model.classes_ = np.array(record["classes"])
     model.groups_column_, model.frame_library_ = record["groups_column"], record["frame_library"]
-    model.lam_, model.notes_ = _number(record["lam"]), record["notes"]
+    model.lam_, model.notes_, model.versions_ = _number(record["lam"]), record["notes"], record["versions"]
     model.n_labelled_, model.node_errors_ = arrays["n_labelled"], arrays["node_errors"]
     if "over" in record:
         model.lam_choice_ = LamChoice(arrays["cv_lams"], arrays["cv_errors"], arrays["cv_gaps"], record["over"])
         model.cv_results_ = model.lam_choice_.results()
     model._take(solution)
     return model
+
+
+def versions() -> dict[str, str]:
+    """What is installed here of what a fit depends on."""
+    return {name: version(name) for name in PACKAGES} | {"python": python_version()}
 
 
 def _parameters(model: NetworkedModel) -> dict[str, Any]:

@@ -32,6 +32,19 @@ def staged(out: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file under a temporary name beside it, then rename it: readers see the old content or the new."""
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; name a file to write to")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}-{os.getpid()}")
+    try:
+        temporary.write_bytes(content)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
 def _hand_over(folder: Path, out: Path) -> None:
     folder.chmod(0o755)  # temporary folders are private, results are not
     if not out.exists():

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from coterie.problem.arrays import Array
+from coterie.report.colours import COLOURS
 
-# Okabe and Ito's colours, which people with any colour vision can tell apart.
-COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#000000")
 STYLES = ("-", "--", "-.", ":")
 
 

@@ -35,7 +35,7 @@ def draw_network(
 
     x = layout(graph, seed)
     tone, share = principal_tone(w)
-    _draw_edges(ax, graph, x, w, np.random.default_rng(seed))
+    _draw_edges(ax, graph, x, w, seed)
     marked = np.zeros(graph.n_nodes, dtype=bool)
     if labelled is not None:
         marked[labelled] = True
@@ -63,16 +63,29 @@ def principal_tone(w: Array) -> tuple[Array, float]:
     return np.asarray((w - centre) @ direction), float(s[0] ** 2) / total if total > 0 else 1.0
 
 
-def _draw_edges(ax: Any, graph: EmpiricalGraph, x: Array, w: Array, rng: np.random.Generator) -> None:
-    from matplotlib.collections import LineCollection
+def drawn_edges(
+    graph: EmpiricalGraph, w: Array, most: int = MOST_EDGES, seed: int = 0
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the edges to draw, those across which weights differ apart; of more than `most`, a random part.
 
+    Where weights differ across most edges, as with squared variation, none is set apart.
+    """
     edges = graph.edges
-    if len(edges) > MOST_EDGES:
-        edges = edges[np.sort(rng.choice(len(edges), MOST_EDGES, replace=False))]
+    if len(edges) > most:
+        edges = edges[np.sort(np.random.default_rng(seed).choice(len(edges), most, replace=False))]
     jump = np.abs(w[edges[:, 0]] - w[edges[:, 1]]).max(axis=1, initial=0.0)
     cut = jump > CUT * max(float(np.ptp(w, axis=0).max()), np.finfo(float).tiny)
-    faint = float(np.clip(400 / max(len(edges), 1), 0.03, 0.5))
-    ax.add_collection(LineCollection(list(x[edges[~cut]]), colors="0.35", linewidths=0.5, alpha=faint, zorder=1))
-    ax.add_collection(LineCollection(list(x[edges[cut]]), colors="#d55e00", linewidths=0.9, alpha=0.8, zorder=2))
-    if cut.any():
+    if 2 * cut.sum() > len(cut) > 2:
+        cut[:] = False
+    return edges[~cut], edges[cut]
+
+
+def _draw_edges(ax: Any, graph: EmpiricalGraph, x: Array, w: Array, seed: int) -> None:
+    from matplotlib.collections import LineCollection
+
+    inside, cut = drawn_edges(graph, w, seed=seed)
+    faint = float(np.clip(400 / max(len(inside) + len(cut), 1), 0.03, 0.5))
+    ax.add_collection(LineCollection(list(x[inside]), colors="0.35", linewidths=0.5, alpha=faint, zorder=1))
+    ax.add_collection(LineCollection(list(x[cut]), colors="#d55e00", linewidths=0.9, alpha=0.8, zorder=2))
+    if len(cut):
         ax.plot([], [], color="#d55e00", linewidth=0.9, label="edge across which the weights differ")

@@ -1,0 +1,85 @@
+"""What was fitted and on what, as terms and values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from numbers import Number
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from coterie.report.notes import Notes
+from coterie.report.words import error_of, penalty_of, plural, short, some
+
+if TYPE_CHECKING:
+    from coterie.estimators.base import NetworkedModel
+
+Facts = list[tuple[str, str]]
+MOST_LISTED = 20
+
+
+def model_facts(model: NetworkedModel, notes: Notes) -> Facts:
+    """What was fitted."""
+    names = getattr(model, "feature_names_in_", None)
+    count = plural(model.n_features_in_, "feature") + (" and an intercept" if model.fit_intercept else "")
+    facts = [
+        ("Estimator", type(model).__name__),
+        ("Penalty", penalty_of(model)),
+        ("λ", short(model.lam_, 4) + _how_chosen(model)),
+        ("Coefficients", count if names is None else f"{count}: {some([str(n) for n in names], MOST_LISTED)}"),
+    ]
+    if hasattr(model, "classes_"):
+        facts.append(("Classes", some([shown(c) for c in model.classes_], MOST_LISTED)))
+    return facts
+
+
+def _how_chosen(model: NetworkedModel) -> str:
+    if (choice := getattr(model, "lam_choice_", None)) is None:
+        return ", as given"
+    held = "" if choice.over == "given" else f" over {choice.over}"
+    rule = "one standard error" if getattr(model, "rule", "best") == "one_se" else "smallest error"
+    return f", chosen by cross-validation{held} ({plural(choice.errors.shape[1], 'fold')}, {rule})"
+
+
+def data_facts(model: NetworkedModel, notes: Notes) -> Facts:
+    """What it was fitted on."""
+    graph, labelled = model.graph_, model.n_labelled_ > 0
+    parts = int(graph.components.max()) + 1
+    facts = [
+        ("Graph", f"{plural(graph.n_nodes, 'node')}, {plural(graph.n_edges, 'edge')}, {plural(parts, 'component')}"),
+        (
+            "Labels",
+            f"{plural(int(model.n_labelled_.sum()), 'labelled row')} at {plural(int(labelled.sum()), 'node')}",
+        ),
+    ]
+    if labelled.any():
+        facts.append((f"Mean {error_of(model)} of labelled nodes", short(float(np.nanmean(model.node_errors_)), 3)))
+    return facts + [(str(name).capitalize(), shown(value)) for name, value in notes.data.items() if name != "sha256"]
+
+
+def parameters(model: NetworkedModel) -> Facts:
+    """All parameters of the constructor but the graph."""
+    values = model.get_params(deep=False)
+    return [(name, shown(values[name])) for name in sorted(values) if name != "graph"]
+
+
+def versions(model: NetworkedModel) -> dict[str, str]:
+    """What the model was fitted with, or, where it was fitted just now, what is installed."""
+    from coterie.estimators.files import versions
+
+    return dict(getattr(model, "versions_", None) or versions())
+
+
+def shown(value: Any) -> str:
+    """A value as text; an object as its kind, since what it prints may differ from run to run."""
+    if value is None or isinstance(value, str | bool):
+        return str(value)
+    if isinstance(value, int | np.integer):
+        return f"{value:,}"
+    if isinstance(value, Number):
+        return short(float(value), 6)  # type: ignore[arg-type]
+    if isinstance(value, dict):
+        return some([f"{name}: {shown(item)}" for name, item in value.items()], MOST_LISTED)
+    if isinstance(value, Iterable):
+        return some([shown(item) for item in value], MOST_LISTED)
+    return type(value).__name__

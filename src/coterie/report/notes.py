@@ -1,0 +1,112 @@
+"""What a report reads of the notes that travel with a model.
+
+Notes are a dictionary that JSON can hold, given to ``model.save(path, notes)`` or set as ``model.notes_``. A report
+understands these keys, all optional, and passes over any others:
+
+data : dict
+    What the model was fitted on, shown as it is: "files" (names), "rows", "sha256", or anything else.
+coordinates : dict
+    "names" (two strings; those that begin with lat and lon or lng make a map) and "values" (a pair of numbers, or
+    null, for each node, in the order of ``nodes_``).
+baselines : dict
+    "methods", "errors" (methods × folds) and "over", as in :class:`coterie.Comparison`.
+resolvability : dict of columns
+    One row a cluster, as ``Resolvability.to_dict()`` gives them; RESOLVABILITY below says which are needed.
+seed : int
+command : str
+    How the model was made.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from coterie.problem.arrays import Array
+
+if TYPE_CHECKING:
+    from coterie.estimators.base import NetworkedModel
+    from coterie.estimators.baselines import Comparison
+
+
+RESOLVABILITY = ("cluster", "n_nodes", "n_labelled", "boundary", "flow", "margin", "resolved", "next_label")
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """Where the nodes are: across, then up; nan where it is not known."""
+
+    names: tuple[str, str]
+    values: Array
+    geographic: bool
+
+    @property
+    def stretch(self) -> float:
+        """How long a unit upwards is, in units across: degrees of longitude shrink towards the poles."""
+        if not self.geographic:
+            return 1.0
+        middle = math.radians(float(np.nanmean(self.values[:, 1])))
+        return 1 / max(math.cos(middle), 0.1)
+
+
+@dataclass(frozen=True, eq=False)
+class Notes:
+    """The notes of a model, checked."""
+
+    data: dict[str, Any] = field(default_factory=dict)
+    coordinates: Coordinates | None = None
+    baselines: Comparison | None = None
+    resolvability: list[dict[str, Any]] = field(default_factory=list)
+    seed: Any = None
+    command: str | None = None
+
+    @classmethod
+    def of(cls, model: NetworkedModel) -> Notes:
+        notes = getattr(model, "notes_", None) or {}
+        readers: dict[str, Callable[[Any], Any]] = {
+            "data": dict,
+            "coordinates": lambda note: _coordinates(note, model.graph_.n_nodes),
+            "baselines": _baselines,
+            "resolvability": _rows,
+            "seed": lambda note: note,
+            "command": str,
+        }
+        found = {}
+        for key, read in readers.items():
+            if notes.get(key) is not None:
+                try:
+                    found[key] = read(notes[key])
+                except (TypeError, ValueError, KeyError, AttributeError) as error:
+                    raise ValueError(f"the model's note {key!r} cannot be read: {error}") from None
+        return cls(**found)
+
+
+def _coordinates(note: dict[str, Any], V: int) -> Coordinates:
+    names = [str(name) for name in note["names"]]
+    values = np.array([[math.nan] * 2 if row is None else row for row in note["values"]], dtype=float)
+    if len(names) != 2 or values.shape != (V, 2):
+        raise ValueError(f"it needs two names and {V} pairs of numbers, got {len(names)} and shape {values.shape}")
+    values[~np.isfinite(values).all(axis=1)] = np.nan
+    up, across = (next((k for k in (0, 1) if names[k].lower().startswith(p)), None) for p in (("lat",), ("lon", "lng")))
+    if up is None or across is None or not np.isfinite(values).any():
+        return Coordinates((names[0], names[1]), values, geographic=False)
+    return Coordinates((names[across], names[up]), values[:, [across, up]], geographic=True)
+
+
+def _baselines(note: dict[str, Any]) -> Comparison:
+    from coterie.estimators.baselines import Comparison
+
+    methods, errors = tuple(map(str, note["methods"])), np.array(note["errors"], dtype=float)
+    if errors.ndim != 2 or len(errors) != len(methods) or not errors.size:
+        raise ValueError(f"{len(methods)} methods need as many rows of errors, got shape {errors.shape}")
+    return Comparison(methods, errors, str(note["over"]))
+
+
+def _rows(note: dict[str, list[Any]]) -> list[dict[str, Any]]:
+    if missing := [column for column in RESOLVABILITY if column not in note]:
+        raise ValueError(f"it has no column {', '.join(missing)}")
+    return [dict(zip(note, row, strict=True)) for row in zip(*note.values(), strict=True)]

@@ -1,0 +1,141 @@
+"""A fitted model as one page that opens from disk, with nothing to fetch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from coterie.io.files import MissingExtraError, write_whole
+from coterie.report.channels import channels, plain_channel, used_legend
+from coterie.report.choice import lam_choice_figure
+from coterie.report.coefficients import MOST_COLUMNS, ClusterTable, coefficients_figure
+from coterie.report.comparison import close_to_best, comparison_figure
+from coterie.report.convergence import convergence_figure, gap_figure
+from coterie.report.drawn import DrawnNetwork
+from coterie.report.facts import data_facts, model_facts, parameters, versions
+from coterie.report.interactive import plain, plotly, script_json
+from coterie.report.map import MOST_EDGES, map_figure
+from coterie.report.network import drawn_edges
+from coterie.report.notes import Notes
+from coterie.report.words import error_of, explanation, kind_of, plural, short, some, verdict
+from coterie.solver import Status
+
+if TYPE_CHECKING:
+    from coterie.estimators.base import NetworkedModel
+
+MOST_NAMES = 50  # undetermined nodes listed by name
+MOST_LINES = 50  # rows of a table
+
+
+def write_report(model: NetworkedModel, path: str | Path) -> None:
+    """Write a page with what was fitted, how good it is, and pictures: one HTML file that needs nothing else.
+
+    The same model gives the same file, byte for byte.
+
+    Parameters
+    ----------
+    model : a fitted networked model, in memory or from :func:`coterie.load`
+        Its notes can add where the data came from, coordinates, baselines and more: see coterie.report.notes.
+    path : path
+        The file to write; an old one is replaced in one step.
+    """
+    from sklearn.utils.validation import check_is_fitted
+
+    check_is_fitted(model)
+    write_whole(Path(path), render(model).encode("utf-8"))
+
+
+def render(model: NetworkedModel) -> str:
+    """Return the page."""
+    from coterie.estimators.export import column_names
+
+    template, solution, notes, columns = _template(), model.solution_, Notes.of(model), column_names(model)
+    drawn, table = DrawnNetwork.of_model(model), ClusterTable.of(model)
+    shown, figures = channels(drawn, columns), _figures(model, notes, drawn, table, columns)
+    page = {
+        "figures": {name: plain(figure) for name, figure in figures.items()},
+        "channels": [plain_channel(channel) for channel in shown],
+    }
+    return template.render(
+        kind=kind_of(model),
+        model=model,
+        solution=solution,
+        converged=solution.status is Status.OPTIMAL,
+        verdict=verdict(solution),
+        explanation=explanation(solution, model.tol),
+        n_clusters=int(model.clusters_.max()) + 1,
+        n_labelled_nodes=int((model.n_labelled_ > 0).sum()),
+        model_facts=model_facts(model, notes),
+        data_facts=data_facts(model, notes),
+        channels=[channel.name for channel in shown],
+        legend=used_legend(shown[0]),
+        has_undetermined=bool(len(solution.undetermined)),
+        about_map=_about_map(drawn, notes, len(shown) - 1 < len(columns)),
+        has_cut=len(drawn_edges(drawn.graph, drawn.w, MOST_EDGES)[1]) > 0,
+        on_map=notes.coordinates is not None,
+        table=table,
+        lines=_lines(table),
+        choice=getattr(model, "lam_choice_", None),
+        error=error_of(model),
+        notes=notes,
+        close=[] if notes.baselines is None else close_to_best(notes.baselines),
+        resolvability=notes.resolvability[:MOST_LINES],
+        undetermined=some([str(name) for name in model.undetermined_nodes_], MOST_NAMES),
+        parameters=parameters(model),
+        versions=versions(model),
+        page=script_json(page),
+    )
+
+
+def _template() -> Any:
+    """The template, with plotly.js in it."""
+    plotly()
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+    except ImportError:
+        raise MissingExtraError("a report needs jinja2, which comes with the extra coterie[report]") from None
+    from plotly.offline import get_plotlyjs
+
+    look: dict[str, Any] = {"autoescape": True, "trim_blocks": True, "lstrip_blocks": True}
+    environment = Environment(loader=PackageLoader("coterie.report"), undefined=StrictUndefined, **look)
+    environment.filters |= {"short": short, "comma": "{:,}".format}
+    environment.globals["plotly_js"] = get_plotlyjs()
+    return environment.get_template("report.html")
+
+
+def _figures(
+    model: NetworkedModel, notes: Notes, drawn: DrawnNetwork, table: ClusterTable, columns: list[str]
+) -> dict[str, Any]:
+    error = error_of(model)
+    figures = {
+        "convergence": convergence_figure(model.solution_),
+        "gap": gap_figure(model.solution_, model.tol),
+        "network": map_figure(drawn, columns, notes.coordinates, error),
+        "coefficients": coefficients_figure(table),
+    }
+    if (choice := getattr(model, "lam_choice_", None)) is not None:
+        figures["choice"] = lam_choice_figure(choice, error)
+    if notes.baselines is not None:
+        figures["baselines"] = comparison_figure(notes.baselines, error)
+    return figures
+
+
+def _about_map(drawn: DrawnNetwork, notes: Notes, hidden: bool) -> list[str]:
+    """What the map does not show, in sentences."""
+    said = [drawn.aggregated] if drawn.aggregated else []
+    if drawn.graph.n_edges > MOST_EDGES:
+        said.append(f"Of {plural(drawn.graph.n_edges, 'edge')}, {MOST_EDGES:,} drawn at random are shown.")
+    if notes.coordinates is not None:
+        nowhere = int(np.isnan(notes.coordinates.values[:, 0]).sum())
+        said += [f"{plural(nowhere, 'node')} without coordinates cannot be shown."] if nowhere else []
+    if hidden:
+        said.append(f"The {MOST_COLUMNS} coefficients that vary most between nodes can be chosen.")
+    return said
+
+
+def _lines(table: ClusterTable) -> list[tuple[int, int, int, list[str]]]:
+    """The first rows of the table: cluster, nodes, labelled nodes, coefficients."""
+    rows = zip(table.clusters, table.sizes, table.n_labelled, table.w, strict=True)
+    return [(int(k), int(size), int(m), [short(v, 4) for v in w]) for k, size, m, w in rows][:MOST_LINES]

@@ -1,0 +1,135 @@
+import re
+import sys
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from fitted_models import NASTY, fitted, with_everything
+from sklearn.exceptions import NotFittedError
+
+import coterie as ct
+from coterie.io.files import MissingExtraError
+from coterie.report import drawn as drawing
+from coterie.report.page import render, write_report
+
+
+class Reader(HTMLParser):
+    """The text and the elements of a page, but for its scripts."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.words, self.tags, self.links = [], [], []
+        self.feed(page)
+        self.text = re.sub(r"\s+", " ", " ".join(self.words))
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.links += [value for name, value in attrs if name in ("src", "href")]
+
+    def handle_data(self, data):
+        if not self.tags or self.tags[-1] not in ("script", "style"):
+            self.words.append(data)
+
+
+def own_part(page: str) -> str:
+    """The page without the library that it carries."""
+    library = re.search(r"<script>/\*\*\n\* plotly.*?</script>", page, flags=re.DOTALL)
+    return page[: library.start()] + page[library.end() :]
+
+
+@pytest.fixture(scope="module")
+def page():
+    return render(with_everything())
+
+
+def test_everything_is_there(page):
+    reader = Reader(page)
+    for heading in (
+        "What was fitted, and on what",
+        "How good the answer is",
+        "The network",
+        "The models of the clusters",
+        "The choice of λ",
+        "Does the network help?",
+        "Nodes that no label reaches",
+        "Can these labels resolve these clusters?",
+        "To do it again",
+    ):
+        assert heading in reader.text
+    assert re.search(r"Within \de-\d+ of the best possible", reader.text)
+    for fact in (
+        "node 12, node 13",
+        "NetworkedLinearRegressionCV",
+        "random_state 0",
+        "ab" * 32,
+        "Seed 7",
+    ):
+        assert fact in reader.text
+
+
+def test_names_are_shown_and_never_obeyed(page):
+    reader = Reader(page)
+    assert reader.text.count(NASTY) >= 5
+    assert not {"b", "i", "u"} & set(reader.tags)
+    assert NASTY not in page
+    assert [own_part(page).count(tag) for tag in ("<script", "</script>")] == [2, 2]
+
+
+def test_the_page_refers_to_nothing_outside(page):
+    assert Reader(page).links == ["data:,"]
+    assert not re.search(r"https?:|wss?:|ftp:", own_part(page))
+
+
+def test_a_plain_model_has_no_empty_sections():
+    text = Reader(render(fitted())).text
+    for heading in ("The choice of λ", "Does the network help?", "Can these labels resolve"):
+        assert heading not in text
+    assert "None: every node is connected to a label." in text
+    assert text.count("not recorded") == 2
+
+
+@pytest.mark.parametrize(
+    "estimator", [ct.NetworkedLasso, ct.NetworkedLogisticRegression, ct.NetworkedLogisticRegressionCV]
+)
+@pytest.mark.parametrize("penalty", ["l1", "squared"])
+def test_other_models(estimator, penalty):
+    options = {"n_lams": 4, "cv": 2} if estimator.__name__.endswith("CV") else {}
+    text = Reader(render(fitted(estimator, penalty=penalty, **options))).text
+    assert ("log-loss" in text) == ("Logistic" in estimator.__name__)
+
+
+def test_one_node():
+    X = np.random.default_rng(0).standard_normal((20, 1))
+    assert "1 node" in Reader(render(ct.NetworkedLinearRegression().fit(X, X[:, 0]))).text
+
+
+def test_not_converged_is_said_plainly():
+    text = Reader(render(fitted(max_iter=1, lam=0.02, tol=1e-12))).text
+    assert "Not converged" in text
+
+
+def test_too_many_nodes_are_drawn_as_clusters_and_the_page_says_so(monkeypatch):
+    monkeypatch.setattr(drawing, "MOST_NODES", 5)
+    assert "each dot is a cluster" in Reader(render(fitted(lam=0.5))).text
+
+
+def test_the_same_model_gives_the_same_page_also_from_a_file(tmp_path):
+    model = with_everything()
+    model.save(tmp_path / "model", model.notes_)
+    for name in ("a.html", "b.html"):
+        write_report(model, tmp_path / name)
+    ct.write_report(ct.load(tmp_path / "model"), str(tmp_path / "c.html"))
+    a, b, c = ((tmp_path / name).read_bytes() for name in ("a.html", "b.html", "c.html"))
+    assert a == b == c
+
+
+def test_a_model_must_be_fitted(tmp_path):
+    with pytest.raises(NotFittedError):
+        write_report(ct.NetworkedLasso(), tmp_path / "x.html")
+
+
+@pytest.mark.parametrize("module", ["plotly.graph_objects", "jinja2"])
+def test_a_missing_extra_is_named(monkeypatch, module):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingExtraError, match=r"coterie\[report\]"):
+        render(fitted())

@@ -1,0 +1,101 @@
+"""The same pictures on matplotlib axes."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from fitted_models import fitted, with_everything
+
+import coterie as ct
+from coterie.estimators.cross_validation import LamChoice
+from coterie.report.choice import draw_lam_choice, lam_choice_figure
+from coterie.report.coefficients import draw_coefficients
+from coterie.report.comparison import close_to_best, draw_comparison
+from coterie.report.convergence import Convergence, convergence_figure, draw_convergence, draw_gap, gap_figure
+from coterie.report.map import draw_map
+from coterie.report.notes import Notes
+from coterie.report.output import new_figure
+
+
+@pytest.fixture
+def ax():
+    figure = new_figure(6, 4)
+    yield figure.add_subplot()
+    figure.draw_without_rendering()
+
+
+@pytest.fixture(scope="module")
+def model():
+    model = with_everything()
+    model.feature_names_in_ = np.array(["speed", "mass"], dtype=object)
+    return model
+
+
+def texts(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def test_convergence(ax, model):
+    draw_convergence(ax, model.solution_)
+    assert texts(ax) == ["objective", "lower bound"]
+    np.testing.assert_array_equal(ax.lines[0].get_ydata(), [line.objective for line in model.solution_.history])
+
+
+def test_gap(ax, model):
+    draw_gap(ax, model.solution_, tol=1e-6)
+    assert texts(ax) == ["relative gap", "asked for"]
+    assert ax.get_yscale() == "log"
+
+
+@pytest.mark.parametrize("history", [(), "all", "odd"])
+def test_any_history_can_be_drawn(ax, model, history):
+    odd = tuple(line._replace(dual_bound=-np.inf, gap=np.inf) for line in model.solution_.history)
+    solution = replace(model.solution_, history={"all": model.solution_.history, "odd": odd}.get(history, ()))
+    low, high = Convergence.of(solution).window
+    assert low < solution.objective < high
+    draw_convergence(ax, solution)
+    convergence_figure(solution)
+    gap_figure(solution, 1e-6)
+
+
+def test_lam_choice(ax, model):
+    draw_lam_choice(ax, model.lam_choice_)
+    assert ax.get_xscale() == "log"
+    assert texts(ax)[0].startswith("best")
+
+
+def test_lam_choice_with_zero_and_one_fold(ax):
+    choice = LamChoice(np.array([1.0, 0.5, 0.0]), np.array([[3.0], [1.0], [2.0]]), np.zeros((3, 1)), "given")
+    draw_lam_choice(ax, choice)
+    assert ax.get_xscale() == "linear"
+    assert texts(ax) == ["best, also by the one-SE rule: λ = 0.5"]
+    assert lam_choice_figure(choice, "error").layout.xaxis.type == "linear"
+
+
+def test_comparison(ax, model):
+    comparison = Notes.of(model).baselines
+    draw_comparison(ax, comparison)
+    assert [label.get_text() for label in ax.get_yticklabels()] == list(comparison.methods)
+    assert close_to_best(comparison) == []
+    near = ct.Comparison(("a", "b", "c"), np.array([[1.0, 3.0], [1.5, 3.0], [9.0, 9.0]]), "rows")
+    assert close_to_best(near) == ["b"]
+
+
+def test_coefficients(ax, model):
+    draw_coefficients(ax, model)
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["speed", "mass", "intercept"]
+
+
+@pytest.mark.parametrize("coordinate", [None, "speed", "intercept"])
+def test_map(ax, model, coordinate):
+    draw_map(ax, model, coordinate)
+    assert ax.get_xlabel() == "lon"
+
+
+def test_map_without_coordinates(ax):
+    draw_map(ax, fitted())
+
+
+def test_map_of_an_unknown_coefficient(ax, model):
+    with pytest.raises(ValueError, match=r"no coefficient 'height'; choose one of speed, mass, intercept"):
+        draw_map(ax, model, "height")
