@@ -48,6 +48,7 @@ CODES: dict[type[Exception], ExitCode] = {
     errors.EmptyDataError: ExitCode.EMPTY,
     errors.UnreadableFileError: ExitCode.UNREADABLE,
     errors.BadGraphError: ExitCode.BAD_GRAPH,
+    errors.ModelFileError: ExitCode.BAD_MODEL,
     errors.TooLargeError: ExitCode.TOO_LARGE,
 }
 """The code of each error about data."""

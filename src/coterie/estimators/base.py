@@ -195,4 +195,3 @@ def not_converged(problem: Problem, solution: Solution, tol: float) -> str:
     uneven = size.max() > 1e4 * size[size > 0].min(initial=np.inf)
     hint = " The columns of X differ widely in scale; StandardScaler helps." if uneven else ""
     return f"{solution.status.value} Certified gap: {solution.gap:.2e}, asked for: {tol:.2e}.{hint}"
-

@@ -37,7 +37,9 @@ class ChoosesLam:
             self.n_lams if self.lams is None else self.lams,
             folds,
             over,
-            progress=None if tell is None else _steps(tell, len(folds), self.n_lams if self.lams is None else len(self.lams)),
+            progress=None
+            if tell is None
+            else _steps(tell, len(folds), self.n_lams if self.lams is None else len(self.lams)),
             engine=self.engine,
             max_iter=self.max_iter,
         )

@@ -19,7 +19,8 @@ from coterie.estimators.lasso import NetworkedLasso, NetworkedLassoCV
 from coterie.estimators.logistic import NetworkedLogisticRegression, NetworkedLogisticRegressionCV
 from coterie.estimators.names import PENALTIES
 from coterie.estimators.regression import NetworkedLinearRegression, NetworkedLinearRegressionCV
-from coterie.io.model import ModelFileError, read_model, write_model
+from coterie.io.errors import ModelFileError
+from coterie.io.model import read_model, write_model
 from coterie.problem import EmpiricalGraph
 from coterie.problem.arrays import Array
 from coterie.solver import Record, Solution, Status

@@ -45,3 +45,7 @@ class BadGraphError(DataError):
 
 class TooLargeError(DataError):
     """Rows that do not fit in memory."""
+
+
+class ModelFileError(DataError):
+    """A folder does not hold a model that can be read; the message says why."""
