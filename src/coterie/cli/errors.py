@@ -59,6 +59,15 @@ def check_file(out: Path, *inputs: Path) -> None:
     check_folder(out.parent)
 
 
+def check_table(out: Path, *inputs: Path) -> None:
+    """Refuse, besides, a name that does not say what kind of table to write."""
+    from coterie.io.sources import KINDS
+
+    check_file(out, *inputs)
+    if out.suffix.lower() not in KINDS:
+        raise BadInputError(f"--out {out}: cannot tell what to write; the name of a table ends in {', '.join(KINDS)}")
+
+
 def _one_line(
     message: Warning | str,
     category: type[Warning],

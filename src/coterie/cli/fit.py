@@ -7,6 +7,7 @@ from enum import StrEnum
 from functools import partial
 from math import inf, nan
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,6 +16,7 @@ from coterie.cli.codes import ExitCode
 from coterie.cli.errors import BadInputError, check_folder, plain_errors
 from coterie.cli.network import check_choice, read_network
 from coterie.cli.options import DataArgument, JsonOption, NodeOption, QuietOption
+from coterie.io.errors import DataError
 
 if TYPE_CHECKING:
     from coterie.cli.network import Network
@@ -158,11 +160,13 @@ def fit(
                 if not interrupted:
                     notes |= _resolvability(model)
                     notes |= {"baselines": task.compare(rows, folds, seed)} if rows is not None and baselines else {}
+            except DataError as error:
+                say(f"there are no baselines: {error}", quiet)
             except KeyboardInterrupt:
                 interrupted = True
         model.set_params(verbose=0)
         model.save(out, notes)
-        _end(model, out, interrupted, json, quiet)
+        _end(model, notes, out, interrupted, json, quiet)
 
 
 def _new_model(
@@ -222,7 +226,7 @@ def _resolvability(model: NetworkedModel) -> dict[str, Any]:
     return {"resolvability": found.to_dict()}
 
 
-def _end(model: NetworkedModel, out: Path, interrupted: bool, json: bool, quiet: bool) -> None:
+def _end(model: NetworkedModel, notes: dict[str, Any], out: Path, interrupted: bool, json: bool, quiet: bool) -> None:
     """Say what came out, and with which code the command ends."""
     from coterie.cli.describe import as_object, in_words
     from coterie.cli.screen import say, show_json
@@ -231,11 +235,20 @@ def _end(model: NetworkedModel, out: Path, interrupted: bool, json: bool, quiet:
     converged = model.solution_.status is Status.OPTIMAL
     code = ExitCode.INTERRUPTED if interrupted else ExitCode.DONE if converged else ExitCode.NOT_CONVERGED
     if json:
-        show_json({**as_object(model), "model": str(out), "exit_code": int(code)})
+        show_json({**as_object(model), "baselines": notes.get("baselines"), "model": str(out), "exit_code": int(code)})
     elif not quiet:
-        typer.echo("\n".join([*in_words(model), f"Model written to {out}"]))
+        typer.echo("\n".join([*in_words(model), *_comparison(notes), f"Model written to {out}"]))
     if interrupted:
         say(f"interrupted; the best model so far is in {out}, with a gap of {model.gap_:.1e}", quiet)
     elif not converged:
         say(f"not converged: the gap is {model.gap_:.1e}, asked for was {model.tol:.1e}; the model is in {out}", quiet)
     raise typer.Exit(code)
+
+
+def _comparison(notes: dict[str, Any]) -> list[str]:
+    """The baselines in one line."""
+    if (found := notes.get("baselines")) is None:
+        return []
+    means = sorted((fmean(errors), method) for method, errors in zip(found["methods"], found["errors"], strict=True))
+    listed = ", ".join(f"{method} {mean:.3g}" for mean, method in means)
+    return [f"Mean error with {found['over']} held out, the smallest first: {listed}."]

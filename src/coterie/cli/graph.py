@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from coterie.cli.errors import check_file, plain_errors
+from coterie.cli.errors import check_table, plain_errors
 from coterie.cli.network import Knn, read_network
 from coterie.cli.options import DataArgument, JsonOption, NodeOption, QuietOption
 
@@ -26,13 +26,12 @@ def graph(
     lng) are degrees on the Earth; others are coordinates in a plane or space.
     """
     with plain_errors(quiet):
-        check_file(out, data)
+        check_table(out, data)
         nearest = Knn.parse(knn)
         from coterie.cli.screen import show_json
         from coterie.io.edges import edge_frame
-        from coterie.io.sinks import check_ending, write_batches
+        from coterie.io.sinks import write_batches
 
-        check_ending(out)
         found = read_network(data, node, None, nearest).graph
         edges = edge_frame(found)
         write_batches(out, iter([edges]), dict(edges.schema))

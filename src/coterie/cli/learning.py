@@ -73,8 +73,8 @@ class Task:
         return True
 
     def _from_rows(self, say: Say) -> pl.DataFrame:
+        from coterie.io.memory import in_words, memory_available, memory_needed, require_memory
         from coterie.io.rows import read_rows
-        from coterie.io.tables import in_words, memory_available, memory_needed, require_memory
 
         needed = memory_needed(self.data, len(self.columns.features))
         say(f"this keeps all rows in memory, about {in_words(needed)} (available: {in_words(memory_available())})")

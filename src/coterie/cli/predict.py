@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coterie.cli.errors import BadInputError, check_file, plain_errors
+from coterie.cli.errors import BadInputError, check_table, plain_errors
 from coterie.cli.options import DataArgument, JsonOption, ModelArgument, QuietOption
 
 if TYPE_CHECKING:
@@ -37,12 +37,11 @@ def predict(
     order of the rows. Rows are read in batches: DATA may be larger than memory.
     """
     with plain_errors(quiet):
-        check_file(out, data)
+        check_table(out, data)
         from coterie.cli.screen import show_json, working
         from coterie.estimators import load
-        from coterie.io.sinks import check_ending, write_batches
+        from coterie.io.sinks import write_batches
 
-        check_ending(out)
         fitted = load(model)
         columns = _columns(fitted, model, data, node)
         count = 0

@@ -6,19 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from coterie.io.errors import UnreadableFileError
 from coterie.io.files import staged_file
 from coterie.io.sources import KINDS, engine
 
 if TYPE_CHECKING:
     import polars as pl
-
-
-def check_ending(path: Path) -> str:
-    """Return the kind of file that a name asks for."""
-    if path.suffix.lower() not in KINDS:
-        raise UnreadableFileError(f"{path}: cannot tell what to write; the name of a table ends in {', '.join(KINDS)}")
-    return KINDS[path.suffix.lower()]
 
 
 def write_batches(path: Path, batches: Iterator[pl.DataFrame], schema: dict[str, Any]) -> None:
@@ -28,7 +20,7 @@ def write_batches(path: Path, batches: Iterator[pl.DataFrame], schema: dict[str,
     def source(columns: Any, predicate: Any, n_rows: Any, batch_size: Any) -> Iterator[pl.DataFrame]:
         yield from batches
 
-    kind = check_ending(path)
+    kind = KINDS[path.suffix.lower()]
     with staged_file(path) as temporary:
         table: Any = register_io_source(source, schema=engine().Schema(schema))
         sink = {"CSV": table.sink_csv, "Parquet": table.sink_parquet, "Arrow": table.sink_ipc}[kind]
