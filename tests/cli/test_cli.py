@@ -1,40 +1,48 @@
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from commands import assert_one_line, run
 
 import coterie
-from coterie.cli import app
+from coterie.cli.codes import CODES, ExitCode
 from coterie.cli.screen import show_table
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, [str(a) for a in arguments])
-
-
-def assert_one_line(result, code, words):
-    assert result.exit_code == code
-    assert result.stderr.count("\n") == 1
-    assert result.stderr.startswith("coterie: ")
-    assert words in result.stderr
-    assert result.stdout == ""
+from coterie.io import errors
 
 
 def test_version():
     assert run("--version").stdout == f"coterie {coterie.__version__}\n"
 
 
-def test_help_names_the_commands():
-    text = run("--help").output
-    assert "demo" in text
-    assert "paper" in text
+def test_help_names_the_commands_and_the_exit_codes():
+    text = " ".join(run("--help").output.replace("│", " ").split())
+    for command in ("fit", "predict", "inspect", "report", "graph", "resolve", "demo", "paper"):
+        assert f" {command} " in text
+        assert run(command, "--help").exit_code == 0
+    for code in ExitCode:
+        assert f"{code:d} {code.sentence}" in text
+
+
+def test_every_exit_code_is_documented():
+    page = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
+    for code in ExitCode:
+        assert f"| {code:d} | `{code.name}` | {code.sentence} |" in page
+
+
+def test_every_error_about_data_has_a_code_of_its_own():
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type)]
+    assert set(CODES) == set(kinds)
+    assert len(set(CODES.values())) == len(kinds)
+
+
+def test_completion_can_be_installed():
+    assert "--install-completion" in run("--help").output
 
 
 def test_help_imports_nothing_heavy():
-    code = (
-        "import sys, coterie.cli; print([m for m in ('numpy', 'scipy', 'sklearn', 'matplotlib') if m in sys.modules])"
-    )
+    heavy = ("numpy", "scipy", "sklearn", "matplotlib", "polars")
+    code = f"import sys, coterie.cli; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
 

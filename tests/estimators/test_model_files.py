@@ -11,7 +11,7 @@ from sklearn.model_selection import GroupKFold
 from towns import CHOOSING, PLAIN, TOWNS, empirical, labels_for, names, quick, rows
 
 import coterie as ct
-from coterie.io.model import ModelFileError
+from coterie.io.errors import ModelFileError
 
 FITTED = ("coef_", "intercept_", "dual_coef_", "nodes_", "clusters_", "undetermined_nodes_", "n_labelled_")
 SCALARS = ("lam_", "gap_", "n_iter_", "n_features_in_")

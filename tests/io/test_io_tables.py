@@ -6,8 +6,9 @@ import pytest
 
 from coterie.io.errors import ColumnTypeError, EmptyDataError, MissingColumnError, UnreadableFileError
 from coterie.io.files import MissingExtraError
+from coterie.io.memory import memory_needed
 from coterie.io.sources import data_files
-from coterie.io.tables import count_rows, memory_needed, read_table
+from coterie.io.tables import count_rows, read_table
 
 
 def test_a_table_as_it_is(tmp_path):

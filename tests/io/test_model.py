@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from coterie.io import model as models
-from coterie.io.model import ModelFileError, read_model, write_model
+from coterie.io.errors import ModelFileError
+from coterie.io.model import read_model, write_model
 
 ARRAYS = {"w": np.arange(6.0).reshape(3, 2), "edges": np.array([[0, 1]]), "nothing": np.empty((0, 2))}
 

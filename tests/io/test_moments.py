@@ -34,7 +34,7 @@ def loss_of(X, y, w):
 def test_condensed_rows_have_the_loss_of_the_rows(data, fit_intercept, seed):
     X, y, nodes = data
     condensed = Moments.of(X, y, nodes).datasets(6, fit_intercept).labelled
-    Z = np.column_stack([np.ones(len(X)), X]) if fit_intercept else X
+    Z = np.column_stack([X, np.ones(len(X))]) if fit_intercept else X
     labelled = ~np.isnan(y)
     np.testing.assert_array_equal(condensed.M, np.unique(nodes[labelled]))
     rng = np.random.default_rng(seed)
@@ -90,7 +90,7 @@ def test_solving_from_condensed_rows_is_solving_from_rows(loss, fit_intercept):
     nodes = np.append(nodes[(nodes != 11) & (nodes != 4)], 4)  # none for node 11, one for node 4
     X = rng.normal([0, 5, 0], size=(len(nodes), 3))
     y = np.where(nodes < 6, X @ [1, 2, 0], X @ [-1, 0, 1]) + 0.1 * rng.standard_normal(len(nodes)) + 2
-    Z = np.column_stack([np.ones(len(X)), X]) if fit_intercept else X
+    Z = np.column_stack([X, np.ones(len(X))]) if fit_intercept else X
     problem = ct.Problem(graph, ct.LocalDatasets.from_rows(Z, y, nodes, 12), loss, lam=0.05)
     whole = ct.solve(problem, tol=1e-9)
     data = Moments.of(X, y, nodes).datasets(graph, fit_intercept)
@@ -107,7 +107,7 @@ def test_what_no_weights_explain_survives_an_offset():
     rng = np.random.default_rng(2)
     x = 1e4 + rng.standard_normal(300)
     X, y, nodes = (
-        np.column_stack([np.ones(300), x]),
+        np.column_stack([x, np.ones(300)]),
         1e6 + 3 * x + 0.01 * rng.standard_normal(300),
         np.repeat([0, 1], 150),
     )

@@ -10,30 +10,37 @@ from typing import TextIO
 
 import typer
 
+from coterie.cli.codes import CODES, ExitCode
+from coterie.io.errors import DataError
+
 
 class BadInputError(Exception):
-    """Something that the user can put right; the message says what."""
+    """An option that the user can put right; the message says how."""
 
 
 @contextmanager
-def plain_errors() -> Iterator[None]:
-    """Turn what can go wrong outside the program into one line and an exit code: 2 for bad input, else 1."""
+def plain_errors(quiet: bool = False) -> Iterator[None]:
+    """Turn what can go wrong outside the program into one line and an exit code; `quiet`: warnings are not shown."""
     from coterie.io.files import MissingExtraError
 
     with warnings.catch_warnings():
-        warnings.simplefilter("default", UserWarning)
+        warnings.simplefilter("ignore" if quiet else "default", UserWarning)
         warnings.showwarning = _one_line
         try:
             yield
         except BadInputError as error:
-            typer.echo(f"coterie: {error}", err=True)
-            raise typer.Exit(2) from None
+            _end(error, ExitCode.USAGE)
+        except DataError as error:
+            _end(error, next(CODES[kind] for kind in type(error).__mro__ if kind in CODES))
         except (MissingExtraError, OSError) as error:
-            typer.echo(f"coterie: {error}", err=True)
-            raise typer.Exit(1) from None
+            _end(error, ExitCode.FAILED)
         except KeyboardInterrupt:
-            typer.echo("coterie: interrupted; nothing was written", err=True)
-            raise typer.Exit(130) from None
+            _end("interrupted; nothing was written", ExitCode.INTERRUPTED)
+
+
+def _end(why: Exception | str, code: ExitCode) -> None:
+    typer.echo(f"coterie: {' '.join(str(why).split())}", err=True)
+    raise typer.Exit(code) from None
 
 
 def check_folder(out: Path) -> None:
@@ -41,6 +48,24 @@ def check_folder(out: Path) -> None:
     nearest = next(p for p in (out, *out.absolute().parents) if p.exists())
     if not nearest.is_dir():
         raise BadInputError(f"--out {out}: {nearest} is a file; name a folder to write to")
+
+
+def check_file(out: Path, *inputs: Path) -> None:
+    """Refuse a file that cannot be written, or that is read from, before any work is done."""
+    if out.is_dir():
+        raise BadInputError(f"--out {out} is a folder; name a file to write to")
+    if any(out.exists() and given.exists() and out.samefile(given) for given in inputs):
+        raise BadInputError(f"--out {out} is what is read; name another file to write to")
+    check_folder(out.parent)
+
+
+def check_table(out: Path, *inputs: Path) -> None:
+    """Refuse, besides, a name that does not say what kind of table to write."""
+    from coterie.io.sources import KINDS
+
+    check_file(out, *inputs)
+    if out.suffix.lower() not in KINDS:
+        raise BadInputError(f"--out {out}: cannot tell what to write; the name of a table ends in {', '.join(KINDS)}")
 
 
 def _one_line(

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
+
+import typer
 
 
 def show_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -52,3 +55,35 @@ def progress(n_steps: int) -> Iterator[Callable[[str], None]]:
             begun += 1
 
         yield step
+
+
+@contextmanager
+def working(quiet: bool) -> Iterator[Callable[[str, float | None], None]]:
+    """Yield a function to call with what is being done and, where it is known, the part that is done, 0 to 1."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    columns = (BarColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
+    with Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as bar:
+        task = bar.add_task("", total=None)
+
+        def tell(what: str, done: float | None = None) -> None:
+            bar.update(task, description=what, total=None if done is None else 1.0, completed=done or 0.0)
+
+        yield tell
+
+
+def show_json(result: Mapping[str, Any]) -> None:
+    """Print one JSON object; numbers that are not finite become strings."""
+    import json
+
+    from coterie.io.model import plain
+
+    print(json.dumps(plain(result), ensure_ascii=False, allow_nan=False))
+
+
+def say(message: str, quiet: bool) -> None:
+    """Print a message for people on standard error."""
+    if not quiet:
+        typer.echo(f"coterie: {message}", err=True)

@@ -15,11 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 from coterie.estimators.carry import carried
 from coterie.estimators.names import node_ids
 from coterie.estimators.newcomers import LocalModel, weights_for, with_nodes
+from coterie.estimators.progress import Verbose, follow, listener
 from coterie.estimators.reading import ReadsRows
 from coterie.problem import EmpiricalGraph, Problem
 from coterie.problem.arrays import Array
 from coterie.problem.penalties import Penalty
-from coterie.solver import NotConverged, Record, Solution, Status, solve
+from coterie.solver import NotConverged, Solution, Status, solve
 
 
 class NetworkedModel(ReadsRows, BaseEstimator):
@@ -37,23 +38,28 @@ class NetworkedModel(ReadsRows, BaseEstimator):
         fit_intercept: bool,
         tol: float,
         max_iter: int,
+        time_limit: float | None,
         engine: str,
         warm_start: bool,
         random_state: Any,
-        verbose: int,
+        verbose: Verbose,
     ) -> None:
         self.graph = graph
         self.penalty = penalty
         self.fit_intercept = fit_intercept
         self.tol = tol
         self.max_iter = max_iter
+        self.time_limit = time_limit
         self.engine = engine
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
 
-    def _choose_lam(self, problem: Problem, order: Array) -> float:
-        """λ for this problem, whose own λ does not count and whose row k is row order[k] of X."""
+    def _choose_lam(self, problem: Problem, order: Array | None) -> float:
+        """λ for this problem, whose own λ does not count and whose row k is row order[k] of X.
+
+        order None: its rows are condensed, those of a node belong together.
+        """
         return self.lam
 
     def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> Self:
@@ -70,10 +76,7 @@ class NetworkedModel(ReadsRows, BaseEstimator):
         sample_weight : sequence of shape (rows,), optional
             A row of weight 2 counts like two rows.
         """
-        problem, order = self._problem(X, y, groups, sample_weight)
-        start = self._warm(problem.graph, problem.n_features)
-        self.lam_ = float(self._choose_lam(problem, order))
-        return self._learn(replace(problem, lam=self.lam_), start)
+        return self._learn(*self._with_lam(*self._problem(X, y, groups, sample_weight)))
 
     def predict(self, X: Any, groups: Any = None) -> Array:
         """Predict the label of each row with the model of its node."""
@@ -133,16 +136,24 @@ class NetworkedModel(ReadsRows, BaseEstimator):
             return None
         return carried(self.solution_, graph)
 
+    def _with_lam(self, problem: Problem, order: Array | None) -> tuple[Problem, Solution | None]:
+        """The problem with the λ to solve it for, and where to start."""
+        start = self._warm(problem.graph, problem.n_features)
+        self.lam_ = float(self._choose_lam(problem, order))
+        return replace(problem, lam=self.lam_), start
+
     def _learn(self, problem: Problem, start: Solution | None) -> Self:
+        tell = listener(self.verbose)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NotConverged)
             solution = solve(
                 problem,
                 self.tol,
                 max_iter=self.max_iter,
+                time_limit=self.time_limit,
                 engine=self.engine,
                 start=start,
-                callback=print_record if self.verbose else None,
+                callback=None if tell is None else follow(tell, self.tol),
             )
         if solution.status is not Status.OPTIMAL:
             warnings.warn(not_converged(problem, solution, self.tol), ConvergenceWarning, stacklevel=3)
@@ -184,8 +195,3 @@ def not_converged(problem: Problem, solution: Solution, tol: float) -> str:
     uneven = size.max() > 1e4 * size[size > 0].min(initial=np.inf)
     hint = " The columns of X differ widely in scale; StandardScaler helps." if uneven else ""
     return f"{solution.status.value} Certified gap: {solution.gap:.2e}, asked for: {tol:.2e}.{hint}"
-
-
-def print_record(record: Record) -> None:
-    """Print one line of progress."""
-    print(f"iteration {record.n_iter:6d}  objective {record.objective:.6e}  gap {record.gap:.1e}")

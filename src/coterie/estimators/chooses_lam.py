@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from coterie.estimators.cross_validation import LamChoice, cross_validate_lam, folds_of
+from coterie.estimators.progress import Tell, Verbose, listener
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
+from coterie.solver import Solution
 
 
 class ChoosesLam:
@@ -20,25 +23,36 @@ class ChoosesLam:
     random_state: Any
     engine: str
     max_iter: int
-    verbose: int
+    verbose: Verbose
     lam_choice_: LamChoice
     cv_results_: dict[str, Any]
 
-    def _choose_lam(self, problem: Problem, order: Array) -> float:
+    def _choose_lam(self, problem: Problem, order: Array | None) -> float:
         if self.rule not in ("best", "one_se"):
             raise ValueError(f'rule must be "best" or "one_se", got {self.rule!r}')
         folds, over = folds_of(problem.data, self.cv, self.over, order, self.random_state)
+        tell = listener(self.verbose)
         choice = cross_validate_lam(
             problem,
             self.n_lams if self.lams is None else self.lams,
             folds,
             over,
-            progress=self._print if self.verbose else None,
+            progress=None
+            if tell is None
+            else _steps(tell, len(folds), self.n_lams if self.lams is None else len(self.lams)),
             engine=self.engine,
             max_iter=self.max_iter,
         )
         self.lam_choice_, self.cv_results_ = choice, choice.results()
         return float(choice.lams[choice.best if self.rule == "best" else choice.one_se])
 
-    def _print(self, fold: int, lam: float, solution: Any) -> None:
-        print(f"fold {fold + 1}: lam {lam:.3e}, gap {solution.gap:.1e}")
+
+def _steps(tell: Tell, n_folds: int, n_lams: int) -> Callable[[int, float, Solution], None]:
+    done = 0
+
+    def told(fold: int, lam: float, solution: Solution) -> None:
+        nonlocal done
+        done += 1
+        tell(f"fold {fold + 1}: lam {lam:.3e}, gap {solution.gap:.1e}", min(done / (n_folds * n_lams), 1.0))
+
+    return told

@@ -130,21 +130,35 @@ def cross_validate_lam(
     return LamChoice(np.array(values), errors, gaps, over)
 
 
-def folds_of(data: LocalDatasets, cv: Any, over: Over, order: Array, random_state: Any) -> tuple[list[Fold], str]:
+def what_to_hold_out(over: Over, m: NDArray[np.int64], n_nodes: int) -> Literal["nodes", "rows"]:
+    """Return what folds hold out of data whose labelled nodes have m labelled rows each.
+
+    "auto": nodes where the graph has nodes without labels, which are then what the model is for, or where hardly any
+    node has two rows; otherwise rows.
+    """
+    if over == "auto":
+        return "nodes" if len(m) < n_nodes or (np.median(m) < 2 and len(m) > 1) else "rows"
+    if over not in ("nodes", "rows"):
+        raise ValueError(f'over must be "auto", "nodes" or "rows", got {over!r}')
+    return over
+
+
+def folds_of(
+    data: LocalDatasets, cv: Any, over: Over, order: Array | None, random_state: Any
+) -> tuple[list[Fold], str]:
     """Return the folds, and what they hold out: all rows of some labelled nodes, or some labelled rows of any node.
 
     cv is a number of folds, or anything else that scikit-learn takes for cv, which then says what is held out and
-    counts rows as they came: row k of the data was row order[k]. "auto" holds out nodes where the graph has nodes
-    without labels, which are then what the model is for, or where hardly any node has two rows; otherwise rows.
-    Rows with labels of two kinds are shared out so that each fold has its part of both.
+    counts rows as they came: row k of the data was row order[k]. Without an order, rows are condensed, and only nodes
+    can be held out. Rows with labels of two kinds are shared out so that each fold has its part of both.
     """
     M, m = data.labelled.M, data.labelled.m
-    if over == "auto":
-        over = "nodes" if len(M) < data.n_nodes or (np.median(m) < 2 and len(M) > 1) else "rows"
-    if over not in ("nodes", "rows"):
-        raise ValueError(f'over must be "auto", "nodes" or "rows", got {over!r}')
+    over = what_to_hold_out(over, m, data.n_nodes)
+    if order is None and not (over == "nodes" and isinstance(cv, Integral)):
+        raise ValueError('only folds over nodes can be made without the rows; give over="nodes" and a number for cv')
     counts = ~np.isnan(data.y) & (data.weights > 0)
     if not isinstance(cv, Integral):
+        assert order is not None
         return _given(data, cv, order, counts), "given"
     items, member = (M, data.nodes) if over == "nodes" else (np.flatnonzero(counts), np.arange(len(data.y)))
     if not 2 <= int(cv) <= len(items):

@@ -19,7 +19,8 @@ from coterie.estimators.lasso import NetworkedLasso, NetworkedLassoCV
 from coterie.estimators.logistic import NetworkedLogisticRegression, NetworkedLogisticRegressionCV
 from coterie.estimators.names import PENALTIES
 from coterie.estimators.regression import NetworkedLinearRegression, NetworkedLinearRegressionCV
-from coterie.io.model import ModelFileError, read_model, write_model
+from coterie.io.errors import ModelFileError
+from coterie.io.model import read_model, write_model
 from coterie.problem import EmpiricalGraph
 from coterie.problem.arrays import Array
 from coterie.solver import Record, Solution, Status
@@ -128,7 +129,7 @@ def _parameters(model: NetworkedModel) -> dict[str, Any]:
     """The parameters but for the graph, each as JSON can hold it."""
     parameters, of_class = model.get_params(deep=False), signature(type(model)).parameters
     del parameters["graph"]
-    for name in ("cv", "random_state", "engine"):  # an object, such as a splitter, matters to a fit only
+    for name in ("cv", "random_state", "engine", "verbose"):  # an object, such as a splitter, matters to a fit only
         if not isinstance(parameters.get(name), Integral | str | None):
             parameters[name] = of_class[name].default
     if not isinstance(model.penalty, str):

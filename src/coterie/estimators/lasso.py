@@ -6,6 +6,7 @@ from typing import Any
 
 from coterie.estimators.base import NetworkedModel
 from coterie.estimators.chooses_lam import ChoosesLam
+from coterie.estimators.progress import Verbose
 from coterie.estimators.regression import NetworkedRegressor
 from coterie.problem.losses import Lasso, Loss
 from coterie.problem.penalties import Penalty
@@ -19,7 +20,8 @@ class NetworkedLasso(NetworkedRegressor):
 
     Parameters
     ----------
-    graph, lam, penalty, fit_intercept, tol, max_iter, engine, warm_start, random_state, verbose
+    graph, lam, penalty, fit_intercept, tol, max_iter, time_limit, engine, warm_start, random_state,
+    verbose
         As for :class:`NetworkedLinearRegression`, and so are the attributes.
     alpha : float
         Does not apply to the intercept.
@@ -35,12 +37,15 @@ class NetworkedLasso(NetworkedRegressor):
         fit_intercept: bool = True,
         tol: float = 1e-6,
         max_iter: int = 100_000,
+        time_limit: float | None = None,
         engine: str = "auto",
         warm_start: bool = False,
         random_state: Any = None,
-        verbose: int = 0,
+        verbose: Verbose = 0,
     ) -> None:
-        super().__init__(graph, penalty, fit_intercept, tol, max_iter, engine, warm_start, random_state, verbose)
+        super().__init__(
+            graph, penalty, fit_intercept, tol, max_iter, time_limit, engine, warm_start, random_state, verbose
+        )
         self.lam = lam
         self.alpha = alpha
 
@@ -53,7 +58,8 @@ class NetworkedLassoCV(ChoosesLam, NetworkedLasso):
 
     Parameters
     ----------
-    graph, alpha, penalty, fit_intercept, tol, max_iter, engine, warm_start, random_state, verbose
+    graph, alpha, penalty, fit_intercept, tol, max_iter, time_limit, engine, warm_start, random_state,
+    verbose
         As for :class:`NetworkedLasso`.
     lams, n_lams, cv, over, rule
         As for :class:`NetworkedLinearRegressionCV`, and so are the attributes.
@@ -73,13 +79,14 @@ class NetworkedLassoCV(ChoosesLam, NetworkedLasso):
         fit_intercept: bool = True,
         tol: float = 1e-6,
         max_iter: int = 100_000,
+        time_limit: float | None = None,
         engine: str = "auto",
         warm_start: bool = False,
         random_state: Any = None,
-        verbose: int = 0,
+        verbose: Verbose = 0,
     ) -> None:
         NetworkedModel.__init__(
-            self, graph, penalty, fit_intercept, tol, max_iter, engine, warm_start, random_state, verbose
+            self, graph, penalty, fit_intercept, tol, max_iter, time_limit, engine, warm_start, random_state, verbose
         )
         self.lams = lams
         self.n_lams = n_lams

@@ -11,6 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from coterie.estimators.base import NetworkedModel
 from coterie.estimators.chooses_lam import ChoosesLam
+from coterie.estimators.progress import Verbose
 from coterie.estimators.tables import as_classes, as_row_weights
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
@@ -27,7 +28,8 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
 
     Parameters
     ----------
-    graph, lam, penalty, fit_intercept, tol, max_iter, engine, warm_start, random_state, verbose
+    graph, lam, penalty, fit_intercept, tol, max_iter, time_limit, engine, warm_start, random_state,
+    verbose
         As for :class:`NetworkedLinearRegression`, and so are the attributes.
     ridge : float
         Does not apply to the intercept. Above 0, nodes whose rows separate perfectly have a finite model of their own.
@@ -51,12 +53,15 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
         fit_intercept: bool = True,
         tol: float = 1e-6,
         max_iter: int = 100_000,
+        time_limit: float | None = None,
         engine: str = "auto",
         warm_start: bool = False,
         random_state: Any = None,
-        verbose: int = 0,
+        verbose: Verbose = 0,
     ) -> None:
-        super().__init__(graph, penalty, fit_intercept, tol, max_iter, engine, warm_start, random_state, verbose)
+        super().__init__(
+            graph, penalty, fit_intercept, tol, max_iter, time_limit, engine, warm_start, random_state, verbose
+        )
         self.lam = lam
         self.ridge = ridge
 
@@ -129,7 +134,8 @@ class NetworkedLogisticRegressionCV(ChoosesLam, NetworkedLogisticRegression):
 
     Parameters
     ----------
-    graph, ridge, penalty, fit_intercept, tol, max_iter, engine, warm_start, random_state, verbose
+    graph, ridge, penalty, fit_intercept, tol, max_iter, time_limit, engine, warm_start, random_state,
+    verbose
         As for :class:`NetworkedLogisticRegression`.
     lams, n_lams, cv, over, rule
         As for :class:`NetworkedLinearRegressionCV`, and so are the attributes.
@@ -149,13 +155,14 @@ class NetworkedLogisticRegressionCV(ChoosesLam, NetworkedLogisticRegression):
         fit_intercept: bool = True,
         tol: float = 1e-6,
         max_iter: int = 100_000,
+        time_limit: float | None = None,
         engine: str = "auto",
         warm_start: bool = False,
         random_state: Any = None,
-        verbose: int = 0,
+        verbose: Verbose = 0,
     ) -> None:
         NetworkedModel.__init__(
-            self, graph, penalty, fit_intercept, tol, max_iter, engine, warm_start, random_state, verbose
+            self, graph, penalty, fit_intercept, tol, max_iter, time_limit, engine, warm_start, random_state, verbose
         )
         self.lams = lams
         self.n_lams = n_lams

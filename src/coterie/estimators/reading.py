@@ -45,9 +45,11 @@ class ReadsRows:
         self.frame_library_ = library_of(X)
         graph = as_graph(self.graph, groups)
         data, nodes = self._rows(X, y, groups, sample_weight, graph, first=True)
+        return self._stated(graph, data), np.argsort(nodes, kind="stable")
+
+    def _stated(self, graph: EmpiricalGraph, data: LocalDatasets) -> Problem:
         self._check_labelled(data.labelled)
-        problem = Problem(graph, data, self._loss(self._unpenalised), as_penalty(self.penalty), lam=0.0)
-        return problem, np.argsort(nodes, kind="stable")
+        return Problem(graph, data, self._loss(self._unpenalised), as_penalty(self.penalty), lam=0.0)
 
     def _rows(
         self, X: Any, y: Any, groups: Any, sample_weight: Any, graph: EmpiricalGraph, *, first: bool

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -10,7 +10,11 @@ from sklearn.metrics import r2_score
 
 from coterie.estimators.base import NetworkedModel
 from coterie.estimators.chooses_lam import ChoosesLam
+from coterie.estimators.names import as_graph
+from coterie.estimators.progress import Verbose
 from coterie.estimators.tables import as_labels, as_row_weights
+from coterie.io.moments import Moments
+from coterie.io.rows import Columns
 from coterie.problem.arrays import Array
 from coterie.problem.losses import Loss, SquaredError
 from coterie.problem.penalties import Penalty
@@ -21,6 +25,27 @@ class NetworkedRegressor(RegressorMixin, NetworkedModel):
 
     def _labels(self, y: Any, n_rows: int, first: bool) -> Array:
         return as_labels(y, n_rows)
+
+    def fit_moments(self, moments: Moments, columns: Columns) -> Self:
+        """Learn from files that were read in one pass: as `fit` to all their rows, to rounding.
+
+        A CV form then has to hold out nodes: rows are no longer there.
+
+        Parameters
+        ----------
+        moments : Moments
+            As :func:`coterie.io.stream.stream_moments` returns them.
+        columns : Columns
+            What the columns of the files are.
+        """
+        graph = as_graph(self.graph, moments.ids)
+        self.n_features_in_, self.feature_names_in_ = moments.n_features, np.array(columns.features, dtype=object)
+        self.groups_column_, self.frame_library_ = columns.node, "polars"
+        problem = self._stated(graph, moments.datasets(graph, self.fit_intercept))
+        self._learn(*self._with_lam(problem, None))
+        self.n_labelled_ = np.zeros(graph.n_nodes, dtype=np.int64)
+        self.n_labelled_[graph.numbers(list(moments.ids))] = moments.m
+        return self
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> float:
         """R² over the rows that have a label."""
@@ -55,14 +80,16 @@ class NetworkedLinearRegression(NetworkedRegressor):
     tol : float
         The relative duality gap to reach.
     max_iter : int
+    time_limit : float, optional
+        Seconds for the solve; what a CV form does before, to choose λ, does not count.
     engine : str
         See :func:`coterie.solve`.
     warm_start : bool
         Begin a fit where the last one ended; the graph may have changed.
     random_state : int, RandomState or None
         The solver draws nothing; the CV forms draw their folds with it.
-    verbose : int
-        Above 0: print progress.
+    verbose : int or callable
+        Above 0: print progress. A callable is called instead as ``verbose(line, done)``, done being from 0 to 1.
 
     Attributes
     ----------
@@ -103,12 +130,15 @@ class NetworkedLinearRegression(NetworkedRegressor):
         fit_intercept: bool = True,
         tol: float = 1e-6,
         max_iter: int = 100_000,
+        time_limit: float | None = None,
         engine: str = "auto",
         warm_start: bool = False,
         random_state: Any = None,
-        verbose: int = 0,
+        verbose: Verbose = 0,
     ) -> None:
-        super().__init__(graph, penalty, fit_intercept, tol, max_iter, engine, warm_start, random_state, verbose)
+        super().__init__(
+            graph, penalty, fit_intercept, tol, max_iter, time_limit, engine, warm_start, random_state, verbose
+        )
         self.lam = lam
         self.ridge = ridge
         self.reduction = reduction
@@ -122,7 +152,8 @@ class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
 
     Parameters
     ----------
-    graph, penalty, ridge, reduction, fit_intercept, tol, max_iter, engine, warm_start, random_state, verbose
+    graph, penalty, ridge, reduction, fit_intercept, tol, max_iter, time_limit, engine, warm_start, random_state,
+    verbose
         As for :class:`NetworkedLinearRegression`.
     lams : sequence of float, optional
         The values of λ to try. By default n_lams, evenly spaced in logarithms below the largest useful one.
@@ -161,13 +192,14 @@ class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
         fit_intercept: bool = True,
         tol: float = 1e-6,
         max_iter: int = 100_000,
+        time_limit: float | None = None,
         engine: str = "auto",
         warm_start: bool = False,
         random_state: Any = None,
-        verbose: int = 0,
+        verbose: Verbose = 0,
     ) -> None:
         NetworkedModel.__init__(
-            self, graph, penalty, fit_intercept, tol, max_iter, engine, warm_start, random_state, verbose
+            self, graph, penalty, fit_intercept, tol, max_iter, time_limit, engine, warm_start, random_state, verbose
         )
         self.lams = lams
         self.n_lams = n_lams

@@ -25,3 +25,27 @@ class EmptyDataError(DataError):
 
 class UnreadableFileError(DataError):
     """A file that is damaged, or of a kind that is not read here."""
+
+
+class DuplicateError(DataError):
+    """A node or an edge that is given twice, in different ways."""
+
+
+class UnknownNodeError(DataError):
+    """A node of the data that is not in the graph."""
+
+
+class BadLabelError(DataError):
+    """No labels at all, or labels that the loss cannot use."""
+
+
+class BadGraphError(DataError):
+    """Edges that make no graph."""
+
+
+class TooLargeError(DataError):
+    """Rows that do not fit in memory."""
+
+
+class ModelFileError(DataError):
+    """A folder does not hold a model that can be read; the message says why."""

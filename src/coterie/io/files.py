@@ -32,17 +32,24 @@ def staged(out: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file under a temporary name beside it, then rename it: readers see the old content or the new."""
+@contextmanager
+def staged_file(path: Path) -> Iterator[Path]:
+    """Yield a temporary name beside `path`, which it gets if, and only if, the block ends well."""
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; name a file to write to")
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}-{os.getpid()}")
+    temporary = path.with_name(f".{path.stem}-{os.getpid()}{path.suffix}")
     try:
-        temporary.write_bytes(content)
+        yield temporary
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file in one step: readers see the old content or the new."""
+    with staged_file(path) as temporary:
+        temporary.write_bytes(content)
 
 
 def _hand_over(folder: Path, out: Path) -> None:

@@ -15,16 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from coterie.io.errors import ModelFileError
 from coterie.io.files import staged
 from coterie.problem.arrays import Array
 
 FORMAT = "coterie model"
 SCHEMA = 1
 RECORD = "model.json"
-
-
-class ModelFileError(ValueError):
-    """A folder does not hold a model that can be read; the message says why."""
 
 
 def write_model(path: Path, record: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
@@ -38,7 +35,7 @@ def write_model(path: Path, record: Mapping[str, Any], arrays: Mapping[str, Arra
     digest = hashlib.sha256(content).hexdigest()
     file = f"arrays-{digest[:16]}.safetensors"
     head = {"format": FORMAT, "schema": SCHEMA, "arrays": {"file": file, "sha256": digest}}
-    text = json.dumps(_plain({**head, **record}), indent=1, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(plain({**head, **record}), indent=1, ensure_ascii=False, allow_nan=False)
     with staged(path) as folder:
         (folder / file).write_bytes(content)
         (folder / RECORD).write_text(text + "\n", encoding="utf-8")
@@ -90,16 +87,16 @@ def _read_arrays(path: Path, record: dict[str, Any]) -> bytes:
     return content
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Return value as JSON can hold it."""
     if isinstance(value, Mapping):
-        return {str(name): _plain(item) for name, item in value.items()}
+        return {str(name): plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
+        return plain(value.tolist())
     if isinstance(value, np.generic):
-        return _plain(value.item())
+        return plain(value.item())
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if value is None or isinstance(value, str | int | float | bool):

@@ -101,7 +101,7 @@ class Moments:
         graph : EmpiricalGraph, or int
             Where the nodes belong; a number when the ids are node numbers.
         fit_intercept : bool
-            Put a column of ones before the features: column 0. (In condensed rows it is √m̃ and 0, not 1.)
+            Put a column of ones after the features, as the last. (In condensed rows it is √m̃ and 0, not 1.)
         """
         V = graph.n_nodes if isinstance(graph, EmpiricalGraph) else graph
         known = graph if isinstance(graph, EmpiricalGraph) else EmpiricalGraph.from_edges([], n_nodes=V)
@@ -114,7 +114,7 @@ class Moments:
         if fit_intercept:
             ones = np.zeros((*kept.shape, 1))
             ones[:, 0, 0] = np.sqrt(m)
-            rows = np.concatenate([ones, rows], axis=2)
+            rows = np.concatenate([rows[:, :, :-1], ones, rows[:, :, -1:]], axis=2)
         rows = (rows * np.sqrt(count / m)[:, None, None])[kept]
         return LocalDatasets.from_rows(
             rows[:, :-1], rows[:, -1], np.repeat(nodes, count), n_nodes=V, weights=np.repeat(m / count, count)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coterie.io.errors import BadValueError, ColumnTypeError, EmptyDataError
+from coterie.io.errors import BadValueError, ColumnTypeError, DataError, EmptyDataError
 from coterie.io.sources import Source, engine, sources
+from coterie.problem import EmpiricalGraph
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,31 +32,48 @@ class Columns:
         Finite numbers.
     target : str or None
         Numbers; empty or nan where there is no label. None: labels are not read.
+    text_ids : bool
+        Read ids as text, also where they look like whole numbers.
     """
 
     node: str
     features: tuple[str, ...]
     target: str | None = None
+    text_ids: bool = False
 
     @classmethod
     def of(
-        cls, path: str | PathLike[str], node: str, target: str | None = None, features: Sequence[str] | None = None
+        cls,
+        path: str | PathLike[str],
+        node: str,
+        target: str | None = None,
+        features: Sequence[str] | None = None,
+        but: Sequence[str] = (),
     ) -> Columns:
-        """Check the names against the first file; without `features`, take every column that is not node or target."""
+        """Check the names against the first file.
+
+        Without `features`, every column is one that is not node or target, nor among `but`.
+        """
         first = sources(path)[0]
         named = [name for name in (node, target) if name is not None]
-        first.require([*named, *(features or ())])
-        chosen = tuple(name for name in first.schema if name not in named) if features is None else tuple(features)
+        first.require([*named, *(features or ()), *but])
+        rest = (name for name in first.schema if name not in (*named, *but))
+        chosen = tuple(rest if features is None else features)
         if not chosen:
-            raise ValueError("there are no features; name at least one column")
+            raise DataError(f"{first.file}: there are no features; name at least one column")
         if len({*named, *chosen}) < len(named) + len(chosen):
-            raise ValueError(f"a column is named twice among node, target and features: {', '.join([*named, *chosen])}")
+            twice = ", ".join([*named, *chosen])
+            raise DataError(f"{first.file}: a column is named twice among node, target and features: {twice}")
         return cls(node, chosen, target)
 
     @property
     def numbers(self) -> tuple[str, ...]:
         """Features and target."""
         return self.features if self.target is None else (*self.features, self.target)
+
+    def like(self, graph: EmpiricalGraph) -> Columns:
+        """Return the same with ids as this graph has them: where they are text there, they are text here."""
+        return replace(self, text_ids=all(isinstance(name, str) for name in graph.ids or (0,)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +118,20 @@ def read_rows(path: str | PathLike[str], columns: Columns) -> pl.DataFrame:
     return engine().concat([rows.frame for rows in scan_rows(path, columns)])
 
 
+def find_row(path: str | PathLike[str], columns: Columns, wrong: pl.Expr, name: str) -> str:
+    """Return where the first row is for which `wrong` holds, and its value of column `name`, for a message."""
+    for rows in scan_rows(path, columns):
+        found = rows.frame.select(wrong.alias(ROW))[ROW]
+        if found.any():
+            return place_of(rows, name, int(found.arg_max() or 0))
+    raise ValueError(f"{path}: there is no such row any more; was the file changed?")
+
+
+def place_of(rows: Rows, name: str, place: int) -> str:
+    """Return file, column, row and value, for a message."""
+    return f"{rows.file}: column {name!r}, row {rows.first + place}: {rows.frame[name][place]!r}"
+
+
 def _batches(source: Source, columns: Columns) -> Iterator[pl.DataFrame]:
     pl = engine()
     types = {columns.node: _id_type(source, columns)} | dict.fromkeys(columns.numbers, pl.Float64)
@@ -120,7 +152,7 @@ def _id_type(source: Source, columns: Columns) -> Any:
     pl = engine()
     kind = source.schema[columns.node]
     if kind.is_integer():
-        return pl.Int64
+        return pl.String if columns.text_ids else pl.Int64
     if source.kind == "CSV" or isinstance(kind, pl.String | pl.Categorical | pl.Enum):
         return pl.String
     raise ColumnTypeError(f"{source.file}: the node column {columns.node!r} is {kind}; ids are whole numbers or text")

@@ -1,4 +1,4 @@
-"""Ordinary tables: read whole, counted, and what they would need in memory."""
+"""Ordinary tables: read whole, counted, and where a row of them stands."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from coterie.io.sources import Source, engine, sources
 
 if TYPE_CHECKING:
     import polars as pl
-
-COPIES = 6  # of all numbers at the peak: the frame, the arrays, sorted, labelled, and by size (measured: 5.3)
 
 
 def read_table(path: str | PathLike[str], columns: Sequence[str] | None = None) -> pl.DataFrame:
@@ -43,6 +41,22 @@ def _check_types(source: Source, first: Source, names: Sequence[str]) -> None:
             raise ColumnTypeError(f"{source.file}: column {name!r} is {here} here, but {before} in {first.file}")
 
 
+def first_row(table: pl.DataFrame, wrong: pl.Expr) -> int | None:
+    """Return the first row for which `wrong` holds, counted from 0."""
+    found = table.select(wrong.alias("wrong"))["wrong"]
+    return found.arg_max() if found.any() else None
+
+
+def place_in(path: str | PathLike[str], row: int, name: str) -> str:
+    """Return file, column and row, for a message: rows of the files are counted from 1, each file by itself."""
+    for source in sources(path):
+        rows = count_rows(source.file)
+        if row < rows:
+            return f"{source.file}: column {name!r}, row {row + 1}"
+        row -= rows
+    raise ValueError(f"{path} has changed while it was read")
+
+
 def count_rows(path: str | PathLike[str]) -> int:
     """Count rows; quick but for CSV, which has to be read through."""
     total = 0
@@ -50,8 +64,3 @@ def count_rows(path: str | PathLike[str]) -> int:
         with source.reading():
             total += source.scan().select(engine().len()).collect(engine="streaming").item()
     return total
-
-
-def memory_needed(path: str | PathLike[str], n_features: int) -> int:
-    """Return about how many bytes a fit takes that needs its rows in memory, as logistic regression does."""
-    return COPIES * count_rows(path) * (n_features + 2) * 8

@@ -67,7 +67,7 @@ def _from_frame(graph: Any, nodes: Sequence[Hashable] | None) -> Edges:
             f"cannot read a graph from {type(graph).__name__}; give a networkx graph, "
             "a scipy.sparse matrix or a data frame of edges"
         ) from None
-    first, second, weight = _columns_of(frame)
+    first, second, weight = edge_columns(frame)
     for name in frame.columns:
         missing = frame[name].is_null().to_numpy()
         if missing.any():
@@ -83,7 +83,7 @@ def _from_frame(graph: Any, nodes: Sequence[Hashable] | None) -> Edges:
     return _numbered(a, b, ids), weights, ids
 
 
-def _columns_of(frame: Any) -> tuple[str, str, str | None]:
+def edge_columns(frame: Any) -> tuple[str, str, str | None]:
     """The two columns that name nodes, and the one with the weights."""
     names = list(frame.columns)
     ends = [name for name in names if name != "weight"]

@@ -1,0 +1,80 @@
+"""A fitted model in words for people, and as an object for machines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from coterie.report.words import explanation, kind_of, penalty_of, plural, short, some, verdict
+from coterie.solver import Status
+
+if TYPE_CHECKING:
+    from coterie.estimators.base import NetworkedModel
+
+MOST_NAMED = 10
+
+
+def as_object(model: NetworkedModel) -> dict[str, Any]:
+    """What a model is and how good, as JSON can hold it."""
+    solution, graph = model.solution_, model.graph_
+    choice = getattr(model, "lam_choice_", None)
+    return {
+        "estimator": type(model).__name__,
+        "lam": model.lam_,
+        "lam_chosen_over": None if choice is None else choice.over,
+        "penalty": model.penalty if isinstance(model.penalty, str) else repr(model.penalty),
+        "features": [str(name) for name in getattr(model, "feature_names_in_", [])] or model.n_features_in_,
+        "nodes": graph.n_nodes,
+        "edges": graph.n_edges,
+        "labelled_nodes": int((model.n_labelled_ > 0).sum()),
+        "labelled_rows": int(model.n_labelled_.sum()),
+        "clusters": int(model.clusters_.max()) + 1,
+        "undetermined_nodes": model.undetermined_nodes_.tolist(),
+        "status": solution.status.name,
+        "converged": solution.status is Status.OPTIMAL,
+        "gap": solution.gap,
+        "tol": model.tol,
+        "objective": solution.objective,
+        "dual_bound": solution.dual_bound,
+        "unconditional": solution.unconditional,
+        "iterations": solution.n_iter,
+        "seconds": solution.seconds,
+    }
+
+
+def in_words(model: NetworkedModel) -> list[str]:
+    """The same in sentences, the certificate first."""
+    choice = getattr(model, "lam_choice_", None)
+    how = "" if choice is None else f", chosen by cross-validation over {choice.over}"
+    labelled = model.n_labelled_ > 0
+    return [
+        verdict(model.solution_),
+        *explanation(model.solution_, model.tol),
+        f"Model: {kind_of(model)}, λ = {short(model.lam_, 4)}{how}; {penalty_of(model)}.",
+        f"Network: {plural(model.graph_.n_nodes, 'node')}, {plural(model.graph_.n_edges, 'edge')}; "
+        f"{plural(int(model.n_labelled_.sum()), 'labelled row')} at {plural(int(labelled.sum()), 'node')}.",
+        f"Clusters of nodes that share one model: {int(model.clusters_.max()) + 1:,}.",
+        *_undetermined(model),
+    ]
+
+
+def _undetermined(model: NetworkedModel) -> list[str]:
+    names = [str(name) for name in model.undetermined_nodes_[:MOST_NAMED]]
+    names += [""] * max(len(model.undetermined_nodes_) - MOST_NAMED, 0)
+    return (
+        [f"No label reaches {plural(len(names), 'node')}, whose models are zero: {some(names, MOST_NAMED)}."]
+        if names
+        else []
+    )
+
+
+def cluster_table(model: NetworkedModel) -> tuple[list[str], list[list[str]]]:
+    """The largest clusters: how many nodes, how many of them labelled, and the model they share."""
+    from coterie.report.coefficients import ClusterTable
+
+    table = ClusterTable.of(model)
+    columns = table.columns[:MOST_NAMED]
+    rows = zip(table.clusters, table.sizes, table.n_labelled, table.w[:, : len(columns)], strict=True)
+    lines = [[str(k), f"{size:,}", f"{m:,}", *(short(v, 4) for v in np.asarray(w))] for k, size, m, w in rows]
+    return ["cluster", "nodes", "labelled", *columns], lines[:MOST_NAMED]

@@ -1,0 +1,254 @@
+"""coterie fit."""
+
+from __future__ import annotations
+
+import shlex
+from enum import StrEnum
+from functools import partial
+from math import inf, nan
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from coterie.cli.codes import ExitCode
+from coterie.cli.errors import BadInputError, check_folder, plain_errors
+from coterie.cli.network import check_choice, read_network
+from coterie.cli.options import DataArgument, JsonOption, NodeOption, QuietOption
+from coterie.io.errors import DataError
+
+if TYPE_CHECKING:
+    from coterie.cli.network import Network
+    from coterie.estimators.base import NetworkedModel
+
+CV = "cv"
+MOST_EDGES = 20_000  # up to here it is quickly told whether labels resolve clusters
+DATA, NETWORK, MODEL, SOLVER = "What to learn from", "The network", "The model", "How to solve it"
+
+
+class LossName(StrEnum):
+    """Losses by the names of the option."""
+
+    squared = "squared"
+    lasso = "lasso"
+    logistic = "logistic"
+
+
+class PenaltyName(StrEnum):
+    """Penalties by the names of the option."""
+
+    l1 = "l1"
+    l2 = "l2"
+    squared = "squared"
+
+
+class OverName(StrEnum):
+    """What folds hold out."""
+
+    auto = "auto"
+    nodes = "nodes"
+    rows = "rows"
+
+
+KINDS = {
+    LossName.squared: "LinearRegression",
+    LossName.lasso: "Lasso",
+    LossName.logistic: "LogisticRegression",
+}
+
+
+def fit(
+    context: typer.Context,
+    data: Annotated[Path, DataArgument],
+    node: Annotated[str, NodeOption],
+    target: Annotated[str, typer.Option(help="Column to predict; empty where it is not known.", rich_help_panel=DATA)],
+    out: Annotated[Path, typer.Option(help="Folder for the model; an old model there is replaced.")],
+    features: Annotated[
+        str | None,
+        typer.Option(help="Columns to predict from, as a,b,c.", show_default="all others", rich_help_panel=DATA),
+    ] = None,
+    graph: Annotated[
+        Path | None,
+        typer.Option(
+            help="Edges: a table of two columns of nodes, and perhaps one called weight.", rich_help_panel=NETWORK
+        ),
+    ] = None,
+    knn: Annotated[
+        str | None,
+        typer.Option(
+            help="Instead: join each node to its nearest, by columns of DATA, as lat,lon:5.", rich_help_panel=NETWORK
+        ),
+    ] = None,
+    loss: Annotated[
+        LossName,
+        typer.Option(
+            help="lasso: few coefficients are not zero. logistic: the target is 0 or 1.", rich_help_panel=MODEL
+        ),
+    ] = LossName.squared,
+    penalty: Annotated[
+        PenaltyName,
+        typer.Option(help="l1, l2: neighbours share models. squared: they are similar.", rich_help_panel=MODEL),
+    ] = PenaltyName.l1,
+    lam: Annotated[
+        str,
+        typer.Option(
+            help="How strongly neighbours are pulled together: a number, or cv to let the data choose.",
+            rich_help_panel=MODEL,
+        ),
+    ] = CV,
+    over: Annotated[
+        OverName,
+        typer.Option(help="For cv and baselines: hold out whole nodes, or rows of any node.", rich_help_panel=MODEL),
+    ] = OverName.auto,
+    folds: Annotated[int, typer.Option(min=2, help="For cv and baselines.", rich_help_panel=MODEL)] = 5,
+    alpha: Annotated[
+        float | None, typer.Option(min=0, help="Strength of the Lasso.", show_default="0.1", rich_help_panel=MODEL)
+    ] = None,
+    ridge: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            help="Strength of the ridge of squared and logistic.",
+            show_default="0, and 0.001",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
+    intercept: Annotated[bool, typer.Option(help="Whether models have one.", rich_help_panel=MODEL)] = True,
+    baselines: Annotated[
+        bool, typer.Option("--baselines", help="Does the network help? Compare, for the report.", rich_help_panel=MODEL)
+    ] = False,
+    tol: Annotated[
+        float, typer.Option(min=0, help="The certified gap to reach, relative.", rich_help_panel=SOLVER)
+    ] = 1e-6,
+    max_iter: Annotated[int, typer.Option(min=0, rich_help_panel=SOLVER, help="Iterations at most.")] = 100_000,
+    time_limit: Annotated[
+        float | None, typer.Option(min=0, help="Seconds for the solve.", show_default="none", rich_help_panel=SOLVER)
+    ] = None,
+    engine: Annotated[str, typer.Option(help="What computes: auto, numba or numpy.", rich_help_panel=SOLVER)] = "auto",
+    seed: Annotated[int, typer.Option(min=0, help="For the folds.", rich_help_panel=SOLVER)] = 0,
+    json: Annotated[bool, JsonOption] = False,
+    quiet: Annotated[bool, QuietOption] = False,
+) -> None:
+    """Learn one model for every node, and write them to a folder with their certificate.
+
+    Squared error and Lasso read DATA once and keep no rows, so they may be larger than memory. Ctrl-C writes the best
+    model so far.
+    """
+    with plain_errors(quiet):
+        check_folder(out)
+        nearest = check_choice(graph, knn)
+        model = _new_model(loss, lam, alpha, ridge, {"cv": folds, "over": over.value, "random_state": seed})
+        model.set_params(penalty=penalty.value, fit_intercept=intercept, tol=tol, max_iter=max_iter)
+        model.set_params(time_limit=time_limit, engine=_checked_engine(engine))
+        from coterie.cli.learning import Task
+        from coterie.cli.screen import say, working
+        from coterie.io.rows import Columns
+        from coterie.solver import Status
+
+        with working(quiet) as tell:
+            tell(f"reading {data}", None)
+            chosen = None if features is None else [name.strip() for name in features.split(",")]
+            columns = Columns.of(data, node, target, chosen, but=() if nearest is None else nearest.names)
+            network = read_network(data, node, graph, nearest)
+            model.set_params(graph=network.graph, verbose=tell)
+            notes = _notes(context, data, network, seed)
+            task = Task(data, columns.like(network.graph), model, over.value, lam == CV, baselines)
+            rows = task.learn(partial(say, quiet=quiet))
+            interrupted = model.solution_.status is Status.INTERRUPTED
+            try:
+                if not interrupted:
+                    notes |= _resolvability(model)
+                    notes |= {"baselines": task.compare(rows, folds, seed)} if rows is not None and baselines else {}
+            except DataError as error:
+                say(f"there are no baselines: {error}", quiet)
+            except KeyboardInterrupt:
+                interrupted = True
+        model.set_params(verbose=0)
+        model.save(out, notes)
+        _end(model, notes, out, interrupted, json, quiet)
+
+
+def _new_model(
+    loss: LossName, lam: str, alpha: float | None, ridge: float | None, choosing: dict[str, Any]
+) -> NetworkedModel:
+    """The estimator that the options ask for."""
+    import coterie
+
+    if alpha is not None and loss is not LossName.lasso:
+        raise BadInputError(f"--alpha belongs to --loss lasso, not to {loss.value}")
+    if ridge is not None and loss is LossName.lasso:
+        raise BadInputError("--ridge belongs to --loss squared and logistic, not to lasso")
+    strengths = {name: value for name, value in (("alpha", alpha), ("ridge", ridge)) if value is not None}
+    estimator = f"Networked{KINDS[loss]}"
+    if lam == CV:
+        return getattr(coterie, f"{estimator}CV")(**choosing, **strengths)
+    try:
+        value = float(lam)
+    except ValueError:
+        value = nan
+    if not 0 <= value < inf:
+        raise BadInputError(f"--lam {lam}: give a number that is not negative, or cv")
+    return getattr(coterie, estimator)(lam=value, random_state=choosing["random_state"], **strengths)
+
+
+def _checked_engine(name: str) -> str:
+    from coterie.solver.solve import engine_for
+
+    try:
+        engine_for(name)
+    except ValueError as error:
+        raise BadInputError(f"--engine: {error}") from None
+    return name
+
+
+def _notes(context: typer.Context, data: Path, network: Network, seed: int) -> dict[str, Any]:
+    """What travels with the model; docs/report.md lists the keys."""
+    from coterie.io.digest import sha256_of
+    from coterie.io.sources import data_files
+    from coterie.io.tables import count_rows
+
+    return {
+        "command": shlex.join(["coterie", *(context.obj or [])]),
+        "seed": seed,
+        "data": {"files": list(map(str, data_files(data))), "rows": count_rows(data), "sha256": sha256_of(data)},
+        "coordinates": network.coordinates,
+    }
+
+
+def _resolvability(model: NetworkedModel) -> dict[str, Any]:
+    """Whether the labels resolve the clusters found, where there are clusters and this is quickly told."""
+    from coterie.graphs import resolvability
+
+    if model.penalty == "squared" or model.graph_.n_edges > MOST_EDGES:
+        return {}
+    found = resolvability(model.graph_, model.n_labelled_ > 0, model.clusters_)
+    return {"resolvability": found.to_dict()}
+
+
+def _end(model: NetworkedModel, notes: dict[str, Any], out: Path, interrupted: bool, json: bool, quiet: bool) -> None:
+    """Say what came out, and with which code the command ends."""
+    from coterie.cli.describe import as_object, in_words
+    from coterie.cli.screen import say, show_json
+    from coterie.solver import Status
+
+    converged = model.solution_.status is Status.OPTIMAL
+    code = ExitCode.INTERRUPTED if interrupted else ExitCode.DONE if converged else ExitCode.NOT_CONVERGED
+    if json:
+        show_json({**as_object(model), "baselines": notes.get("baselines"), "model": str(out), "exit_code": int(code)})
+    elif not quiet:
+        typer.echo("\n".join([*in_words(model), *_comparison(notes), f"Model written to {out}"]))
+    if interrupted:
+        say(f"interrupted; the best model so far is in {out}, with a gap of {model.gap_:.1e}", quiet)
+    elif not converged:
+        say(f"not converged: the gap is {model.gap_:.1e}, asked for was {model.tol:.1e}; the model is in {out}", quiet)
+    raise typer.Exit(code)
+
+
+def _comparison(notes: dict[str, Any]) -> list[str]:
+    """The baselines in one line."""
+    if (found := notes.get("baselines")) is None:
+        return []
+    means = sorted((fmean(errors), method) for method, errors in zip(found["methods"], found["errors"], strict=True))
+    listed = ", ".join(f"{method} {mean:.3g}" for mean, method in means)
+    return [f"Mean error with {found['over']} held out, the smallest first: {listed}."]

@@ -1,0 +1,76 @@
+"""--graph and --knn: where the network comes from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from coterie.cli.errors import BadInputError
+from coterie.io.errors import BadGraphError, DataError
+
+if TYPE_CHECKING:
+    from coterie.problem import EmpiricalGraph
+
+LATITUDE, LONGITUDE = "lat", ("lon", "lng")
+
+
+@dataclass(frozen=True)
+class Knn:
+    """Join every node to its k nearest by these columns. Latitude and longitude, by their names, lie on the Earth."""
+
+    names: tuple[str, ...]
+    k: int
+
+    @classmethod
+    def parse(cls, text: str) -> Knn:
+        columns, colon, k = text.rpartition(":")
+        names = tuple(name.strip() for name in columns.split(","))
+        if not colon or not k.strip().isdecimal() or int(k) < 1 or not all(names):
+            raise BadInputError(f"--knn {text}: give columns and a number of neighbours, such as lat,lon:5")
+        if len(names) == 2 and names[0].lower().startswith(LONGITUDE) and names[1].lower().startswith(LATITUDE):
+            names = names[::-1]
+        return cls(names, int(k))
+
+    @property
+    def metric(self) -> str:
+        """Great circles between places on the Earth, else straight lines."""
+        first, second = (name.lower() for name in (self.names * 2)[:2])
+        on_earth = len(self.names) == 2 and first.startswith(LATITUDE) and second.startswith(LONGITUDE)
+        return "haversine" if on_earth else "euclidean"
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """A graph, and where its nodes are if that is known: a note for the report."""
+
+    graph: EmpiricalGraph
+    coordinates: dict[str, Any] | None = None
+
+
+def read_network(data: Path, node: str, graph: Path | None, knn: Knn | None) -> Network:
+    """Read the edges, or join the nodes of the data to their nearest."""
+    if knn is None:
+        from coterie.io.edges import read_graph
+
+        assert graph is not None
+        return Network(read_graph(graph))
+    from coterie.graphs import knn_graph
+    from coterie.io.places import read_places
+
+    ids, places = read_places(data, node, knn.names)
+    try:
+        found = knn_graph(places, knn.k, metric=knn.metric, ids=ids)
+    except DataError:
+        raise
+    except ValueError as error:
+        raise BadGraphError(f"{data}: columns {', '.join(map(repr, knn.names))}: {error}") from None
+    note = {"names": list(knn.names), "values": places.tolist()} if len(knn.names) == 2 else None
+    return Network(found, note)
+
+
+def check_choice(graph: Path | None, knn: str | None) -> Knn | None:
+    """Refuse both and neither; return what --knn says."""
+    if (graph is None) == (knn is None):
+        raise BadInputError("give either --graph, a file of edges, or --knn, such as lat,lon:5")
+    return None if knn is None else Knn.parse(knn)

@@ -1,0 +1,102 @@
+"""coterie predict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from coterie.cli.errors import BadInputError, check_table, plain_errors
+from coterie.cli.options import DataArgument, JsonOption, ModelArgument, QuietOption
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from coterie.estimators.base import NetworkedModel
+    from coterie.io.rows import Columns
+
+PREDICTION, PROBABILITY = "prediction", "probability"
+
+
+def predict(
+    model: Annotated[Path, ModelArgument],
+    data: Annotated[Path, DataArgument],
+    out: Annotated[Path, typer.Option(help="File to write: its name ends in .parquet, .csv or .arrow.")],
+    node: Annotated[
+        str | None,
+        typer.Option(help="Column that says which node a row belongs to.", show_default="as when the model was fitted"),
+    ] = None,
+    json: Annotated[bool, JsonOption] = False,
+    quiet: Annotated[bool, QuietOption] = False,
+) -> None:
+    """Predict the target of every row of DATA with the model of its node.
+
+    Writes a table of the node, the prediction and, after a logistic regression, the probability of class 1, in the
+    order of the rows. Rows are read in batches: DATA may be larger than memory.
+    """
+    with plain_errors(quiet):
+        check_table(out, data)
+        from coterie.cli.screen import show_json, working
+        from coterie.estimators import load
+        from coterie.io.sinks import write_batches
+
+        fitted = load(model)
+        columns = _columns(fitted, model, data, node)
+        count = 0
+
+        def batches() -> Iterator[pl.DataFrame]:
+            nonlocal count
+            for frame in _predictions(fitted, data, columns):
+                count += len(frame)
+                tell(f"{count:,} rows", None)
+                yield frame
+
+        with working(quiet) as tell:
+            write_batches(out, batches(), _schema(fitted, columns))
+        if json:
+            show_json({"predictions": str(out), "rows": count, "columns": list(_schema(fitted, columns))})
+        elif not quiet:
+            typer.echo(f"{count:,} predictions written to {out}")
+
+
+def _columns(fitted: NetworkedModel, model: Path, data: Path, node: str | None) -> Columns:
+    from coterie.io.errors import ModelFileError
+    from coterie.io.rows import Columns
+
+    names, node = getattr(fitted, "feature_names_in_", None), node or fitted.groups_column_
+    if names is None:
+        raise ModelFileError(f"{model}: the model was fitted to columns without names; use it from Python")
+    if node is None:
+        raise BadInputError("say with --node which column holds the nodes; the model was not told")
+    if node in (PREDICTION, PROBABILITY):
+        raise BadInputError(f"the column of the nodes is called {node!r}, as one that is written; call it otherwise")
+    return Columns.of(data, node, features=[str(name) for name in names]).like(fitted.graph_)
+
+
+def _predictions(fitted: NetworkedModel, data: Path, columns: Columns) -> Iterator[pl.DataFrame]:
+    from coterie.io.nodes import KnownNodes
+    from coterie.io.rows import scan_rows
+    from coterie.io.sources import engine
+
+    pl, known, schema = engine(), KnownNodes(fitted.graph_), _schema(fitted, columns)
+    for rows in scan_rows(data, columns):
+        known.check_rows(rows, columns)
+        X, ids = rows.frame.select(columns.features), rows.frame[columns.node]
+        found = [ids, pl.Series(PREDICTION, fitted.predict(X, groups=ids))]
+        if PROBABILITY in schema:
+            found.append(pl.Series(PROBABILITY, fitted.predict_proba(X, groups=ids)[:, 1]))
+        yield pl.DataFrame(found).cast(schema)
+
+
+def _schema(fitted: NetworkedModel, columns: Columns) -> dict[str, Any]:
+    """The columns that are written."""
+    from coterie.io.sources import engine
+
+    pl = engine()
+    ids = pl.String if all(isinstance(name, str) for name in fitted.graph_.names) else pl.Int64
+    if not hasattr(fitted, "classes_"):
+        return {columns.node: ids, PREDICTION: pl.Float64}
+    classes = pl.Series(fitted.classes_.tolist()).dtype
+    return {columns.node: ids, PREDICTION: classes, PROBABILITY: pl.Float64}

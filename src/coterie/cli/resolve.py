@@ -1,0 +1,83 @@
+"""coterie resolve."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from coterie.cli.errors import BadInputError, plain_errors
+from coterie.cli.options import JsonOption
+
+if TYPE_CHECKING:
+    from coterie.graphs import Resolvability
+
+HEADER = ("cluster", "nodes", "labelled", "boundary", "margin", "resolved", "label next")
+MOST_ROWS = 20
+
+
+def resolve(
+    source: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="Folder of a model; or, with --graph, a table of nodes.")
+    ],
+    graph: Annotated[Path | None, typer.Option(help="Edges, as for `coterie fit`.", show_default=False)] = None,
+    node: Annotated[str | None, typer.Option(help="With --graph: the column of the nodes.")] = None,
+    cluster: Annotated[str | None, typer.Option(help="With --graph: the column of their clusters.")] = None,
+    target: Annotated[
+        str | None, typer.Option(help="With --graph: a node is labelled if this column is not empty in all its rows.")
+    ] = None,
+    json: Annotated[bool, JsonOption] = False,
+) -> None:
+    """Can the labels hold the clusters apart? And which node should be labelled next?
+
+    For the clusters that a model has found; or, before anything is fitted, for clusters that a table names. A cluster
+    with a margin above 1 is recovered from labels without noise; 2, the most, leaves room for noise.
+    """
+    with plain_errors():
+        if graph is None:
+            from coterie.estimators import load
+            from coterie.graphs import resolvability
+
+            model = load(source)
+            found = resolvability(model.graph_, model.n_labelled_ > 0, model.clusters_)
+        elif node is None or cluster is None or target is None:
+            raise BadInputError("--graph needs --node, --cluster and --target too")
+        else:
+            found = _of_table(source, graph, node, cluster, target)
+        _show(found, json)
+
+
+def _of_table(source: Path, graph: Path, node: str, cluster: str, target: str) -> Resolvability:
+    from coterie.graphs import resolvability
+    from coterie.io.edges import read_graph
+    from coterie.io.errors import DataError
+    from coterie.io.members import read_members
+
+    network = read_graph(graph)
+    members = read_members(source, node, cluster, target, network)
+    try:
+        return resolvability(network, members.labelled, members.cluster_of)
+    except ValueError as error:
+        raise DataError(f"{source}: {error}") from None
+
+
+def _show(found: Resolvability, json: bool) -> None:
+    from coterie.cli.screen import show_json, show_table
+
+    resolved = sum(one.resolved for one in found)
+    if json:
+        bottlenecks = {"bottlenecks": [list(map(list, one.bottleneck)) for one in found]}
+        show_json({"resolved": resolved, "next_label": found.next_label, "clusters": found.to_dict() | bottlenecks})
+        return
+    rows = [
+        (
+            *(str(one.cluster), f"{one.n_nodes:,}", f"{one.n_labelled:,}", f"{one.boundary:.4g}", f"{one.margin:.3f}"),
+            *("yes" if one.resolved else "no", "" if one.next_label is None else str(one.next_label)),
+        )
+        for one in sorted(found, key=lambda one: -one.n_nodes)[:MOST_ROWS]
+    ]
+    show_table(HEADER, rows)
+    more = f"; the {MOST_ROWS} largest are shown" if len(found) > MOST_ROWS else ""
+    advice = "" if found.next_label is None else f" Label next: {found.next_label}."
+    typer.echo(f"\n{resolved} of {len(found)} clusters resolved{more}.{advice}")

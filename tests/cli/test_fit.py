@@ -1,0 +1,333 @@
+import numpy as np
+import polars as pl
+import pytest
+from commands import FIT, STATIONS, assert_one_line, edges, parsed, rows, run, with_value, write
+
+import coterie as ct
+from coterie.cli.codes import ExitCode
+
+
+def reference(model, target="rain"):
+    """The model fitted from Python, from rows in memory."""
+    table = rows()
+    return model.fit(table.select("station", "humidity", "wind"), table[target], groups="station")
+
+
+@pytest.mark.parametrize(
+    ("options", "model"),
+    [
+        (("--lam", 0.1), ct.NetworkedLinearRegression(edges(), 0.1)),
+        (
+            ("--lam", 0.1, "--ridge", 0.2, "--no-intercept"),
+            ct.NetworkedLinearRegression(edges(), 0.1, ridge=0.2, fit_intercept=False),
+        ),
+        (("--lam", 0.1, "--penalty", "l2"), ct.NetworkedLinearRegression(edges(), 0.1, penalty="l2")),
+        (("--lam", 0.05, "--loss", "lasso", "--alpha", 0.3), ct.NetworkedLasso(edges(), 0.05, alpha=0.3)),
+        (("--lam", "cv", "--folds", 3), ct.NetworkedLinearRegressionCV(edges(), cv=3, over="nodes", random_state=0)),
+        (
+            ("--lam", "cv", "--over", "rows", "--seed", 2),
+            ct.NetworkedLinearRegressionCV(edges(), over="rows", random_state=2),
+        ),
+        (("--loss", "lasso"), ct.NetworkedLassoCV(edges(), random_state=0)),
+    ],
+)
+def test_a_fit_from_files_is_the_fit_from_rows(tmp_path, options, model):
+    data, graph = write(tmp_path)
+    result = run("fit", data, *FIT, "--graph", graph, "--tol", 1e-9, *options, "--out", tmp_path / "model")
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith("Within ")
+    assert result.stdout.endswith(f"Model written to {tmp_path / 'model'}\n")
+    fitted, expected = ct.load(tmp_path / "model"), reference(model.set_params(tol=1e-9))
+    assert type(fitted) is type(expected)
+    assert fitted.lam_ == pytest.approx(expected.lam_)
+    assert fitted.solution_.objective == pytest.approx(expected.solution_.objective, rel=1e-8)
+    np.testing.assert_allclose(fitted.coef_, expected.coef_, atol=1e-5)
+    np.testing.assert_allclose(fitted.node_errors_, expected.node_errors_, rtol=1e-4)
+    np.testing.assert_array_equal(fitted.n_labelled_, expected.n_labelled_)
+    assert fitted.feature_names_in_.tolist() == ["humidity", "wind"]
+
+
+def test_logistic_regression_says_what_memory_it_takes(tmp_path):
+    data, graph = write(tmp_path)
+    arguments = ("--node", "station", "--target", "wet", "--features", "humidity,wind", "--loss", "logistic")
+    result = run("fit", data, *arguments, "--graph", graph, "--lam", 0.1, "--out", tmp_path / "model")
+    assert result.exit_code == 0
+    assert "rows in memory, about 0.1 MB" in result.stderr
+    model = ct.load(tmp_path / "model")
+    assert model.classes_.tolist() == [0, 1]
+    expected = reference(ct.NetworkedLogisticRegression(edges(), 0.1), "wet")
+    assert model.solution_.objective == pytest.approx(expected.solution_.objective, rel=1e-5)
+
+
+def test_too_little_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr("coterie.io.memory.memory_available", lambda: 1000)
+    data, graph = write(tmp_path)
+    options = ("--over", "rows", "--quiet", "--out", tmp_path / "model")
+    result = run("fit", data, *FIT, "--graph", graph, *options)
+    assert_one_line(result, ExitCode.TOO_LARGE, data, "take fewer rows")
+    assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_folders_of_other_kinds_and_patterns(tmp_path, ending):
+    _, graph = write(tmp_path)
+    table = rows()
+    (tmp_path / "days").mkdir()
+    for day, part in enumerate((table[:40], table[40:])):
+        file = tmp_path / "days" / f"{day}.{ending}"
+        part.write_parquet(file) if ending == "parquet" else part.write_ipc(file)
+    for data in (tmp_path / "days", tmp_path / "days" / f"*.{ending}"):
+        result = run("fit", data, *FIT, "--graph", graph, "--lam", 0.1, "--json", "--out", tmp_path / "model")
+        assert parsed(result)["labelled_rows"] == 88
+    notes = ct.load(tmp_path / "model").notes_
+    assert [file[-len(ending) - 2 :] for file in notes["data"]["files"]] == [f"0.{ending}", f"1.{ending}"]
+    assert notes["data"]["rows"] == 96
+
+
+def test_json_for_machines(tmp_path):
+    data, graph = write(tmp_path)
+    result = run("fit", data, *FIT, "--graph", graph, "--lam", 0.1, "--json", "--out", tmp_path / "model")
+    found, model = parsed(result), ct.load(tmp_path / "model")
+    assert result.stderr == ""
+    assert found["converged"]
+    assert found["gap"] == model.gap_ <= found["tol"] == 1e-6
+    assert found["nodes"] == 12
+    assert found["labelled_nodes"] == 11
+    assert found["exit_code"] == 0
+    assert found["features"] == ["humidity", "wind"]
+
+
+def test_quiet_is_quiet(tmp_path):
+    data, graph = write(tmp_path)
+    options = ("--lam", 0.1, "--max-iter", 1, "--tol", 1e-12, "--quiet", "--out", tmp_path / "model")
+    result = run("fit", data, *FIT, "--graph", graph, *options)
+    assert result.exit_code == ExitCode.NOT_CONVERGED
+    assert result.output == ""
+
+
+@pytest.mark.parametrize("limit", [("--max-iter", 1), ("--time-limit", 0)])
+def test_not_converged_has_its_own_code_and_still_writes_the_model(tmp_path, limit):
+    data, graph = write(tmp_path)
+    options = ("--lam", 0.1, *limit, "--tol", 1e-12, "--out", tmp_path / "model")
+    result = run("fit", data, *FIT, "--graph", graph, *options)
+    model = ct.load(tmp_path / "model")
+    assert result.exit_code == ExitCode.NOT_CONVERGED
+    assert f"not converged: the gap is {model.gap_:.1e}" in result.stderr
+    assert result.stdout.startswith("Not converged")
+    assert 1e-12 < model.gap_ < 1
+
+
+def test_what_travels_with_the_model(tmp_path):
+    import hashlib
+
+    data, _ = write(tmp_path)
+    options = ("--knn", "lon,lat:3", "--lam", 0.1, "--baselines", "--folds", 2, "--seed", 3)
+    result = run(
+        "fit",
+        data,
+        "--node",
+        "station",
+        "--target",
+        "rain",
+        "--features",
+        "humidity,wind",
+        *options,
+        "--out",
+        tmp_path / "m",
+    )
+    assert "Mean error with nodes held out, the smallest first: " in result.stdout
+    model = ct.load(tmp_path / "m")
+    notes = model.notes_
+    assert notes["command"].startswith(f"coterie fit {data} --node station")
+    assert notes["seed"] == 3
+    assert notes["data"] == {"files": [str(data)], "rows": 96, "sha256": hashlib.sha256(data.read_bytes()).hexdigest()}
+    assert notes["coordinates"]["names"] == ["lat", "lon"]
+    place = dict(zip(model.nodes_, notes["coordinates"]["values"], strict=True))
+    assert place["s4"] == pytest.approx([59.4, 20.1])
+    assert set(notes["baselines"]["methods"]) == {"local only", "pooled", "networked", "squared variation"}
+    assert len(notes["resolvability"]["margin"]) == model.clusters_.max() + 1
+
+
+def test_coordinates_are_not_features_unless_named(tmp_path):
+    data, _ = write(tmp_path, rows=rows().drop("wet"))
+    common = ("fit", data, "--node", "station", "--target", "rain", "--knn", "lat,lon:3", "--lam", 1, "--json")
+    assert parsed(run(*common, "--out", tmp_path / "m"))["features"] == ["humidity", "wind"]
+    assert parsed(run(*common, "--features", "lat,wind", "--out", tmp_path / "m"))["features"] == ["lat", "wind"]
+
+
+def test_nodes_without_rows_get_a_model_and_are_counted(tmp_path):
+    data, graph = write(tmp_path, rows=rows().filter(pl.col("station") != "n3"))
+    result = run("fit", data, *FIT, "--graph", graph, "--lam", 0.1, "--out", tmp_path / "m")
+    assert result.stderr == "coterie: 1 of the 12 nodes of the graph have no rows; their models come from neighbours\n"
+    model = ct.load(tmp_path / "m")
+    assert np.abs(model.coef_[model.nodes_ == "n3"]).max() > 0.5
+
+
+def test_nodes_that_no_label_reaches_are_named(tmp_path):
+    island = pl.concat([edges(), pl.DataFrame({"from": ["x1"], "to": ["x2"], "weight": [1.0]})])
+    data, graph = write(tmp_path, edges=island)
+    result = run("fit", data, *FIT, "--graph", graph, "--lam", 0.1, "--out", tmp_path / "m")
+    assert "No label reaches 2 nodes, whose models are zero: x1, x2." in result.stdout
+
+
+def test_ids_are_text_where_the_graph_has_text(tmp_path):
+    numbers = {name: str(k) for k, name in enumerate(STATIONS)}
+    named = edges().with_columns(pl.col("from", "to").replace(numbers))
+    more = pl.concat([named, pl.DataFrame({"from": ["0"], "to": ["x"], "weight": [1.0]})])
+    data, graph = write(tmp_path, rows=rows().with_columns(pl.col("station").replace(numbers)), edges=more)
+    result = run("fit", data, *FIT, "--graph", graph, "--lam", 0.1, "--json", "--out", tmp_path / "m")
+    assert parsed(result)["nodes"] == 13
+    assert run("predict", tmp_path / "m", data, "--out", tmp_path / "p.csv").exit_code == 0
+
+
+NODES = rows()["station"]
+BAD_ROWS = [
+    (with_value(rows(), "humidity", 7, None), ExitCode.BAD_VALUE, ["column 'humidity', row 7", "is missing"]),
+    (with_value(rows(), "humidity", 7, np.nan), ExitCode.BAD_VALUE, ["column 'humidity', row 7", "is nan"]),
+    (with_value(rows(), "rain", 9, np.inf), ExitCode.BAD_VALUE, ["column 'rain', row 9", "is inf"]),
+    (with_value(rows(), "station", 4, None), ExitCode.BAD_VALUE, ["column 'station', row 4", "no node id"]),
+    (rows().with_columns(wind=pl.lit("much")), ExitCode.BAD_VALUE, ["column 'wind', row 1", "'much'", "not a number"]),
+    (rows().drop("wind"), ExitCode.MISSING_COLUMN, ["no column 'wind'", "'humidity'"]),
+    (rows().drop("station"), ExitCode.MISSING_COLUMN, ["no column 'station'"]),
+    (with_value(rows(), "station", 5, "far"), ExitCode.UNKNOWN_NODE, ["column 'station', row 5: 'far'", "12 nodes"]),
+    (rows().with_columns(rain=None), ExitCode.BAD_LABEL, ["column 'rain'", "empty in every row"]),
+    (rows()[:0], ExitCode.EMPTY, ["no rows"]),
+]
+
+
+@pytest.mark.parametrize(("table", "code", "words"), BAD_ROWS)
+def test_bad_rows(tmp_path, table, code, words):
+    data, graph = write(tmp_path, rows=table)
+    result = run("fit", data, *FIT, "--graph", graph, "--lam", 0.1, "--out", tmp_path / "model")
+    assert_one_line(result, code, data, *words)
+    assert not (tmp_path / "model").exists()
+
+
+BAD_EDGES = [
+    (with_value(edges(), "to", 3, "n2"), ExitCode.BAD_GRAPH, ["column 'to', row 3", "'n2' is joined to itself"]),
+    (with_value(edges(), "weight", 2, -1.0), ExitCode.BAD_GRAPH, ["column 'weight', row 2", "-1.0"]),
+    (with_value(edges(), "weight", 2, None), ExitCode.BAD_GRAPH, ["column 'weight', row 2", "is missing"]),
+    (with_value(edges(), "from", 2, None), ExitCode.BAD_VALUE, ["column 'from', row 2"]),
+    (edges().with_columns(a=1, b=2), ExitCode.BAD_GRAPH, ["columns"]),
+    (edges().with_columns(weight=pl.lit("heavy")), ExitCode.COLUMN_TYPE, ["'weight'", "String"]),
+    (edges().with_columns(to=0.5), ExitCode.COLUMN_TYPE, ["'to'", "whole numbers or text"]),
+    (
+        pl.concat([edges(), pl.DataFrame({"from": ["n1"], "to": ["n0"], "weight": [3.0]})]),
+        ExitCode.DUPLICATE,
+        ["column 'weight', row 14", "'n1' – 'n0'", "3.0 here, and 1.0 before"],
+    ),
+    (edges()[:0], ExitCode.EMPTY, ["no rows"]),
+]
+
+
+@pytest.mark.parametrize(("table", "code", "words"), BAD_EDGES)
+def test_bad_edges(tmp_path, table, code, words):
+    data, graph = write(tmp_path, edges=table)
+    result = run("fit", data, *FIT, "--graph", graph, "--lam", 0.1, "--out", tmp_path / "model")
+    assert_one_line(result, code, graph, *words)
+    assert not (tmp_path / "model").exists()
+
+
+def test_columns_of_other_types(tmp_path):
+    _, graph = write(tmp_path)
+    rows().with_columns(wind=pl.lit("much")).write_parquet(tmp_path / "rows.parquet")
+    result = run("fit", tmp_path / "rows.parquet", *FIT, "--graph", graph, "--out", tmp_path / "model")
+    assert_one_line(result, ExitCode.COLUMN_TYPE, "rows.parquet: column 'wind' is String")
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    _, graph = write(tmp_path)
+    whole = tmp_path / "whole.parquet"
+    rows(m=200).write_parquet(whole)
+    (tmp_path / "cut.parquet").write_bytes(whole.read_bytes()[:-300])
+    (tmp_path / "nothing.csv").touch()
+    (tmp_path / "rows.xlsx").touch()
+    for name, code in (
+        ("cut.parquet", ExitCode.UNREADABLE),
+        ("nothing.csv", ExitCode.EMPTY),
+        ("rows.xlsx", ExitCode.UNREADABLE),
+        ("not-there.csv", ExitCode.UNREADABLE),
+    ):
+        for data, network in ((tmp_path / name, graph), (whole, tmp_path / name)):
+            result = run("fit", data, *FIT, "--graph", network, "--out", tmp_path / "model")
+            assert_one_line(result, code, name)
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        ([2] + [0, 1] * 47 + [0], ["column 'wet', row 1: 2.0", "0 or 1"]),
+        ([1] * 96, ["column 'wet'", "one class only"]),
+        ([None] * 96, ["column 'wet'", "empty in every row"]),
+    ],
+)
+def test_labels_that_are_not_0_and_1(tmp_path, labels, words):
+    data, graph = write(tmp_path, rows=rows().with_columns(wet=pl.Series(labels)))
+    arguments = ("--node", "station", "--target", "wet", "--features", "humidity,wind", "--loss", "logistic", "--quiet")
+    result = run("fit", data, *arguments, "--graph", graph, "--out", tmp_path / "model")
+    assert_one_line(result, ExitCode.BAD_LABEL, data, *words)
+
+
+def test_a_station_in_two_places(tmp_path):
+    moved = rows()
+    row = moved["station"].to_list().index("n2", moved["station"].to_list().index("n2") + 1) + 1
+    data, _ = write(tmp_path, rows=with_value(moved, "lon", row, 33.0))
+    result = run("fit", data, *FIT, "--knn", "lat,lon:3", "--out", tmp_path / "model")
+    assert_one_line(result, ExitCode.DUPLICATE, f"{data}: column 'lon', row {row}: 33.0", "node 'n2' had 20.2")
+
+
+def test_more_folds_than_nodes(tmp_path):
+    data, graph = write(tmp_path)
+    result = run("fit", data, *FIT, "--graph", graph, "--folds", 40, "--out", tmp_path / "model")
+    assert_one_line(result, ExitCode.BAD_DATA, data, "cv=40 folds over nodes")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ((), "either --graph"),
+        (("--graph", "edges.csv", "--knn", "lat,lon:5"), "either --graph"),
+        (("--knn", "lat,lon"), "such as lat,lon:5"),
+        (("--knn", "lat,lon:0"), "such as lat,lon:5"),
+        (("--knn", "lat,lon:5", "--lam", "much"), "--lam much"),
+        (("--knn", "lat,lon:5", "--lam", "nan"), "--lam nan"),
+        (("--knn", "lat,lon:5", "--lam", "-1"), "--lam -1"),
+        (("--knn", "lat,lon:5", "--engine", "steam"), "no engine 'steam'"),
+        (("--knn", "lat,lon:5", "--alpha", "1"), "--alpha belongs to --loss lasso"),
+        (("--knn", "lat,lon:5", "--loss", "lasso", "--ridge", "1"), "--ridge belongs to"),
+    ],
+)
+def test_options_that_make_no_sense(tmp_path, options, words):
+    result = run("fit", tmp_path / "rows.csv", *FIT, *options, "--out", tmp_path / "model")
+    assert_one_line(result, ExitCode.USAGE, words)
+
+
+def test_interruption_while_reading_writes_nothing(tmp_path, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("coterie.io.stream.stream_moments", interrupt)
+    data, graph = write(tmp_path)
+    result = run("fit", data, *FIT, "--graph", graph, "--out", tmp_path / "model")
+    assert_one_line(result, ExitCode.INTERRUPTED, "nothing was written")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["edges.csv", "rows.csv"]
+
+
+def test_interruption_after_the_solve_keeps_the_model(tmp_path, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("coterie.graphs.resolvability", interrupt)
+    data, graph = write(tmp_path)
+    result = run("fit", data, *FIT, "--graph", graph, "--lam", 0.1, "--out", tmp_path / "model")
+    assert result.exit_code == ExitCode.INTERRUPTED
+    assert ct.load(tmp_path / "model").gap_ <= 1e-6
+
+
+def test_baselines_that_cannot_be_had_do_not_cost_the_model(tmp_path):
+    data, graph = write(tmp_path)
+    options = ("--lam", 0.1, "--baselines", "--folds", 40, "--out", tmp_path / "model")
+    result = run("fit", data, *FIT, "--graph", graph, *options)
+    assert result.exit_code == 0
+    assert "there are no baselines" in result.stderr
+    assert "baselines" not in ct.load(tmp_path / "model").notes_

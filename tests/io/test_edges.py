@@ -1,0 +1,33 @@
+import numpy as np
+import polars as pl
+import pytest
+
+import coterie as ct
+from coterie.io.edges import edge_frame, read_graph
+from coterie.io.errors import DuplicateError
+
+
+def test_what_is_written_is_read(tmp_path):
+    graph = ct.EmpiricalGraph.from_edges([(0, 1), (1, 3), (2, 3)], [1.0, 2.0, 0.5], ids=["a", "b", "c", "d"])
+    edge_frame(graph).write_parquet(tmp_path / "edges.parquet")
+    again = read_graph(tmp_path / "edges.parquet")
+    assert again.names == graph.names
+    np.testing.assert_array_equal(again.edges, graph.edges)
+    np.testing.assert_array_equal(again.weights, graph.weights)
+
+
+def test_ends_of_two_types_become_text(tmp_path):
+    (tmp_path / "edges.csv").write_text("i,j\n1,2\n2,B3\n")
+    assert list(read_graph(tmp_path / "edges.csv").names) == ["1", "2", "B3"]
+
+
+def test_an_edge_may_be_listed_each_way_round(tmp_path):
+    (tmp_path / "edges.csv").write_text("i,j,weight\n1,2,3\n2,1,3\n")
+    assert read_graph(tmp_path / "edges.csv").n_edges == 1
+
+
+def test_rows_are_counted_in_their_own_file(tmp_path):
+    pl.DataFrame({"i": [1, 2], "j": [2, 3], "weight": [1.0, 1.0]}).write_csv(tmp_path / "1.csv")
+    pl.DataFrame({"i": [3, 3], "j": [4, 2], "weight": [1.0, 5.0]}).write_csv(tmp_path / "2.csv")
+    with pytest.raises(DuplicateError, match=r"2\.csv: column 'weight', row 2: the edge 3 – 2 has the weight 5.0 here"):
+        read_graph(tmp_path)
