@@ -91,34 +91,33 @@ def edge_pass(register, kind, keep, ahead, first, last, ends, strength, xs, u, u
     """û = prox(u + σDx), u ← aû + bu + gu₀, s ← Dᵀu; with keep, u₀ ← û. One loop for each common case."""
     ends, strength, pace = _cut(first, last, ends, strength)
     u, u0 = u[first:last], u0[first:last]
-    if kind == L1 and keep:
+    if kind == L1 and not keep and ahead > 0:
         for e in range(len(ends)):
-            if ahead > 0:
-                prefetch_node(register, xs, ends[min(e + ahead, len(ends) - 1), 1])
+            prefetch_node(register, xs, ends[min(e + ahead, len(ends) - 1), 1])
+            i, j = ends[e, 0], ends[e, 1]
+            t = _prox(register, L1, e, i, j, strength, pace, xs, u)
+            t = _mix(register, g != 0, False, e, t, u, u0, a, b, g)
+            _store(register, e, i, j, t, xs, u)
+    elif kind == L1 and keep:
+        for e in range(len(ends)):
             i, j = ends[e, 0], ends[e, 1]
             t = _prox(register, L1, e, i, j, strength, pace, xs, u)
             t = _mix(register, False, True, e, t, u, u0, a, b, g)
             _store(register, e, i, j, t, xs, u)
     elif kind == L1 and g == 0:
         for e in range(len(ends)):
-            if ahead > 0:
-                prefetch_node(register, xs, ends[min(e + ahead, len(ends) - 1), 1])
             i, j = ends[e, 0], ends[e, 1]
             t = _prox(register, L1, e, i, j, strength, pace, xs, u)
             t = _mix(register, False, False, e, t, u, u0, a, b, g)
             _store(register, e, i, j, t, xs, u)
     elif kind == L1:
         for e in range(len(ends)):
-            if ahead > 0:
-                prefetch_node(register, xs, ends[min(e + ahead, len(ends) - 1), 1])
             i, j = ends[e, 0], ends[e, 1]
             t = _prox(register, L1, e, i, j, strength, pace, xs, u)
             t = _mix(register, True, False, e, t, u, u0, a, b, g)
             _store(register, e, i, j, t, xs, u)
     else:
         for e in range(len(ends)):
-            if ahead > 0:
-                prefetch_node(register, xs, ends[min(e + ahead, len(ends) - 1), 1])
             i, j = ends[e, 0], ends[e, 1]
             t = _prox(register, kind, e, i, j, strength, pace, xs, u)
             t = _mix(register, g != 0, keep, e, t, u, u0, a, b, g)
