@@ -178,9 +178,11 @@ def test_another_order_of_the_nodes_stays_invisible(
 ) -> None:
     monkeypatch.setattr(ordering, "FITS_IN_CACHE", 0)
     monkeypatch.setattr(ordering, "WORTH_IT", np.inf)
+    monkeypatch.setattr(ordering, "FAR", 0)
     engine, naive = begin(make, random_problem(180, 3, 4, loss, penalty))
     if isinstance(engine, NumbaEngine):
         assert (engine.order.rank != np.arange(180)).any()
+        assert engine.ahead > 0
     for n_iter in (2, 1):
         assert engine.advance(n_iter, mode) == pytest.approx(naive.advance(n_iter, mode), rel=1e-7)
         agree(engine, naive)

@@ -52,6 +52,18 @@ def test_a_better_order_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     check(shuffled_path(), order)
 
 
+def test_neighbours_are_far_where_nothing_is_local() -> None:
+    rng = np.random.default_rng(0)
+    V = 40_000
+    local = np.stack([np.arange(V - 1), np.arange(1, V)], axis=1)
+    assert not Ordering.of(ct.EmpiricalGraph.from_edges(local), 10).is_far(10)
+    pairs = rng.integers(0, V, (V, 2))
+    random = ct.EmpiricalGraph.from_edges(pairs[pairs[:, 0] != pairs[:, 1]])
+    as_given = Ordering(np.arange(V), random.edges.astype(np.uint32), None, None)
+    assert as_given.is_far(10)
+    assert not as_given.is_far(1)  # all of it fits the cache
+
+
 @settings(max_examples=30)
 @given(graphs())
 def test_any_graph(graph: Graph) -> None:

@@ -18,6 +18,7 @@ from coterie.problem import Problem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.quadratic import Quadratics
 
+AHEAD = 16  # edges before its turn that the far end of an edge is asked for
 WORTH_A_THREAD = 200_000  # edge coordinates that a thread should have to itself
 
 
@@ -43,6 +44,7 @@ class NumbaEngine:
         self.labelled = slice(None) if np.array_equal(self.M, np.arange(V)) else self.M  # a slice does not copy
         self.place = np.full(V, -1)
         self.place[self.M] = np.arange(len(self.M))
+        self.ahead = AHEAD if self.order.is_far(n) else 0
         self._share_out(V, E, n)
         self.w, self.u = self.order.nodes_in(w), aligned((E, n))
         self.u[:] = self.order.edges_in(u)
@@ -166,7 +168,7 @@ class NumbaEngine:
         probed = self.w, self.u, u_hat
         dual = self._each_edge_range(
             lambda t, e0, e1: edges.edge_probe(
-                self.rooms[t][0], self.kind, e0, e1, self.order.ends, self.strength, self.xs[t], *probed
+                self.rooms[t][0], self.kind, self.ahead, e0, e1, self.order.ends, self.strength, self.xs[t], *probed
             )
         )
         keep = mode is Mode.DUAL
@@ -202,6 +204,7 @@ class NumbaEngine:
             self.rooms[t][0],
             self.kind,
             keep,
+            self.ahead,
             first,
             last,
             self.order.ends,
@@ -212,7 +215,7 @@ class NumbaEngine:
         )
 
     def _moving(self, t: int, keep: bool, first: int, last: int, u_hat: Array) -> tuple[Any, ...]:
-        return self.rooms[t][0], keep, first, last, self.order.ends, self.xs[t], self.u, u_hat, self.u0
+        return self.rooms[t][0], keep, self.ahead, first, last, self.order.ends, self.xs[t], self.u, u_hat, self.u0
 
     def _each_node_range(self, work: Callable[..., Any], gather: bool = True, spread: bool = True) -> list[Any]:
         """Do work(t, first, last, xs) on every range, with the xs that is its home.

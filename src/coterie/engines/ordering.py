@@ -12,6 +12,7 @@ from coterie.problem.arrays import Array
 
 WORTH_IT = 0.5  # a new order must shorten the mean distance of neighbours to this part
 FITS_IN_CACHE = 1 << 20  # bytes of node data below which the order does not matter
+FAR = 1 << 17  # bytes between the data of neighbours, on average, from which on they will not be found in cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +43,13 @@ class Ordering:
         pairs.sort(axis=1)
         edge = np.lexsort((pairs[:, 1], pairs[:, 0]))
         return cls(rank, pairs[edge].astype(np.uint32), edge, sign[edge][:, None])
+
+    def is_far(self, n: int) -> bool:
+        """Whether the data of neighbours, 2n numbers a node, lie so far apart that they should be asked for in time."""
+        if len(self.rank) * n * 16 <= FITS_IN_CACHE or len(self.ends) == 0:
+            return False
+        i, j = self.ends.T
+        return float((j - i).mean()) * n * 16 > FAR
 
     def nodes_in(self, values: Array) -> Array:
         """Node values in the inner order."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.kernels import inlined, jit
+from coterie.kernels.prefetch import prefetch_node
 from coterie.kernels.vector import put
 
 L1, L2, SQUARED = 0, 1, 2  # which penalty
@@ -86,11 +87,18 @@ def _store(register, e, i, j, t, xs, u):
 
 
 @jit
-def edge_pass(register, kind, keep, first, last, ends, strength, xs, u, u0, a, b, g):
+def edge_pass(register, kind, keep, ahead, first, last, ends, strength, xs, u, u0, a, b, g):
     """û = prox(u + σDx), u ← aû + bu + gu₀, s ← Dᵀu; with keep, u₀ ← û. One loop for each common case."""
     ends, strength, pace = _cut(first, last, ends, strength)
     u, u0 = u[first:last], u0[first:last]
-    if kind == L1 and keep:
+    if kind == L1 and not keep and ahead > 0:
+        for e in range(len(ends)):
+            prefetch_node(register, xs, ends[min(e + ahead, len(ends) - 1), 1])
+            i, j = ends[e, 0], ends[e, 1]
+            t = _prox(register, L1, e, i, j, strength, pace, xs, u)
+            t = _mix(register, g != 0, False, e, t, u, u0, a, b, g)
+            _store(register, e, i, j, t, xs, u)
+    elif kind == L1 and keep:
         for e in range(len(ends)):
             i, j = ends[e, 0], ends[e, 1]
             t = _prox(register, L1, e, i, j, strength, pace, xs, u)
@@ -117,7 +125,7 @@ def edge_pass(register, kind, keep, first, last, ends, strength, xs, u, u0, a, b
 
 
 @jit
-def edge_probe(register, kind, first, last, ends, strength, xs, w, u, u_hat):
+def edge_probe(register, kind, ahead, first, last, ends, strength, xs, w, u, u_hat):
     """û = prox(u + σDx), without moving; return Σ|du|²/σ − 2⟨du, D dw⟩ for the residual, with dw = (x − w)/2.
 
     For dual steps w = x, and the second term vanishes.
@@ -126,6 +134,8 @@ def edge_probe(register, kind, first, last, ends, strength, xs, w, u, u_hat):
     pace = min(len(strength) - 1, 1)
     total = 0.0
     for e in range(first, last):
+        if ahead > 0:
+            prefetch_node(register, xs, ends[min(e + ahead, len(ends) - 1), 1])
         i, j = ends[e, 0], ends[e, 1]
         inverse = 1 / strength[e * pace, 1]
         t = _prox(register, kind, e, i, j, strength, pace, xs, u)
@@ -138,10 +148,12 @@ def edge_probe(register, kind, first, last, ends, strength, xs, w, u, u_hat):
 
 
 @jit
-def edge_move(register, keep, first, last, ends, xs, u, u_hat, u0, a, b, g):
+def edge_move(register, keep, ahead, first, last, ends, xs, u, u_hat, u0, a, b, g):
     """u ← aû + bu + gu₀ with the û of the last probe, s ← Dᵀu; with keep, u₀ ← û."""
     n = len(register)
     for e in range(first, last):
+        if ahead > 0:
+            prefetch_node(register, xs, ends[min(e + ahead, len(ends) - 1), 1])
         i, j = ends[e, 0], ends[e, 1]
         t = register
         for k in range(n):
