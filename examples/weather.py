@@ -5,8 +5,9 @@
 194 stations of the Finnish Meteorological Institute, daily highs and lows of 40 days of a winter. Features: highs and
 lows of the last three days. A few stations, drawn at random, give a few days for training, the first ones or days
 drawn at random; what counts are the other days, at the stations that gave nothing and at those that did. λ is chosen by
-cross-validation over the labelled stations. Prints the mean squared error in °C² of the network, of each station alone
-(one without data takes the median of its neighbours' models), of one model for all, and of saying "as today".
+cross-validation over the days, and over the labelled stations. Prints the mean squared error in °C² of the network, of
+each station alone (one without data takes the median of its neighbours' models), of one model for all, and of saying
+"as today".
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.model_selection import GroupKFold
 
 import coterie as ct
 
 LAGS = (1, 2, 3)
 FEATURES = [f"{what}, {lag} days ago" for lag in LAGS for what in ("high", "low")]
-METHODS = ("networked", "local only", "pooled", "as today")
+METHODS = ("networked, folds over days", "networked, folds over stations", "local only", "pooled", "as today")
 LABELLED = (5, 10, 20, 40, 80, 160)
 SCALE = 10.0  # °C: features and labels of about unit size
 RIDGE = 0.01
@@ -51,15 +53,19 @@ def errors(
     given = rng.choice(days, n_days, replace=False) if at_random else days[:n_days]
     early, known = rows["day"].isin(given), rows["station"].isin(chosen)
     train, later = rows[early & known], rows[~early]
-    groups, options = train["station"], {"ridge": RIDGE, "random_state": seed, "over": "nodes"}
-    networked = ct.NetworkedLinearRegressionCV(graph, cv=min(5, n_labelled), tol=1e-5, **options)
-    networked.fit(train[FEATURES], train["tomorrow"], groups=groups)
-    smallest = 1e-6 * networked.lam_choice_.lams[0]
-    alone = ct.NetworkedLinearRegression(graph, smallest, ridge=RIDGE, tol=1e-5)
-    alone.fit(train[FEATURES], train["tomorrow"], groups=groups)
-    pooled = ct.NetworkedLinearRegression(ridge=RIDGE).fit(train[FEATURES], train["tomorrow"])
+    X, y, groups = train[FEATURES], train["tomorrow"], train["station"]
+    options: dict[str, Any] = {"ridge": RIDGE, "tol": 1e-5}
+    days_out = list(GroupKFold(5).split(X, groups=train["day"]))
+    by_day = ct.NetworkedLinearRegressionCV(graph, cv=days_out, **options).fit(X, y, groups=groups)
+    folds = min(5, n_labelled)
+    by_station = ct.NetworkedLinearRegressionCV(graph, cv=folds, over="nodes", random_state=seed, **options)
+    by_station.fit(X, y, groups=groups)
+    smallest = 1e-6 * by_day.lam_choice_.lams[0]
+    alone = ct.NetworkedLinearRegression(graph, smallest, **options).fit(X, y, groups=groups)
+    pooled = ct.NetworkedLinearRegression(ridge=RIDGE).fit(X, y)
     predictions = {
-        "networked": networked.predict(later[FEATURES], groups=later["station"]),
+        "networked, folds over days": by_day.predict(later[FEATURES], groups=later["station"]),
+        "networked, folds over stations": by_station.predict(later[FEATURES], groups=later["station"]),
         "local only": alone.predict(later[FEATURES], groups=later["station"]),
         "pooled": pooled.predict(later[FEATURES]),
         "as today": later[FEATURES[0]].to_numpy(),
@@ -72,7 +78,6 @@ def errors(
             "method": name,
             "unseen stations": float(SCALE**2 * ((truth - p)[~seen] ** 2).mean()),
             "labelled stations": float(SCALE**2 * ((truth - p)[seen] ** 2).mean()),
-            "lam": networked.lam_,
         }
         for name, p in predictions.items()
     ]

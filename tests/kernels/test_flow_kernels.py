@@ -71,17 +71,21 @@ def test_saturate_cuts(n: int) -> None:
                 assert (u[e, k], S[e, k]) == (C[e] * np.sign(w[i, k] - w[j, k]), 0.0)
 
 
+@pytest.mark.parametrize("grounded", [False, True])
 @sizes
-def test_laplacian_and_its_diagonal(n: int) -> None:
+def test_laplacian_and_its_diagonal(n: int, grounded: bool) -> None:
     S, x = shares(n), random(V, n)
+    ground = np.abs(random(V, n, seed=7)) if grounded else flow.NO_GROUND
     out, diagonal = np.full((V, n), np.nan), np.full((V, n), np.nan)
-    flow.laplacian(register(n), EDGES, S, x, out)
-    flow.laplacian_diagonal(EDGES, S, diagonal)
+    flow.laplacian(register(n), EDGES, S, ground, x, out)
+    flow.laplacian_diagonal(EDGES, S, ground, diagonal)
     D = np.zeros((len(EDGES), V))
     for e, (i, j) in enumerate(EDGES):
         D[e, i], D[e, j] = 1.0, -1.0
     for k in range(n):
         L = D.T @ np.diag(S[:, k].astype(float)) @ D
+        if grounded:
+            L += np.diag(ground[:, k])
         np.testing.assert_allclose(out[:, k], L @ x[:, k], rtol=1e-12, atol=1e-13)
         np.testing.assert_allclose(diagonal[:, k], np.diag(L), rtol=1e-12)
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from coterie.kernels.inner import coordinate_descent, logistic_newton
+from coterie.kernels import register
+from coterie.kernels.inner import coordinate_descent, keep_signs, logistic_newton
 
 
 def quadratics(count: int, n: int, rank: int, seed: int = 0) -> tuple[np.ndarray, ...]:
@@ -51,6 +52,28 @@ def test_one_sweep_is_one_sweep() -> None:
     np.testing.assert_allclose(z[0], expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize(("n", "rank"), [(1, 1), (3, 3), (6, 2), (12, 4)])
+def test_signs_are_kept_where_they_can_be(n: int, rank: int) -> None:
+    """Agrees with coordinate descent from signs that are right, and says where they are not."""
+    rng = np.random.default_rng(0)
+    V, h = np.linalg.qr(rng.standard_normal((9, n, rank)))[0].transpose(0, 2, 1), rng.uniform(0.5, 2.0, (9, rank))
+    centre, v, tau = rng.standard_normal((9, n)), 3 * rng.standard_normal((9, n)), rng.uniform(0.1, 3.0, 9)
+    alpha = np.full(n, 0.05)
+    alpha[0] = 0.0
+    H = V.transpose(0, 2, 1) * h[:, None, :] @ V
+    target = np.einsum("iab,ib->ia", H, centre) + v / tau[:, None]
+    expected = coordinate_descent(H, target, 1 / tau, np.tile(alpha, (9, 1)), v, 1e-14, 5000)
+    start = np.sign(expected)
+    start[0, -1] *= -1
+    start[1, -1] = 0.0
+    wrong = [i for i in range(9) if not (expected[i] * start[i] > 0)[alpha > 0].all()]
+    z = np.full((9, n), np.nan)
+    missed = keep_signs(register(n), register(n), V, h, centre, alpha, tau, v, start, z)
+    np.testing.assert_array_equal(missed, wrong)
+    right = np.setdiff1d(np.arange(9), wrong)
+    np.testing.assert_allclose(z[right], expected[right], rtol=1e-9, atol=1e-11)
+
+
 SIZES = (3, 1, 6)
 STARTS = np.concatenate([[0], np.cumsum(SIZES)])
 SHARES = np.repeat(1 / np.array(SIZES), SIZES)
@@ -76,7 +99,7 @@ def test_newton_is_stationary_from_wherever_it_starts(n: int, size: float) -> No
     X, y, ridge, p, anchor, curvature = logistic(n)
     start = size * np.random.default_rng(1).standard_normal((len(SIZES), n))
     before = start.copy()
-    z = logistic_newton(X, y, SHARES, STARTS, ridge, p, anchor, curvature, start, 1e-12, 60)
+    z = logistic_newton(register(X.shape[1]), X, y, SHARES, STARTS, ridge, p, anchor, curvature, start, 1e-12, 60)
     np.testing.assert_array_equal(start, before)
     for i in range(len(SIZES)):
         slope = gradient(i, z[i], X, y, ridge, p) + curvature[i] * (z[i] - anchor[i])
@@ -90,14 +113,29 @@ def test_newton_where_the_rows_see_one_direction_only(unit: float, share: float)
     x = unit * np.array([0.3, -1.2, 0.7])
     X, y, zero = np.tile(x, (3, 1)), np.array([1.0, 1.0, 0.0]), np.zeros((1, 3))
     curvature = np.array([share * (x @ x)])
-    z = logistic_newton(X, y, np.full(3, 1 / 3), np.array([0, 3]), np.zeros(3), zero, zero, curvature, zero, 1e-12, 60)
+    z = logistic_newton(
+        register(X.shape[1]),
+        X,
+        y,
+        np.full(3, 1 / 3),
+        np.array([0, 3]),
+        np.zeros(3),
+        zero,
+        zero,
+        curvature,
+        zero,
+        1e-12,
+        60,
+    )
     assert x @ z[0] == pytest.approx(np.log(2), rel=1e-6)
     assert np.linalg.norm(z) <= 100 * np.log(2) / np.linalg.norm(x)
 
 
 def test_newton_against_scipy() -> None:
     X, y, ridge, p, anchor, curvature = logistic(3)
-    z = logistic_newton(X, y, SHARES, STARTS, ridge, p, anchor, curvature, np.zeros((3, 3)), 1e-12, 60)
+    z = logistic_newton(
+        register(X.shape[1]), X, y, SHARES, STARTS, ridge, p, anchor, curvature, np.zeros((3, 3)), 1e-12, 60
+    )
     for i in range(3):
         rows = slice(STARTS[i], STARTS[i + 1])
 

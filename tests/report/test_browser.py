@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
-
+import numpy as np
 import pytest
 from chromium import CHROMIUM, Browser
 from fitted_models import NASTY, large, with_everything
+from scipy.spatial import cKDTree
 
 import coterie as ct
 
@@ -38,10 +38,15 @@ def hover(browser: Browser, k: int) -> str:
     """Move the mouse to a node and return what is shown."""
     browser.run(f"{NETWORK}.scrollIntoView({{block: 'center'}})")
     x, y = browser.run(SPOT.format(network=NETWORK, k=k))
-    browser.move_mouse(x + 30, y + 30)
-    time.sleep(0.1)
     browser.move_mouse(x, y)
-    return browser.until(f"{NETWORK}.querySelector('.hoverlayer .hovertext')?.textContent")
+    text = f"{NETWORK}.querySelector('.hoverlayer .hovertext')?.textContent"
+    return browser.until(f"{NETWORK}._hoverdata?.[0].pointNumber === {k} && {text}")
+
+
+def loneliest(browser: Browser) -> int:
+    """The node that is farthest from all others, which no other hides."""
+    x = browser.run(f"[0, 1].map(k => Array.from({NETWORK}._fullData[2]['xy'[k]]))")
+    return int(cKDTree(np.transpose(x)).query(np.transpose(x), k=2)[0][:, 1].argmax())
 
 
 def colours(browser: Browser) -> list:
@@ -120,4 +125,4 @@ def test_a_large_network_is_drawn_with_webgl(browser, pages):
     browser.open(pages / "large.html")
     assert browser.run(f"{NETWORK}._fullData.map(t => t.type)") == ["scattergl"] * 3
     assert browser.complaints() == []
-    assert "neighbours" in hover(browser, 3)
+    assert "neighbours" in hover(browser, loneliest(browser))

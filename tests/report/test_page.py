@@ -98,6 +98,13 @@ def test_other_models(estimator, penalty):
     assert ("log-loss" in text) == ("Logistic" in estimator.__name__)
 
 
+def test_the_resolvability_of_the_learnt_clusters():
+    model = fitted(lam=0.2)
+    labelled = model.nodes_[model.n_labelled_ > 0]
+    model.notes_ = {"resolvability": ct.resolvability(model.graph_, labelled, model.clusters_).to_dict()}
+    assert "clusters are resolved" in Reader(render(model)).text
+
+
 def test_one_node():
     X = np.random.default_rng(0).standard_normal((20, 1))
     assert "1 node" in Reader(render(ct.NetworkedLinearRegression().fit(X, X[:, 0]))).text

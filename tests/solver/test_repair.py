@@ -78,23 +78,26 @@ def test_it_says_when_nothing_is_left_to_do() -> None:
 
 
 @pytest.mark.parametrize("kind", ["few labelled", "few points"])
-def test_towards_a_given_point(kind: str) -> None:
-    """With q, it is N(Dᵀu + q) that shrinks."""
-    problem = instance(kind, ct.Lasso(0.2))
-    q = 0.01 * np.random.default_rng(1).standard_normal((len(problem.M), 3))
+def test_the_duals_of_an_l1_term_move_as_well(kind: str) -> None:
+    """With s, it is N(Dᵀu + s) that shrinks, and s stays inside [−alpha, alpha] (and zero where alpha is)."""
+    problem = instance(kind, ct.Lasso(0.2, unpenalised=(1,)))
+    s = np.zeros((problem.graph.n_nodes, 3))
+    s[problem.M] = np.clip(np.random.default_rng(1).standard_normal((len(problem.M), 3)), -0.2, 0.2) * [1, 0, 1]
     repair = Repair(problem)
     plain = instance(kind)  # sees what the quadratic part of the Lasso does
 
     def rest(u: np.ndarray) -> float:
-        total = problem.graph.D.T @ u
-        total[problem.M] += q
-        return float(np.linalg.norm(flat_projection(plain, total)))
+        return float(np.linalg.norm(flat_projection(plain, problem.graph.D.T @ u + s)))
 
     u = duals(problem, 0.02)
     repair.into_domain(u)
     before = rest(u)
-    repair.rounds(u, 10, q)
+    first = s.copy()
+    repair.rounds(u, 10, s)
     assert rest(u) < 0.1 * before
+    assert np.abs(s).max() <= 0.2
+    assert not s[:, 1].any()
+    assert (s != first).any() == (kind == "few points")  # elsewhere N is zero at labelled nodes
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -115,6 +115,10 @@ def fit(
         ),
     ] = None,
     intercept: Annotated[bool, typer.Option(help="Whether models have one.", rich_help_panel=MODEL)] = True,
+    scale: Annotated[
+        bool,
+        typer.Option(help="Solve in units of each column's own spread; results keep theirs.", rich_help_panel=MODEL),
+    ] = True,
     baselines: Annotated[
         bool, typer.Option("--baselines", help="Does the network help? Compare, for the report.", rich_help_panel=MODEL)
     ] = False,
@@ -140,7 +144,7 @@ def fit(
         nearest = check_choice(graph, knn)
         model = _new_model(loss, lam, alpha, ridge, {"cv": folds, "over": over.value, "random_state": seed})
         model.set_params(penalty=penalty.value, fit_intercept=intercept, tol=tol, max_iter=max_iter)
-        model.set_params(time_limit=time_limit, engine=_checked_engine(engine))
+        model.set_params(standardize=scale, time_limit=time_limit, engine=_checked_engine(engine))
         from coterie.cli.learning import Task
         from coterie.cli.screen import say, working
         from coterie.io.rows import Columns

@@ -6,13 +6,14 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from coterie.engines.base import LARGE, RELAXATION, Mode, Travel
 from coterie.engines.ordering import Ordering
-from coterie.kernels import edges, nodes, register
+from coterie.kernels import aligned, edges, nodes, register
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.quadratic import Quadratics
@@ -39,31 +40,35 @@ class NumbaEngine:
         self.order = Ordering.of(problem.graph, n)
         self.kind = problem.penalty.kernel
         self.M = self.order.rank[problem.M]
+        self.labelled = slice(None) if np.array_equal(self.M, np.arange(V)) else self.M  # a slice does not copy
         self.place = np.full(V, -1)
         self.place[self.M] = np.arange(len(self.M))
         self._share_out(V, E, n)
-        self.w, self.u = self.order.nodes_in(w), self.order.edges_in(u)
+        self.w, self.u = self.order.nodes_in(w), aligned((E, n))
+        self.u[:] = self.order.edges_in(u)
         self.w0, self.u0 = self.w.copy(), self.u.astype(np.float32 if self.u.size > LARGE else np.float64)
         self.w_hat, self.u_hat = self.w.copy(), None
-        self.xs = np.zeros((self.T, V, 2, n))
-        self.strength = np.empty((E, 2))
-        self.strength[:, 0] = self.order.edges_in(problem.c)
+        self.latest = self.w[self.M]  # ŵ at labelled nodes: the guess of the next primal update
+        self.xs = aligned((self.T, V, 2, n))
+        self.c = self.order.edges_in(problem.c)
         self.k = 0
         self._setup_prox(n)
         self._sum_up()
 
     def set_steps(self, tau: Array, sigma: Array) -> None:
         self.tau = self.order.nodes_in(tau)
-        self.strength[:, 1] = self.order.edges_in(sigma)
-        if not self.quadratic:
+        self.strength = np.stack([self.c, self.order.edges_in(sigma)], axis=1)
+        if (self.strength == self.strength[:1]).all():
+            self.strength = self.strength[:1].copy()
+        self.tau_M = self.tau[self.M]
+        q = self.problem.f
+        if not isinstance(q, Quadratics):
             return
-        q, tau_M = self.problem.f, self.tau[self.M]
-        assert isinstance(q, Quadratics)
         if self.low_rank:
-            t = tau_M[:, None] * q.h
+            t = self.tau_M[:, None] * q.h
             self.share2 = t / (1 + t)
         else:
-            nodes.full_share(tau_M, q.h, q.V, self.share3)
+            nodes.full_share(self.tau_M, q.h, q.V, self.share3)
 
     def advance(self, n_iter: int, mode: Mode) -> float:
         keep = mode is Mode.DUAL
@@ -93,7 +98,11 @@ class NumbaEngine:
         return self.order.nodes_out(self.w_hat), self.order.edges_out(u_hat)
 
     def _share_out(self, V: int, E: int, n: int) -> None:
-        """Cut nodes and edges into one contiguous range a thread."""
+        """Cut nodes and edges into one contiguous range a thread.
+
+        Each thread has its own xs, and only nodes that several threads reach are copied between them. The home of a
+        node is the thread whose edges begin at it (edges are in the order of their first ends).
+        """
         wanted = self.threads or min(os.cpu_count() or 1, 1 + E * n // WORTH_A_THREAD)
         self.T = max(1, min(wanted, E))
         self.edge_cuts = np.linspace(0, E, self.T + 1).astype(np.int64)
@@ -103,6 +112,7 @@ class NumbaEngine:
             ends = self.order.ends[self.edge_cuts[t] : self.edge_cuts[t + 1]]
             if len(ends):
                 self.reach[t] = ends.min(), int(ends.max()) + 1
+        self.homes = [0, *self.order.ends[self.edge_cuts[1:-1], 0].tolist(), V]
         self.pool = ThreadPoolExecutor(self.T) if self.T > 1 else None
         self.rooms = [(register(n), register(n)) for _ in range(self.T)]
 
@@ -130,26 +140,28 @@ class NumbaEngine:
 
     def _node_pass(self, factors: tuple[float, float, float], mode: Mode, move: bool = True) -> None:
         if mode is Mode.DUAL:
-            arrays = self.inverse, self.centre_by_node, self.xs[0]
-            self._each_node_range(lambda t, i0, i1: nodes.dual_node_pass(self.rooms[t][0], i0, i1, *arrays))
+            loss = self.inverse, self.centre_by_node
+            self._each_node_range(lambda t, i0, i1, xs: nodes.dual_node_pass(self.rooms[t][0], i0, i1, *loss, xs))
             return
-        moving = self.w, self.w0, self.xs[0], *factors, move
+        moving = *factors, move
         if self.quadratic:
-            prox = self.tau, self.place, self.low_rank, self.V, self.share2, self.share3, self.centre
-            self._each_node_range(lambda t, i0, i1: nodes.node_pass(*self.rooms[t], i0, i1, *prox, *moving))
+            prox = self.tau, self.place, self.low_rank, self.V, self.share2, self.share3, self.centre, self.w, self.w0
+            self._each_node_range(lambda t, i0, i1, xs: nodes.node_pass(*self.rooms[t], i0, i1, *prox, xs, *moving))
             return
-        start = self.w_hat[self.M]
         self._each_node_range(
-            lambda t, i0, i1: nodes.node_gather(i0, i1, self.tau, self.w, self.xs[0], self.w_hat), after=False
+            lambda t, i0, i1, xs: nodes.node_gather(i0, i1, self.tau, self.w, xs, self.w_hat), spread=False
         )
-        self.w_hat[self.M] = self.problem.f.prox(self.w_hat[self.M], self.tau[self.M], start)
-        self._each_node_range(lambda t, i0, i1: nodes.node_finish(i0, i1, self.w_hat, *moving), before=False)
+        self.latest = self.problem.f.prox(self.w_hat[self.labelled], self.tau_M, self.latest)
+        self.w_hat[self.labelled] = self.latest
+        arrays = self.w_hat, self.w, self.w0
+        self._each_node_range(lambda t, i0, i1, xs: nodes.node_finish(i0, i1, *arrays, xs, *moving), gather=False)
 
     def _probe_and_move(self, factors: tuple[float, float, float], mode: Mode) -> float:
         """One iteration that keeps Tz and its residual."""
         self._node_pass(factors, mode, move=False)
         if mode is Mode.DUAL:
-            self.w = self.xs[0, :, 0].copy()
+            for t, (first, last) in enumerate(pairwise(self.homes)):
+                self.w[first:last] = self.xs[t, first:last, 0]
         u_hat = self.u_hat = np.empty_like(self.u) if self.u_hat is None else self.u_hat
         probed = self.w, self.u, u_hat
         dual = self._each_edge_range(
@@ -157,20 +169,20 @@ class NumbaEngine:
                 self.rooms[t][0], self.kind, e0, e1, self.order.ends, self.strength, self.xs[t], *probed
             )
         )
-        self.w_hat = 0.5 * (self.xs[0, :, 0] + self.w)
-        primal, self.travelled = nodes.primal_sums(self.tau, self.w_hat, self.w, self.w0)
-        a, b, g = factors
-        if mode is not Mode.DUAL:
-            self.w = a * self.w_hat + b * self.w + g * self.w0
-        self.xs[:, :, 1] = 0.0
         keep = mode is Mode.DUAL
-        self._each_edge_range(lambda t, e0, e1: edges.edge_move(keep, e0, e1, *self._moving(t, u_hat), *factors))
+        arrays, moving = (self.tau, self.w_hat, self.w, self.w0), (*factors, not keep)
+        sums = self._each_node_range(
+            lambda t, i0, i1, xs: nodes.node_probe(i0, i1, *arrays, xs, *moving), gather=False, spread=False
+        )
+        primal, self.travelled = np.sum(sums, axis=0)
+        self._each_edge_range(lambda t, e0, e1: edges.edge_move(*self._moving(t, keep, e0, e1, u_hat), *factors))
         return float(np.sqrt(max(primal + sum(dual), 0.0)))
 
     def _sum_up(self) -> None:
         """s ← Dᵀu."""
         self.xs[:, :, 1] = 0.0
-        self._each_edge_range(lambda t, e0, e1: edges.edge_move(False, e0, e1, *self._moving(t, self.u), 0.0, 1.0, 0.0))
+        stay = 0.0, 1.0, 0.0
+        self._each_edge_range(lambda t, e0, e1: edges.edge_move(*self._moving(t, False, e0, e1, self.u), *stay))
 
     @cached_property
     def inverse(self) -> Array:
@@ -199,20 +211,29 @@ class NumbaEngine:
             self.u0,
         )
 
-    def _moving(self, t: int, u_hat: Array) -> tuple[Array, ...]:
-        return self.order.ends, self.xs[t], self.u, u_hat, self.u0
+    def _moving(self, t: int, keep: bool, first: int, last: int, u_hat: Array) -> tuple[Any, ...]:
+        return self.rooms[t][0], keep, first, last, self.order.ends, self.xs[t], self.u, u_hat, self.u0
 
-    def _each_node_range(self, work: Callable[..., Any], before: bool = True, after: bool = True) -> None:
-        """Do work on every range of nodes; sums of all threads are added up before, x is handed round after."""
+    def _each_node_range(self, work: Callable[..., Any], gather: bool = True, spread: bool = True) -> list[Any]:
+        """Do work(t, first, last, xs) on every range, with the xs that is its home.
 
-        def whole(t: int, first: int, last: int) -> None:
-            if before and self.T > 1:
-                nodes.gather_copies(first, last, self.xs, self.reach)
-            work(t, first, last)
-            if after and self.T > 1:
-                nodes.spread_copies(first, last, self.xs, self.reach)
+        Before, the sums of all threads are gathered there; after, x is spread to all that reach it.
+        """
 
-        self._each_range(self.node_cuts, whole)
+        def whole(t: int, first: int, last: int) -> list[Any]:
+            done = []
+            for home, (begin, end) in enumerate(pairwise(self.homes)):
+                cut = max(first, begin), min(last, end)
+                if cut[0] >= cut[1]:
+                    continue
+                if gather and self.T > 1:
+                    nodes.gather_copies(*cut, home, self.xs, self.reach)
+                done.append(work(t, *cut, self.xs[home]))
+                if spread and self.T > 1:
+                    nodes.spread_copies(*cut, home, self.xs, self.reach)
+            return done
+
+        return [one for done in self._each_range(self.node_cuts, whole) for one in done]
 
     def _each_edge_range(self, work: Callable[..., Any]) -> list[Any]:
         return self._each_range(self.edge_cuts, work)

@@ -53,9 +53,9 @@ class Ordering:
         return values[self.rank]
 
     def edges_in(self, values: Array) -> Array:
-        """Duals (signed) or edge weights in the inner order."""
+        """Duals (signed) or edge weights in the inner order; the given array itself where that is the same."""
         if self.edge is None:
-            return values.copy()
+            return values
         return values[self.edge] * (self.sign if values.ndim == 2 else 1.0)
 
     def edges_out(self, values: Array) -> Array:

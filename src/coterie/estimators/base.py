@@ -36,6 +36,7 @@ class NetworkedModel(ReadsRows, BaseEstimator):
         graph: Any,
         penalty: str | Penalty,
         fit_intercept: bool,
+        standardize: bool,
         tol: float,
         max_iter: int,
         time_limit: float | None,
@@ -47,6 +48,7 @@ class NetworkedModel(ReadsRows, BaseEstimator):
         self.graph = graph
         self.penalty = penalty
         self.fit_intercept = fit_intercept
+        self.standardize = standardize
         self.tol = tol
         self.max_iter = max_iter
         self.time_limit = time_limit
@@ -80,7 +82,7 @@ class NetworkedModel(ReadsRows, BaseEstimator):
 
     def predict(self, X: Any, groups: Any = None) -> Array:
         """Predict the label of each row with the model of its node."""
-        return self._from_classes(self._loss(()).predict(*self._rows_and_weights(X, groups)))
+        return self._as_labels(self._loss(()).predict(*self._rows_and_weights(X, groups)))
 
     def weights_for(self, neighbours: Any, X: Any = None, y: Any = None) -> LocalModel:
         """Return the model of a node that is not in the graph, from its neighbours' models; they stay as they are.
@@ -128,8 +130,14 @@ class NetworkedModel(ReadsRows, BaseEstimator):
 
         save(self, path, notes)
 
-    def _from_classes(self, labels: Array) -> Array:
-        return labels
+    def _as_labels(self, predicted: Array) -> Array:
+        """What the loss predicts, in the terms of y."""
+        return self.scaling_.labels_back(predicted)
+
+    @property
+    def weights_(self) -> Array:
+        """coef_ and, where there is one, intercept_ as the last column."""
+        return np.column_stack([self.coef_, self.intercept_]) if self.fit_intercept else self.coef_
 
     def _warm(self, graph: EmpiricalGraph, n_features: int) -> Solution | None:
         if not self.warm_start or not hasattr(self, "solution_") or self.solution_.w.shape[1] != n_features:
@@ -164,7 +172,7 @@ class NetworkedModel(ReadsRows, BaseEstimator):
         self.n_labelled_ = np.bincount(of, minlength=nodes)
         errors = problem.loss.error(rows.X, rows.y, solution.w[of])
         total = np.bincount(of, rows.shares * errors, minlength=nodes)
-        self.node_errors_ = np.where(self.n_labelled_ > 0, total, np.nan)
+        self.node_errors_ = np.where(self.n_labelled_ > 0, total, np.nan) * self.scaling_.y_spread**2
         return self
 
     def _take(self, solution: Solution) -> None:
@@ -172,8 +180,9 @@ class NetworkedModel(ReadsRows, BaseEstimator):
         self.solution_ = solution
         self.graph_ = solution.graph
         self.nodes_ = node_ids(solution.graph)
-        self.coef_ = solution.w[:, :-1] if self.fit_intercept else solution.w
-        self.intercept_ = solution.w[:, -1] if self.fit_intercept else np.zeros(len(solution.w))
+        w = self.scaling_.weights_back(solution.w)
+        self.coef_ = w[:, : self.n_features_in_]
+        self.intercept_ = w[:, -1] if self.fit_intercept else np.zeros(len(w))
         self.dual_coef_ = solution.u
         self.gap_ = solution.gap
         self.n_iter_ = max(solution.n_iter, 1)
@@ -193,5 +202,5 @@ def not_converged(problem: Problem, solution: Solution, tol: float) -> str:
     """Say how far a solve came, and what often helps."""
     size = np.abs(problem.data.labelled.X).max(axis=0)
     uneven = size.max() > 1e4 * size[size > 0].min(initial=np.inf)
-    hint = " The columns of X differ widely in scale; StandardScaler helps." if uneven else ""
+    hint = " The columns of X differ widely in scale; standardize=True helps." if uneven else ""
     return f"{solution.status.value} Certified gap: {solution.gap:.2e}, asked for: {tol:.2e}.{hint}"

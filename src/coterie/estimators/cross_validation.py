@@ -21,7 +21,7 @@ Over = Literal["auto", "nodes", "rows"]
 Rule = Literal["best", "one_se"]
 
 PATH_TOL = 1e-2
-"""The gap that a fold's path is solved to: see docs/decisions/0006-tolerance-of-folds.md."""
+"""The gap that a fold's path is solved to: see docs/decisions/0007-tolerance-of-folds.md."""
 
 SMALLEST = 1e-4
 """Where the default λ end, relative to the largest useful one."""

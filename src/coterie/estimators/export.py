@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def column_names(model: NetworkedModel) -> list[str]:
-    """Names of the columns of solution_.w: the features, x0, x1, … where they have none, and the intercept."""
+    """Names of the columns of weights_: the features, x0, x1, … where they have none, and the intercept."""
     names = getattr(model, "feature_names_in_", None)
     features = [f"x{k}" for k in range(model.n_features_in_)] if names is None else [str(name) for name in names]
     return [*features, "intercept"] if model.fit_intercept else features
@@ -18,7 +18,7 @@ def column_names(model: NetworkedModel) -> list[str]:
 def coef_frame(model: NetworkedModel) -> Any:
     """One row a node: its id, coefficients, intercept and cluster."""
     names = ["node", *column_names(model), "cluster"]
-    columns = [model.nodes_.tolist(), *model.solution_.w.T, model.clusters_]
+    columns = [model.nodes_.tolist(), *model.weights_.T, model.clusters_]
     for k, name in enumerate(names):
         if name in names[:k]:
             raise ValueError(f"coef_frame has a column {name!r} of its own; give the feature {name!r} another name")
@@ -46,10 +46,10 @@ def to_networkx(model: NetworkedModel) -> Any:
         nx = import_module("networkx")
     except ImportError:
         raise ImportError("to_networkx needs networkx; install it with pip install networkx") from None
-    graph, names = nx.Graph(), column_names(model)
+    graph, names, w = nx.Graph(), column_names(model), model.weights_
     for k, name in enumerate(model.graph_.names):
-        weights = dict(zip(names, model.solution_.w[k].tolist(), strict=True))
-        graph.add_node(name, weights=weights, cluster=int(model.clusters_[k]), labelled_rows=int(model.n_labelled_[k]))
+        here = dict(zip(names, w[k].tolist(), strict=True))
+        graph.add_node(name, weights=here, cluster=int(model.clusters_[k]), labelled_rows=int(model.n_labelled_[k]))
     ids = model.graph_.names
     for (i, j), weight in zip(model.graph_.edges.tolist(), model.graph_.weights.tolist(), strict=True):
         graph.add_edge(ids[i], ids[j], weight=weight)

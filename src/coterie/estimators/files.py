@@ -19,6 +19,7 @@ from coterie.estimators.lasso import NetworkedLasso, NetworkedLassoCV
 from coterie.estimators.logistic import NetworkedLogisticRegression, NetworkedLogisticRegressionCV
 from coterie.estimators.names import PENALTIES
 from coterie.estimators.regression import NetworkedLinearRegression, NetworkedLinearRegressionCV
+from coterie.estimators.scaling import Scaling
 from coterie.io.errors import ModelFileError
 from coterie.io.model import read_model, write_model
 from coterie.problem import EmpiricalGraph
@@ -76,6 +77,8 @@ def save(model: NetworkedModel, path: str | Path, notes: dict[str, Any] | None =
         "undetermined": solution.undetermined,
         "n_labelled": model.n_labelled_,
         "node_errors": model.node_errors_,
+        "centre": np.append(model.scaling_.centre, model.scaling_.y_centre),
+        "spread": np.append(model.scaling_.spread, model.scaling_.y_spread),
     }
     if isinstance(choice := getattr(model, "lam_choice_", None), LamChoice):
         record["over"] = choice.over
@@ -113,6 +116,9 @@ def _restore(record: dict[str, Any], arrays: dict[str, Array]) -> NetworkedModel
     model.groups_column_, model.frame_library_ = record["groups_column"], record["frame_library"]
     model.lam_, model.notes_, model.versions_ = _number(record["lam"]), record["notes"], record["versions"]
     model.n_labelled_, model.node_errors_ = arrays["n_labelled"], arrays["node_errors"]
+    *centre, y_centre = arrays["centre"]
+    *spread, y_spread = arrays["spread"]
+    model.scaling_ = Scaling(np.array(centre), np.array(spread), float(y_centre), float(y_spread))
     if "over" in record:
         model.lam_choice_ = LamChoice(arrays["cv_lams"], arrays["cv_errors"], arrays["cv_gaps"], record["over"])
         model.cv_results_ = model.lam_choice_.results()

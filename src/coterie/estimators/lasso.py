@@ -20,7 +20,7 @@ class NetworkedLasso(NetworkedRegressor):
 
     Parameters
     ----------
-    graph, lam, penalty, fit_intercept, tol, max_iter, time_limit, engine, warm_start, random_state,
+    graph, lam, penalty, fit_intercept, standardize, tol, max_iter, time_limit, engine, warm_start, random_state,
     verbose
         As for :class:`NetworkedLinearRegression`, and so are the attributes.
     alpha : float
@@ -35,6 +35,7 @@ class NetworkedLasso(NetworkedRegressor):
         alpha: float = 0.1,
         penalty: str | Penalty = "l1",
         fit_intercept: bool = True,
+        standardize: bool = False,
         tol: float = 1e-6,
         max_iter: int = 100_000,
         time_limit: float | None = None,
@@ -44,7 +45,17 @@ class NetworkedLasso(NetworkedRegressor):
         verbose: Verbose = 0,
     ) -> None:
         super().__init__(
-            graph, penalty, fit_intercept, tol, max_iter, time_limit, engine, warm_start, random_state, verbose
+            graph,
+            penalty,
+            fit_intercept,
+            standardize,
+            tol,
+            max_iter,
+            time_limit,
+            engine,
+            warm_start,
+            random_state,
+            verbose,
         )
         self.lam = lam
         self.alpha = alpha
@@ -58,7 +69,7 @@ class NetworkedLassoCV(ChoosesLam, NetworkedLasso):
 
     Parameters
     ----------
-    graph, alpha, penalty, fit_intercept, tol, max_iter, time_limit, engine, warm_start, random_state,
+    graph, alpha, penalty, fit_intercept, standardize, tol, max_iter, time_limit, engine, warm_start, random_state,
     verbose
         As for :class:`NetworkedLasso`.
     lams, n_lams, cv, over, rule
@@ -77,6 +88,7 @@ class NetworkedLassoCV(ChoosesLam, NetworkedLasso):
         alpha: float = 0.1,
         penalty: str | Penalty = "l1",
         fit_intercept: bool = True,
+        standardize: bool = False,
         tol: float = 1e-6,
         max_iter: int = 100_000,
         time_limit: float | None = None,
@@ -86,7 +98,18 @@ class NetworkedLassoCV(ChoosesLam, NetworkedLasso):
         verbose: Verbose = 0,
     ) -> None:
         NetworkedModel.__init__(
-            self, graph, penalty, fit_intercept, tol, max_iter, time_limit, engine, warm_start, random_state, verbose
+            self,
+            graph,
+            penalty,
+            fit_intercept,
+            standardize,
+            tol,
+            max_iter,
+            time_limit,
+            engine,
+            warm_start,
+            random_state,
+            verbose,
         )
         self.lams = lams
         self.n_lams = n_lams

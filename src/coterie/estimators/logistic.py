@@ -28,7 +28,7 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
 
     Parameters
     ----------
-    graph, lam, penalty, fit_intercept, tol, max_iter, time_limit, engine, warm_start, random_state,
+    graph, lam, penalty, fit_intercept, standardize, tol, max_iter, time_limit, engine, warm_start, random_state,
     verbose
         As for :class:`NetworkedLinearRegression`, and so are the attributes.
     ridge : float
@@ -51,6 +51,7 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
         penalty: str | Penalty = "l1",
         ridge: float = 1e-3,
         fit_intercept: bool = True,
+        standardize: bool = False,
         tol: float = 1e-6,
         max_iter: int = 100_000,
         time_limit: float | None = None,
@@ -60,10 +61,22 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
         verbose: Verbose = 0,
     ) -> None:
         super().__init__(
-            graph, penalty, fit_intercept, tol, max_iter, time_limit, engine, warm_start, random_state, verbose
+            graph,
+            penalty,
+            fit_intercept,
+            standardize,
+            tol,
+            max_iter,
+            time_limit,
+            engine,
+            warm_start,
+            random_state,
+            verbose,
         )
         self.lam = lam
         self.ridge = ridge
+
+    _scales_labels = False
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -125,8 +138,8 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
         code[labelled] = np.array([k[0] for k in place], dtype=float)[code[labelled].astype(int)]
         return code
 
-    def _from_classes(self, labels: Array) -> Array:
-        return self.classes_[labels.astype(int)]
+    def _as_labels(self, predicted: Array) -> Array:
+        return self.classes_[predicted.astype(int)]
 
 
 class NetworkedLogisticRegressionCV(ChoosesLam, NetworkedLogisticRegression):
@@ -134,7 +147,7 @@ class NetworkedLogisticRegressionCV(ChoosesLam, NetworkedLogisticRegression):
 
     Parameters
     ----------
-    graph, ridge, penalty, fit_intercept, tol, max_iter, time_limit, engine, warm_start, random_state,
+    graph, ridge, penalty, fit_intercept, standardize, tol, max_iter, time_limit, engine, warm_start, random_state,
     verbose
         As for :class:`NetworkedLogisticRegression`.
     lams, n_lams, cv, over, rule
@@ -153,6 +166,7 @@ class NetworkedLogisticRegressionCV(ChoosesLam, NetworkedLogisticRegression):
         penalty: str | Penalty = "l1",
         ridge: float = 1e-3,
         fit_intercept: bool = True,
+        standardize: bool = False,
         tol: float = 1e-6,
         max_iter: int = 100_000,
         time_limit: float | None = None,
@@ -162,7 +176,18 @@ class NetworkedLogisticRegressionCV(ChoosesLam, NetworkedLogisticRegression):
         verbose: Verbose = 0,
     ) -> None:
         NetworkedModel.__init__(
-            self, graph, penalty, fit_intercept, tol, max_iter, time_limit, engine, warm_start, random_state, verbose
+            self,
+            graph,
+            penalty,
+            fit_intercept,
+            standardize,
+            tol,
+            max_iter,
+            time_limit,
+            engine,
+            warm_start,
+            random_state,
+            verbose,
         )
         self.lams = lams
         self.n_lams = n_lams

@@ -44,16 +44,20 @@ def as_neighbours(neighbours: Any) -> dict[Hashable, float]:
 
 def weights_for(model: NetworkedModel, neighbours: Any, X: Any, y: Any) -> LocalModel:
     """See :meth:`NetworkedModel.weights_for`."""
+    w = model.scaling_.weights_back(_weights_for(model, neighbours, X, y)[None])[0]
+    return LocalModel(w[: model.n_features_in_], float(w[-1]) if model.fit_intercept else 0.0)
+
+
+def _weights_for(model: NetworkedModel, neighbours: Any, X: Any = None, y: Any = None) -> Array:
+    """The same in the units of the problem that was solved."""
     joined = as_neighbours(neighbours)
     if not joined:
         raise ValueError("a node without neighbours has no model but its own; fit one to its rows")
     at, A = model.solution_.w[model.graph_.numbers(list(joined))], np.array(list(joined.values()))
     f = None if X is None else model._loss_of_one(X, y)
     if f is not None and model.lam_ == 0:  # the neighbours have no say
-        w = f.pooled(np.zeros(1, dtype=np.int64), 1)[0][0]
-    else:
-        w = between(at, A if f is None else model.lam_ * A, as_penalty(model.penalty), f)
-    return LocalModel(w[: model.n_features_in_], float(w[-1]) if model.fit_intercept else 0.0)
+        return f.pooled(np.zeros(1, dtype=np.int64), 1)[0][0]
+    return between(at, A if f is None else model.lam_ * A, as_penalty(model.penalty), f)
 
 
 def with_nodes(
@@ -71,8 +75,7 @@ def with_nodes(
     start, old = carried(model.solution_, graph), set(model.graph_.names)
     for new, joined in neighbours.items():
         if known := {name: weight for name, weight in as_neighbours(joined).items() if name in old}:
-            coef, intercept = weights_for(model, known, None, None)
-            start.w[graph.numbers([new])] = [*coef, intercept] if model.fit_intercept else coef
+            start.w[graph.numbers([new])] = _weights_for(model, known)
     return replace(model.problem_, graph=graph, data=data), start
 
 

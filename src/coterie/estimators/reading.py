@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from coterie.estimators.names import as_graph, as_penalty
+from coterie.estimators.scaling import Scaling
 from coterie.estimators.tables import as_row_weights, has_column, library_of, take_groups
 from coterie.problem import EmpiricalGraph, LocalDatasets, Problem
 from coterie.problem.arrays import Array
@@ -24,11 +25,16 @@ class ReadsRows:
     graph: Any
     penalty: str | Penalty
     fit_intercept: bool
+    standardize: bool
     n_features_in_: int
+    scaling_: Scaling
 
     @abstractmethod
     def _loss(self, unpenalised: tuple[int, ...]) -> Loss:
         """The loss, which leaves these columns (the intercept) out of ridge and alpha."""
+
+    _scales_labels = True
+    """Whether labels are numbers, which have a unit."""
 
     @abstractmethod
     def _labels(self, y: Any, n_rows: int, first: bool) -> Array:
@@ -48,7 +54,11 @@ class ReadsRows:
         return self._stated(graph, data), np.argsort(nodes, kind="stable")
 
     def _stated(self, graph: EmpiricalGraph, data: LocalDatasets) -> Problem:
+        """The problem at λ = 0, in units of its own if asked."""
         self._check_labelled(data.labelled)
+        n, labels = self.n_features_in_, self._scales_labels
+        self.scaling_ = Scaling.of(data.labelled, n, labels) if self.standardize else Scaling.none(n)
+        data = self.scaling_.data(data) if self.standardize else data
         return Problem(graph, data, self._loss(self._unpenalised), as_penalty(self.penalty), lam=0.0)
 
     def _rows(
@@ -60,14 +70,16 @@ class ReadsRows:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         labels = self._labels(y, len(features), first)
         weights = as_row_weights(sample_weight, len(features))
-        return LocalDatasets.from_rows(self._design(features), labels, nodes, graph.n_nodes, weights), nodes
+        data = LocalDatasets.from_rows(self._design(features), labels, nodes, graph.n_nodes, weights)
+        return data if first or not self.standardize else self.scaling_.data(data), nodes
 
     def _rows_and_weights(self, X: Any, groups: Any) -> tuple[Array, Array]:
         """The rows of X, with intercept, and the weights of the node of each."""
         check_is_fitted(self)
         solution = self.solution_  # type: ignore[attr-defined]
         features, nodes = self._features_and_nodes(X, groups, solution.graph, first=False)
-        return self._design(features), solution.w[nodes]
+        design = self._design(features)
+        return self.scaling_.rows(design) if self.standardize else design, solution.w[nodes]
 
     def _features_and_nodes(
         self, X: Any, groups: Any, graph: EmpiricalGraph, *, first: bool

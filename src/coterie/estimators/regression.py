@@ -77,6 +77,12 @@ class NetworkedLinearRegression(NetworkedRegressor):
         Whether a node's loss is the mean over its rows (every node counts alike) or the sum (every row does).
     fit_intercept : bool
         The intercept is one more coefficient: neighbours' intercepts are pulled together too.
+    standardize : bool
+        Solve for features (and numeric labels) of zero mean and unit variance, over the labelled rows of all nodes:
+        λ, ridge and alpha then mean the same whatever the units, and columns of very different sizes do no harm.
+        coef_, intercept_, predictions and node_errors_ are in the units of X and y all the same; solution_,
+        dual_coef_ and errors of cross-validation are in those of the problem that was solved. Without an
+        intercept, columns are scaled and not centred.
     tol : float
         The relative duality gap to reach.
     max_iter : int
@@ -128,6 +134,7 @@ class NetworkedLinearRegression(NetworkedRegressor):
         ridge: float = 0.0,
         reduction: str = "mean",
         fit_intercept: bool = True,
+        standardize: bool = False,
         tol: float = 1e-6,
         max_iter: int = 100_000,
         time_limit: float | None = None,
@@ -137,7 +144,17 @@ class NetworkedLinearRegression(NetworkedRegressor):
         verbose: Verbose = 0,
     ) -> None:
         super().__init__(
-            graph, penalty, fit_intercept, tol, max_iter, time_limit, engine, warm_start, random_state, verbose
+            graph,
+            penalty,
+            fit_intercept,
+            standardize,
+            tol,
+            max_iter,
+            time_limit,
+            engine,
+            warm_start,
+            random_state,
+            verbose,
         )
         self.lam = lam
         self.ridge = ridge
@@ -152,8 +169,8 @@ class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
 
     Parameters
     ----------
-    graph, penalty, ridge, reduction, fit_intercept, tol, max_iter, time_limit, engine, warm_start, random_state,
-    verbose
+    graph, penalty, ridge, reduction, fit_intercept, standardize, tol, max_iter, time_limit, engine, warm_start
+    random_state, verbose
         As for :class:`NetworkedLinearRegression`.
     lams : sequence of float, optional
         The values of λ to try. By default n_lams, evenly spaced in logarithms below the largest useful one.
@@ -190,6 +207,7 @@ class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
         ridge: float = 0.0,
         reduction: str = "mean",
         fit_intercept: bool = True,
+        standardize: bool = False,
         tol: float = 1e-6,
         max_iter: int = 100_000,
         time_limit: float | None = None,
@@ -199,7 +217,18 @@ class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
         verbose: Verbose = 0,
     ) -> None:
         NetworkedModel.__init__(
-            self, graph, penalty, fit_intercept, tol, max_iter, time_limit, engine, warm_start, random_state, verbose
+            self,
+            graph,
+            penalty,
+            fit_intercept,
+            standardize,
+            tol,
+            max_iter,
+            time_limit,
+            engine,
+            warm_start,
+            random_state,
+            verbose,
         )
         self.lams = lams
         self.n_lams = n_lams

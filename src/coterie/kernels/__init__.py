@@ -7,6 +7,7 @@ length of a tuple the compiler knows n, unrolls the loops over coordinates and k
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import Any
 
@@ -17,6 +18,7 @@ from numba.core import event
 # Unrolled loops become vector instructions only with this pass, which Numba leaves off (1.3 to 2.6 times slower).
 numba.config.SLP_VECTORIZE = 1  # type: ignore[attr-defined]
 
+LINE = 64  # bytes that memory hands over at a time
 UNROLL_UP_TO = 10  # above that the compiler gives up on keeping vectors in registers, and is many times slower
 
 
@@ -41,6 +43,14 @@ def inlined(function: Any) -> Any:
 def register(n: int) -> Any:
     """Return room for one vector of length n."""
     return (0.0,) * n if n <= UNROLL_UP_TO else np.empty(n)
+
+
+def aligned(shape: tuple[int, ...]) -> Any:
+    """Return zeros that begin where a cache line does, so that short rows do not lie across two."""
+    size = 8 * math.prod(shape)
+    room = np.zeros(size + LINE, dtype=np.uint8)
+    begin = -room.ctypes.data % LINE
+    return room[begin : begin + size].view(np.float64).reshape(shape)
 
 
 class _Announcer(event.Listener):

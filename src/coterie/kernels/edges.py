@@ -1,8 +1,8 @@
 """Edge passes: the dual half of an iteration.
 
-Arrays: ``ends`` (E, 2) unsigned node numbers; ``strength`` (E, 2) holds c_e and σ_e side by side; ``xs`` (V, 2, n)
-holds x = 2ŵ − w and the running sum s = Dᵀu of each node side by side, so that one visit loads both.
-Each pass handles the edges first ≤ e < last.
+Arrays: ``ends`` (E, 2) unsigned node numbers; ``strength`` (E, 2) holds c_e and σ_e side by side, or (1, 2) where they
+are the same for all edges, which saves reading them; ``xs`` (V, 2, n) holds x = 2ŵ − w and the running sum s = Dᵀu
+of each node side by side, so that one visit loads both. Each pass handles the edges first ≤ e < last.
 """
 
 from __future__ import annotations
@@ -38,47 +38,82 @@ def dual_step(kind, t, c, sigma):
 
 
 @inlined
-def _pass(register, kind, anchored, keep, e, ends, strength, xs, u, u0, a, b, g):
-    n = len(register)
-    i, j = ends[e, 0], ends[e, 1]
+def _cut(first, last, ends, strength):
+    """A range of edges, and the pace at which to read its strengths. (Loops that count from 0 need not check for
+    negative indices.)"""
+    if len(strength) > 1:
+        return ends[first:last], strength[first:last], 1
+    return ends[first:last], strength, 0
+
+
+@inlined
+def _prox(register, kind, e, i, j, strength, pace, xs, u):
+    """û_e = prox(u_e + σ_e (x_i − x_j))."""
+    c, sigma = strength[e * pace, 0], strength[e * pace, 1]
     t = register
-    for k in range(n):
-        t = put(t, k, u[e, k] + strength[e, 1] * (xs[i, 0, k] - xs[j, 0, k]))
-    t = dual_step(kind, t, strength[e, 0], strength[e, 1])
+    for k in range(len(register)):
+        t = put(t, k, u[e, k] + sigma * (xs[i, 0, k] - xs[j, 0, k]))
+    return dual_step(kind, t, c, sigma)
+
+
+@inlined
+def _mix(register, anchored, keep, e, t, u, u0, a, b, g):
+    """aû + bu + gu₀; with keep, u₀ ← û."""
     if keep:
-        for k in range(n):
-            last = u0[e, k]
+        for k in range(len(register)):
+            before = u0[e, k]
             u0[e, k] = t[k]
-            t = put(t, k, a * t[k] + g * last)
-    else:
-        for k in range(n):
-            t = put(t, k, a * t[k] + b * u[e, k])
-        if anchored:
-            for k in range(n):
-                t = put(t, k, t[k] + g * u0[e, k])
+            t = put(t, k, a * t[k] + g * before)
+        return t
+    for k in range(len(register)):
+        t = put(t, k, a * t[k] + b * u[e, k])
+    if anchored:
+        for k in range(len(register)):
+            t = put(t, k, t[k] + g * u0[e, k])
+    return t
+
+
+@inlined
+def _store(register, e, i, j, t, xs, u):
+    """u_e ← t, and Dᵀu grows with it."""
+    n = len(register)
     for k in range(n):
-        u[e, k] = t[k]
+        xs[j, 1, k] -= t[k]
     for k in range(n):
         xs[i, 1, k] += t[k]
     for k in range(n):
-        xs[j, 1, k] -= t[k]
+        u[e, k] = t[k]
 
 
 @jit
 def edge_pass(register, kind, keep, first, last, ends, strength, xs, u, u0, a, b, g):
     """û = prox(u + σDx), u ← aû + bu + gu₀, s ← Dᵀu; with keep, u₀ ← û. One loop for each common case."""
+    ends, strength, pace = _cut(first, last, ends, strength)
+    u, u0 = u[first:last], u0[first:last]
     if kind == L1 and keep:
-        for e in range(first, last):
-            _pass(register, L1, False, True, e, ends, strength, xs, u, u0, a, b, g)
+        for e in range(len(ends)):
+            i, j = ends[e, 0], ends[e, 1]
+            t = _prox(register, L1, e, i, j, strength, pace, xs, u)
+            t = _mix(register, False, True, e, t, u, u0, a, b, g)
+            _store(register, e, i, j, t, xs, u)
     elif kind == L1 and g == 0:
-        for e in range(first, last):
-            _pass(register, L1, False, False, e, ends, strength, xs, u, u0, a, b, g)
+        for e in range(len(ends)):
+            i, j = ends[e, 0], ends[e, 1]
+            t = _prox(register, L1, e, i, j, strength, pace, xs, u)
+            t = _mix(register, False, False, e, t, u, u0, a, b, g)
+            _store(register, e, i, j, t, xs, u)
     elif kind == L1:
-        for e in range(first, last):
-            _pass(register, L1, True, False, e, ends, strength, xs, u, u0, a, b, g)
+        for e in range(len(ends)):
+            i, j = ends[e, 0], ends[e, 1]
+            t = _prox(register, L1, e, i, j, strength, pace, xs, u)
+            t = _mix(register, True, False, e, t, u, u0, a, b, g)
+            _store(register, e, i, j, t, xs, u)
     else:
-        for e in range(first, last):
-            _pass(register, kind, g != 0, keep, e, ends, strength, xs, u, u0, a, b, g)
+        for e in range(len(ends)):
+            i, j = ends[e, 0], ends[e, 1]
+            t = _prox(register, kind, e, i, j, strength, pace, xs, u)
+            t = _mix(register, g != 0, keep, e, t, u, u0, a, b, g)
+            _store(register, e, i, j, t, xs, u)
 
 
 @jit
@@ -88,44 +123,43 @@ def edge_probe(register, kind, first, last, ends, strength, xs, w, u, u_hat):
     For dual steps w = x, and the second term vanishes.
     """
     n = len(register)
+    pace = min(len(strength) - 1, 1)
     total = 0.0
     for e in range(first, last):
         i, j = ends[e, 0], ends[e, 1]
-        c, sigma = strength[e, 0], strength[e, 1]
-        t = register
-        for k in range(n):
-            t = put(t, k, u[e, k] + sigma * (xs[i, 0, k] - xs[j, 0, k]))
-        t = dual_step(kind, t, c, sigma)
+        inverse = 1 / strength[e * pace, 1]
+        t = _prox(register, kind, e, i, j, strength, pace, xs, u)
         for k in range(n):
             du = t[k] - u[e, k]
             dw = 0.5 * ((xs[i, 0, k] - w[i, k]) - (xs[j, 0, k] - w[j, k]))
-            total += du * (du / sigma - 2 * dw)
+            total += du * (du * inverse - 2 * dw)
             u_hat[e, k] = t[k]
     return total
 
 
 @jit
-def edge_move(keep, first, last, ends, xs, u, u_hat, u0, a, b, g):
+def edge_move(register, keep, first, last, ends, xs, u, u_hat, u0, a, b, g):
     """u ← aû + bu + gu₀ with the û of the last probe, s ← Dᵀu; with keep, u₀ ← û."""
-    n = u.shape[1]
+    n = len(register)
     for e in range(first, last):
         i, j = ends[e, 0], ends[e, 1]
+        t = register
         for k in range(n):
-            t = a * u_hat[e, k] + b * u[e, k] + g * u0[e, k]
-            u[e, k] = t
-            if keep:
+            t = put(t, k, a * u_hat[e, k] + b * u[e, k] + g * u0[e, k])
+        if keep:
+            for k in range(n):
                 u0[e, k] = u_hat[e, k]
-            xs[i, 1, k] += t
-            xs[j, 1, k] -= t
+        _store(register, e, i, j, t, xs, u)
 
 
 @jit
 def dual_travel(first, last, strength, u, u0):
     """Σ |u − u₀|²/σ."""
+    pace = min(len(strength) - 1, 1)
     total = 0.0
     for e in range(first, last):
         part = 0.0
         for k in range(u.shape[1]):
             part += (u[e, k] - u0[e, k]) ** 2
-        total += part / strength[e, 1]
+        total += part / strength[e * pace, 1]
     return total

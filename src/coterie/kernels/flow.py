@@ -9,6 +9,7 @@ from coterie.kernels.edges import L1, L2
 from coterie.kernels.vector import put
 
 LEAST_WEIGHT = 0.1  # of an edge without slack, against 1 for an edge with all of it
+NO_GROUND = np.empty((0, 0))
 
 
 @inlined
@@ -89,10 +90,15 @@ def saturate_cuts(ends, c, w, u, S):
 
 
 @jit
-def laplacian(register, ends, S, x, out):
-    """out ← DᵀSDx."""
+def laplacian(register, ends, S, ground, x, out):
+    """out ← (DᵀSD + ground)x; ground (V, n) weighs an edge from each node to a node of weight zero."""
     n = len(register)
-    out[:] = 0.0
+    if len(ground) == 0:
+        out[:] = 0.0
+    else:
+        for i in range(len(x)):
+            for k in range(n):
+                out[i, k] = ground[i, k] * x[i, k]
     for e in range(len(ends)):
         i, j = ends[e, 0], ends[e, 1]
         t = register
@@ -105,9 +111,12 @@ def laplacian(register, ends, S, x, out):
 
 
 @jit
-def laplacian_diagonal(ends, S, out):
-    """out ← the diagonal of DᵀSD."""
-    out[:] = 0.0
+def laplacian_diagonal(ends, S, ground, out):
+    """out ← the diagonal of DᵀSD + ground."""
+    if len(ground) == 0:
+        out[:] = 0.0
+    else:
+        out[:] = ground
     for e in range(len(ends)):
         i, j = ends[e, 0], ends[e, 1]
         for k in range(S.shape[1]):

@@ -5,32 +5,73 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.kernels import inlined, jit
+from coterie.kernels.vector import put
 
 TRY_SUPPORT = 4  # sweeps between two exact solves on the support
 
 
 @inlined
-def _cholesky_solve(H, g, step):
-    """step ← −H⁻¹g; H is overwritten by its factor. A pivot that is only rounding counts as a little curvature."""
-    n = len(g)
+def _cholesky_solve(room, H, g, step):
+    """step ← −H⁻¹g; H is overwritten by its factors. A pivot that is only rounding counts as a little curvature.
+
+    H = L diag(d) Lᵀ with ones on the diagonal of L: below it, L diag(d) is kept, and on it 1/d, so that n divisions
+    are all there are, and no roots. The length of `room` is n, known to the compiler where it is a tuple.
+    """
+    n = len(room)
     for k in range(n):
         least = max(1e-14 * H[k, k], 1e-300)
         for q in range(k):
-            H[k, k] -= H[k, q] * H[k, q]
-        H[k, k] = np.sqrt(max(H[k, k], least))
+            step[q] = H[k, q] * H[q, q]
+            H[k, k] -= H[k, q] * step[q]
+        H[k, k] = 1 / max(H[k, k], least)
         for r in range(k + 1, n):
             for q in range(k):
-                H[r, k] -= H[r, q] * H[k, q]
-            H[r, k] /= H[k, k]
+                H[r, k] -= H[r, q] * step[q]
     for k in range(n):
-        step[k] = -g[k]
+        t = -g[k]
         for q in range(k):
-            step[k] -= H[k, q] * step[q]
-        step[k] /= H[k, k]
+            t -= H[k, q] * step[q]
+        step[k] = t * H[k, k]
     for k in range(n - 1, -1, -1):
+        t = 0.0
         for q in range(k + 1, n):
-            step[k] -= H[q, k] * step[q]
-        step[k] /= H[k, k]
+            t += H[q, k] * step[q]
+        step[k] -= t * H[k, k]
+
+
+@jit
+def keep_signs(room, other, V, h, centre, alpha, tau, v, start, z):
+    """z ← argmin q_i(z) + Σ alpha|z| + ‖v − z‖²/(2τ_i) where it has the signs of `start`, none of them zero.
+
+    Then alpha|z| is linear, and the primal update of q_i is all there is. Return the nodes where that is not so.
+    """
+    n = len(room)
+    missed = np.empty(len(v), dtype=np.int64)
+    count = 0
+    for i in range(len(v)):
+        x = room
+        for k in range(n):
+            x = put(x, k, v[i, k] - tau[i] * alpha[k] * np.sign(start[i, k]))
+        t = other
+        for k in range(n):
+            t = put(t, k, x[k])
+        for r in range(V.shape[1]):
+            d = 0.0
+            for k in range(n):
+                d += V[i, r, k] * (x[k] - centre[i, k])
+            d *= tau[i] * h[i, r] / (1 + tau[i] * h[i, r])
+            for k in range(n):
+                t = put(t, k, t[k] - d * V[i, r, k])
+        agrees = True
+        for k in range(n):
+            agrees = agrees and (alpha[k] == 0 or t[k] * start[i, k] > 0)
+        if agrees:
+            for k in range(n):
+                z[i, k] = t[k]
+        else:
+            missed[count] = i
+            count += 1
+    return missed[:count]
 
 
 @inlined
@@ -47,7 +88,7 @@ def _on_support(H, target, curvature, alpha, i, z, slope, A, g, step, place):
             A[a, b] = H[i, place[a], place[b]]
         A[a, a] += curvature[i]
         g[a] = np.sign(z[i, place[a]]) * alpha[i, place[a]] - target[i, place[a]]
-    _cholesky_solve(A[:size, :size], g[:size], step[:size])
+    _cholesky_solve(g[:size], A[:size, :size], g[:size], step[:size])
     for a in range(size):
         if alpha[i, place[a]] > 0 and step[a] * z[i, place[a]] <= 0:
             return False
@@ -127,56 +168,87 @@ def _logistic_objective(X, y, share, first, last, ridge, p, anchor, curvature, z
     return total
 
 
+@inlined
+def _logistic_gradient(room, X, y, share, first, last, ridge, p, anchor, curvature, z, g, bend):
+    """g ← the gradient of that, bend ← the curvature of each row; return the largest entry of the gradient."""
+    n = len(room)
+    for k in range(n):
+        g[k] = 2 * ridge[k] * z[k] - p[k] + curvature * (z[k] - anchor[k])
+    for r in range(first, last):
+        margin = 0.0
+        for k in range(n):
+            margin += X[r, k] * z[k]
+        chance = 1 / (1 + np.exp(-margin))
+        pull = share[r] * (chance - y[r])
+        bend[r - first] = share[r] * chance * (1 - chance)
+        for k in range(n):
+            g[k] += pull * X[r, k]
+    steepest = 0.0
+    for k in range(n):
+        steepest = max(steepest, abs(g[k]))
+    return steepest
+
+
+@inlined
+def _logistic_hessian(room, X, first, last, ridge, curvature, bend, H):
+    """H ← the lower half of its Hessian."""
+    n = len(room)
+    for k in range(n):
+        for q in range(k):
+            H[k, q] = 0.0
+        H[k, k] = 2 * ridge[k] + curvature
+    for r in range(first, last):
+        for k in range(n):
+            d = bend[r - first] * X[r, k]
+            for q in range(k + 1):
+                H[k, q] += d * X[r, q]
+
+
 @jit
-def logistic_newton(X, y, share, starts, ridge, p, anchor, curvature, start, accuracy, max_steps):
-    """Minimise L_i(z) − ⟨p_i, z⟩ + curvature_i ‖z − anchor_i‖²/2 for each node by damped Newton steps, from `start`."""
+def logistic_newton(room, X, y, share, starts, ridge, p, anchor, curvature, start, accuracy, max_steps):
+    """Minimise L_i(z) − ⟨p_i, z⟩ + curvature_i ‖z − anchor_i‖²/2 for each node by Newton steps, from `start`.
+
+    Full steps as long as each halves the gradient; from the first that does not, steps are damped by line search.
+    """
     out = start.copy()
-    n = out.shape[1]
+    n = len(room)
     H, g, step, trial = np.empty((n, n)), np.empty(n), np.empty(n), np.empty(n)
+    bend = np.empty(np.diff(starts).max() if len(out) else 0)
     for i in range(len(out)):
         z, first, last = out[i], starts[i], starts[i + 1]
         size = 1.0
         for k in range(n):
             size = max(size, abs(p[i, k]), curvature[i] * abs(anchor[i, k]))
-        now = _logistic_objective(X, y, share, first, last, ridge, p[i], anchor[i], curvature[i], z)
+        before, damped = np.inf, False
         for _ in range(max_steps):
-            for k in range(n):
-                g[k] = 2 * ridge[k] * z[k] - p[i, k] + curvature[i] * (z[k] - anchor[i, k])
-                for q in range(n):
-                    H[k, q] = 0.0
-                H[k, k] = 2 * ridge[k] + curvature[i]
-            for r in range(first, last):
-                margin = 0.0
-                for k in range(n):
-                    margin += X[r, k] * z[k]
-                chance = 1 / (1 + np.exp(-margin))
-                pull = share[r] * (chance - y[r])
-                bend = share[r] * chance * (1 - chance)
-                for k in range(n):
-                    g[k] += pull * X[r, k]
-                    for q in range(k + 1):
-                        H[k, q] += bend * X[r, k] * X[r, q]
-            steepest = 0.0
-            for k in range(n):
-                steepest = max(steepest, abs(g[k]))
+            steepest = _logistic_gradient(
+                room, X, y, share, first, last, ridge, p[i], anchor[i], curvature[i], z, g, bend
+            )
             if steepest <= accuracy * size:
                 break
-            _cholesky_solve(H, g, step)
-            descent = 0.0
-            for k in range(n):
-                descent += g[k] * step[k]
-            length = 1.0
-            then = now
-            for _ in range(30):  # halve a step that does not descend
+            if not damped and steepest > 0.5 * before:
+                damped = True
                 for k in range(n):
-                    trial[k] = z[k] + length * step[k]
-                then = _logistic_objective(X, y, share, first, last, ridge, p[i], anchor[i], curvature[i], trial)
-                if then <= now + 1e-4 * length * descent + 1e-15 * abs(now):
-                    break
-                length *= 0.5
+                    z[k] -= step[k]
+                continue
+            before = steepest
+            _logistic_hessian(room, X, first, last, ridge, curvature[i], bend, H)
+            _cholesky_solve(room, H, g, step)
+            length = 1.0
+            if damped:
+                descent = 0.0
+                for k in range(n):
+                    descent += g[k] * step[k]
+                now = _logistic_objective(X, y, share, first, last, ridge, p[i], anchor[i], curvature[i], z)
+                for _ in range(30):  # halve a step that does not descend
+                    for k in range(n):
+                        trial[k] = z[k] + length * step[k]
+                    then = _logistic_objective(X, y, share, first, last, ridge, p[i], anchor[i], curvature[i], trial)
+                    if then <= now + 1e-4 * length * descent + 1e-15 * abs(now):
+                        break
+                    length *= 0.5
             for k in range(n):
-                z[k] = trial[k]
-            now = then
+                z[k] += length * step[k]
     return out
 
 
@@ -184,5 +256,5 @@ def logistic_newton(X, y, share, starts, ridge, p, anchor, curvature, start, acc
 def cholesky_solve(H, g):
     """−H⁻¹g of one positive definite matrix, which is overwritten. (A threaded BLAS is slower at these sizes.)"""
     step = np.empty_like(g)
-    _cholesky_solve(H, g, step)
+    _cholesky_solve(g, H, g, step)
     return step

@@ -93,22 +93,26 @@ def node_finish(first, last, w_hat, w, w0, xs, a, b, g, move):
 
 
 @jit
-def gather_copies(first, last, copies, reach):
-    """Add the sums of every thread's copy (T, V, 2, n) of xs to the first; thread t reaches reach[t] only."""
-    for thread in range(1, len(copies)):
+def gather_copies(first, last, home, copies, reach):
+    """Add the sums of every thread's copy (T, V, 2, n) of xs to that of `home`; thread t reaches reach[t] only."""
+    for thread in range(len(copies)):
+        if thread == home:
+            continue
         for i in range(max(first, reach[thread, 0]), min(last, reach[thread, 1])):
             for k in range(copies.shape[3]):
-                copies[0, i, 1, k] += copies[thread, i, 1, k]
+                copies[home, i, 1, k] += copies[thread, i, 1, k]
                 copies[thread, i, 1, k] = 0.0
 
 
 @jit
-def spread_copies(first, last, copies, reach):
+def spread_copies(first, last, home, copies, reach):
     """Give every thread the x that it reaches."""
-    for thread in range(1, len(copies)):
+    for thread in range(len(copies)):
+        if thread == home:
+            continue
         for i in range(max(first, reach[thread, 0]), min(last, reach[thread, 1])):
             for k in range(copies.shape[3]):
-                copies[thread, i, 0, k] = copies[0, i, 0, k]
+                copies[thread, i, 0, k] = copies[home, i, 0, k]
 
 
 @jit
@@ -128,14 +132,19 @@ def full_share(tau, h, V, share):
 
 
 @jit
-def primal_sums(tau, w_hat, w, w0):
-    """Σ|ŵ − w|²/τ and Σ|ŵ − w₀|²/τ."""
+def node_probe(first, last, tau, w_hat, w, w0, xs, a, b, g, move):
+    """ŵ from x; w moves, s ← 0. Return Σ|ŵ − w|²/τ and Σ|ŵ − w₀|²/τ."""
     moved, travelled = 0.0, 0.0
-    for i in range(len(w)):
+    for i in range(first, last):
         now, since = 0.0, 0.0
         for k in range(w.shape[1]):
-            now += (w_hat[i, k] - w[i, k]) ** 2
-            since += (w_hat[i, k] - w0[i, k]) ** 2
+            hat = 0.5 * (xs[i, 0, k] + w[i, k])
+            now += (hat - w[i, k]) ** 2
+            since += (hat - w0[i, k]) ** 2
+            w_hat[i, k] = hat
+            if move:
+                w[i, k] = a * hat + b * w[i, k] + g * w0[i, k]
+            xs[i, 1, k] = 0.0
         moved += now / tau[i]
         travelled += since / tau[i]
     return moved, travelled

@@ -42,10 +42,10 @@ def _small_flow(graph: EmpiricalGraph, demand: Array) -> Array:
 
     S = np.repeat(graph.weights[:, None] ** 2, demand.shape[1], axis=1)
     diagonal = np.empty_like(demand)
-    flow.laplacian_diagonal(graph.edges, S, diagonal)
+    flow.laplacian_diagonal(graph.edges, S, flow.NO_GROUND, diagonal)
 
     def laplacian(x: Array, out: Array) -> None:
-        flow.laplacian(register(demand.shape[1]), graph.edges, S, x, out)
+        flow.laplacian(register(demand.shape[1]), graph.edges, S, flow.NO_GROUND, x, out)
 
     potential = conjugate_gradients(laplacian, demand.copy(), diagonal, lambda x: None, CG_STEPS, ACCURACY)
     u = S * (graph.D @ potential)

@@ -47,8 +47,8 @@ class ClusterTable:
         from coterie.estimators.export import column_names
 
         order, sizes = by_size(model)
-        rows, columns = order[:MOST_ROWS], most_varied(model.solution_.w, MOST_COLUMNS)
-        w = model.solution_.w[np.unique(model.clusters_, return_index=True)[1][rows]][:, columns]
+        rows, columns = order[:MOST_ROWS], most_varied(model.weights_, MOST_COLUMNS)
+        w = model.weights_[np.unique(model.clusters_, return_index=True)[1][rows]][:, columns]
         labelled = np.bincount(model.clusters_[model.n_labelled_ > 0], minlength=len(sizes))
         names, said = column_names(model), []
         if len(rows) < len(order):

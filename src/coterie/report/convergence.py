@@ -94,10 +94,16 @@ def gap_figure(solution: Solution, tol: float) -> Any:
     return figure(
         [_line(c.n_iter, c.gap, GREEN, "relative gap", "solid")],
         xaxis={"title": {"text": "iterations"}},
-        yaxis={"title": {"text": "relative gap"}, "type": "log", "dtick": 1},
+        yaxis={"title": {"text": "relative gap"}, "type": "log", "dtick": _decades(c.gap)},
         shapes=[{"type": "line", **asked, "label": {"text": "asked for", "textposition": "start"}}],
         hovermode="x unified",
     )
+
+
+def _decades(gap: Array) -> int:
+    """How many decades from tick to tick: whole ones, and not too many ticks."""
+    shown = gap[gap > 0]
+    return 1 + int(np.log10(shown.max() / shown.min()) // 9) if len(shown) else 1
 
 
 def _line(x: Array, y: Array, colour: str, name: str, dash: str) -> Any:

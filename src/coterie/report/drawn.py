@@ -78,7 +78,7 @@ class DrawnNetwork:
         rows = np.bincount(of[drawn], m[drawn])
         total = np.bincount(of[drawn], np.where(m > 0, m * model.node_errors_, 0.0)[drawn])
         error = np.divide(total, rows, out=np.full(len(rows), np.nan), where=rows > 0)
-        w, cluster = model.solution_.w[example], model.clusters_[example]
+        w, cluster = model.weights_[example], model.clusters_[example]
         return cls(graph, names, of, count, rows.astype(np.int64), w, error, cluster, undetermined[example], aggregated)
 
     def mean_of(self, values: Array) -> Array:
@@ -94,7 +94,7 @@ def by_size(model: NetworkedModel) -> tuple[NDArray[np.int64], NDArray[np.int64]
     """Return the numbers of the clusters, largest first and like beside like, and the size of each cluster."""
     sizes = np.bincount(model.clusters_)
     first = np.unique(model.clusters_, return_index=True)[1]
-    tone = principal_tone(model.solution_.w[first])[0]
+    tone = principal_tone(model.weights_[first])[0]
     return np.lexsort((tone, -sizes)), sizes
 
 

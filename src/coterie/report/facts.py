@@ -18,7 +18,7 @@ Facts = list[tuple[str, str]]
 MOST_LISTED = 20
 
 
-def model_facts(model: NetworkedModel, notes: Notes) -> Facts:
+def model_facts(model: NetworkedModel) -> Facts:
     """What was fitted."""
     names = getattr(model, "feature_names_in_", None)
     count = plural(model.n_features_in_, "feature") + (" and an intercept" if model.fit_intercept else "")
@@ -64,10 +64,10 @@ def parameters(model: NetworkedModel) -> Facts:
 
 
 def versions(model: NetworkedModel) -> dict[str, str]:
-    """What the model was fitted with, or, where it was fitted just now, what is installed."""
+    """What the model was fitted with: for one that was fitted here, what is installed."""
     from coterie.estimators.files import versions
 
-    return dict(getattr(model, "versions_", None) or versions())
+    return versions() if hasattr(model, "problem_") else dict(model.versions_)
 
 
 def shown(value: Any) -> str:

@@ -67,7 +67,7 @@ def render(model: NetworkedModel) -> str:
         explanation=explanation(solution, model.tol),
         n_clusters=int(model.clusters_.max()) + 1,
         n_labelled_nodes=int((model.n_labelled_ > 0).sum()),
-        model_facts=model_facts(model, notes),
+        model_facts=model_facts(model),
         data_facts=data_facts(model, notes),
         channels=[channel.name for channel in shown],
         legend=used_legend(shown[0]),

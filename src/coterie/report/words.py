@@ -74,7 +74,7 @@ def verdict(solution: Solution) -> str:
 
 def explanation(solution: Solution, tol: float) -> list[str]:
     """The certificate in sentences."""
-    digits = 8 if not ROUNDING < solution.gap < 1e-6 else 3 - math.floor(math.log10(solution.gap))
+    digits = min(3 - math.floor(math.log10(solution.gap)), 15) if ROUNDING < solution.gap < 1e-6 else 8
     objective, bound = short(solution.objective, digits), short(solution.dual_bound, digits)
     sentences = []
     if solution.status is not Status.OPTIMAL:

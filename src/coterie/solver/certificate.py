@@ -66,25 +66,39 @@ class Certifier:
         level = self.problem.objective(w)
         doubt = self.problem.f.doubt(w[self.problem.M])
         self.repair.into_domain(u)
-        proof, q = self._bound(w, u, level, doubt)
+        s = self._split(w, u)
+        proof = self._bound(w, u, s, level, doubt)
         done, more = 0, self.repair.needed
         while more and done + BATCH <= (MOST if level - proof.uncharged <= goal else rounds):
             charge, beyond = proof.uncharged - proof.dual_bound, level - proof.uncharged
             if charge <= max(MINOR * beyond, goal - beyond):
                 break
             before = proof if u.size > LARGE else replace(proof, u=u.copy())
-            more = self.repair.rounds(u, BATCH, None if self.problem.f.smooth else q)
+            more = self.repair.rounds(u, BATCH, s)
             done += BATCH
-            proof, q = self._bound(w, u, level, doubt)
+            proof = self._bound(w, u, s, level, doubt)
             if proof.dual_bound < before.dual_bound and before.u is not u:
                 return before
         return proof
 
-    def _bound(self, w: Array, u: Array, level: float, doubt: float) -> tuple[Certificate, Array]:
+    def _split(self, w: Array, u: Array) -> Array | None:
+        """Duals s (V, n) of an ℓ1 term of the losses, zero at unlabelled nodes; None without such a term."""
+        problem, M = self.problem, self.problem.M
+        if problem.f.l1 is None:
+            return None
+        flow, s = np.empty_like(w), np.zeros_like(w)
+        divergence(problem.graph.edges, u, flow)
+        s[M] = problem.f.split(-flow[M], w[M])
+        return s
+
+    def _bound(self, w: Array, u: Array, s: Array | None, level: float, doubt: float) -> Certificate:
+        """The certificate of u and s. As |s| ≤ alpha, L_i*(q_i + s_i) is at most core_i*(q_i)."""
         problem, M = self.problem, self.problem.M
         rest = np.empty_like(w)
         divergence(problem.graph.edges, u, rest)
-        q, conjugate = problem.f.conjugate(-rest[M], w[M])
+        if s is not None:
+            rest += s
+        q, conjugate = problem.f.core.conjugate(-rest[M], w[M])
         rest[M] += q
         g = problem.penalty.conjugate(u, problem.c)
         unconditional, condition, reach = True, "", np.inf
@@ -99,7 +113,7 @@ class Certifier:
         size = np.abs(conjugate).sum() + abs(g) + abs(level) + (abs(charge) if np.isfinite(charge) else 0.0)
         uncharged = float(-conjugate.sum() - g - ROUNDING * size - doubt)
         bound = uncharged + charge if np.isfinite(uncharged + charge) else -np.inf
-        return Certificate(level, bound, unconditional, condition, u, uncharged, reach), q
+        return Certificate(level, bound, unconditional, condition, u, uncharged, reach)
 
 
 def certify(problem: Problem, w: Array, u: Array) -> Certificate:

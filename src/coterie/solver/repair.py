@@ -24,14 +24,22 @@ class Repair:
     unlabelled node, null(X_i) at a node with m_i < n. Each round moves u by the least-squares
     correction −S D N φ, (N Dᵀ S D N) φ = N Dᵀ u, with more weight S on edges that have slack, found by a few
     conjugate-gradient steps, and clips the result. What is left shrinks by a steady factor, about 2, a round.
+
+    A term alpha|w_k| of a loss is one more edge, from the node to a *ground* of weight zero, with a dual s_k in
+    [−alpha, alpha]: it takes its part in every correction.
     """
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         V, n = problem.graph.n_nodes, problem.n_features
-        self.needed = problem.graph.n_edges > 0 and (len(problem.M) < V or problem.f.seen is not None)
+        movable = problem.graph.n_edges > 0 or problem.f.l1 is not None
+        self.needed = movable and (len(problem.M) < V or problem.f.seen is not None)
         self.room, self.kind, self.ends = register(n), problem.penalty.kernel, problem.graph.edges
         self.rest, self.diagonal = np.empty((V, n)), np.empty((V, n))
+        self.alpha: Array | None = None
+        if problem.f.l1 is not None:
+            self.alpha = np.zeros((V, n))
+            self.alpha[problem.M] = problem.f.l1
         place = np.full(V, -1)
         place[problem.M] = np.arange(len(problem.M))
         rows = problem.f.seen
@@ -52,21 +60,21 @@ class Repair:
         if len(self.problem.undetermined):
             u[np.isin(self.ends[:, 0], self.problem.undetermined)] = 0.0
 
-    def rounds(self, u: Array, n_rounds: int, q: Array | None = None) -> bool:
+    def rounds(self, u: Array, n_rounds: int, s: Array | None = None) -> bool:
         """Improve u in place; return whether anything is left to do.
 
-        With q (|M|, n), a point of the domain of f*, it is N(Dᵀu + q) that is made small; otherwise Nq = 0.
+        With s (V, n), the duals of a loss's ℓ1 term, both move, and it is N(Dᵀu + s) that is made small.
         """
         c = self.problem.c
         for _ in range(n_rounds):
             flow.divergence(self.ends, u, self.rest)
-            if q is not None:
-                self.rest[self.problem.M] += q
+            if s is not None:
+                self.rest += s
             self.keep_flat(self.rest)
-            if np.abs(self.rest).max() <= CLEAN * c.max():
+            if np.abs(self.rest).max() <= CLEAN * c.max(initial=0.0):
                 return False
             flow.slack_weights(self.kind, self.ends, c, u, self.S)
-            self._correct(u, self.keep_flat)
+            self._correct(u, self.keep_flat, s)
         return True
 
     def aim(self, u: Array, w: Array, n_rounds: int) -> None:
@@ -83,13 +91,19 @@ class Repair:
             self.rest += target
             self._correct(u, lambda x: None)
 
-    def _correct(self, u: Array, keep: Callable[[Array], None]) -> None:
-        """u ← u − SDφ with (N Dᵀ S D N) φ = rest, clipped."""
-        flow.laplacian_diagonal(self.ends, self.S, self.diagonal)
+    def _correct(self, u: Array, keep: Callable[[Array], None], s: Array | None = None) -> None:
+        """u ← u − SDφ and s ← s − Gφ with N (DᵀSD + G) N φ = rest, clipped; G weighs ground edges as S does edges."""
+        G = flow.NO_GROUND
+        if s is not None and self.alpha is not None:
+            G = np.maximum(self.alpha - np.abs(s), flow.LEAST_WEIGHT * self.alpha)
+        flow.laplacian_diagonal(self.ends, self.S, G, self.diagonal)
 
         def laplacian(x: Array, out: Array) -> None:
-            flow.laplacian(self.room, self.ends, self.S, x, out)
+            flow.laplacian(self.room, self.ends, self.S, G, x, out)
             keep(out)
 
         potential = conjugate_gradients(laplacian, self.rest, self.diagonal, keep, CG_STEPS, ACCURACY)
         flow.correct(self.kind, self.ends, self.problem.c, self.S, potential, u)
+        if s is not None and self.alpha is not None:
+            s -= G * potential
+            np.clip(s, -self.alpha, self.alpha, out=s)

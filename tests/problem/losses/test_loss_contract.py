@@ -107,6 +107,25 @@ def test_moreau(f: Any, rows: Any) -> None:
     np.testing.assert_allclose(primal + dual, (v**2).sum(axis=1) / (2 * tau), rtol=1e-6, atol=1e-6)
 
 
+def test_an_l1_term_can_be_split_off(f: Any, rows: Any) -> None:
+    """L = core + Σ alpha|w|, and at a subgradient p of L a split finds the part of each."""
+    w = points(rows)
+    if f.l1 is None:
+        assert f.core is f
+        with pytest.raises(TypeError, match="no ℓ1 term"):
+            f.split(w, w)
+        return
+    np.testing.assert_allclose(f.value(w), f.core.value(w) + np.abs(w) @ f.l1, rtol=1e-12)
+    v, tau = points(rows, size=2.0), np.geomspace(0.1, 10, len(w))
+    z = f.prox(v, tau, np.zeros_like(v))
+    p = (v - z) / tau[:, None]
+    s = f.split(p, z)
+    assert (np.abs(s) <= f.l1).all()
+    q, conjugate = f.core.conjugate(p - s, z)
+    np.testing.assert_allclose(q + s, p, atol=1e-9)
+    np.testing.assert_allclose(conjugate, (p * z).sum(axis=1) - f.value(z), rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.parametrize("size", [0.01, 1.0, 100.0])
 def test_fenchel_young_inequality(f: Any, rows: Any, naive: Callable, size: float) -> None:
     """The value returned is never below ⟨q, w⟩ − L(w): a conjugate too small would make false certificates."""

@@ -85,9 +85,26 @@ class LocalLosses(ABC):
     def seen(self) -> Array | None:
         """Orthonormal rows (|M|, r, n), zero rows among them, that span what the data of each node see of w.
 
-        Along any other direction L_i is constant, but for a term such as alpha‖w‖₁. None: all nodes see everything.
+        Along any other direction `core` is constant. None: all nodes see everything.
         """
         return None
+
+    @property
+    def l1(self) -> Array | None:
+        """Strengths alpha (n,) of a term Σ_k alpha_k |w_k| that every L_i contains; None where there is none."""
+        return None
+
+    @property
+    def core(self) -> LocalLosses:
+        """The L_i without that term."""
+        return self
+
+    def split(self, p: Array, near: Array) -> Array:
+        """Return s, |s_k| ≤ alpha_k, for which core_i*(p − s) is close to L_i*(p), its least value over all such s.
+
+        It is sought around the weights `near`.
+        """
+        raise TypeError(f"{type(self).__name__} has no ℓ1 term")
 
     def minorant(self, level: float) -> Quadratics | None:
         """Quadratics q_i ≤ L_i, valid wherever Σ L_i ≤ level, and flat only where L_i is; None: unknown."""

@@ -25,6 +25,7 @@ from coterie.problem.losses.squared import row_scale
 ACCURACY = 1e-13  # coordinate descent ends when no step changes the gradient by more, relative to its size
 MAX_SWEEPS = 2000
 CONJUGATE_SWEEPS = 25  # any end of the descent gives a valid bound
+SPLIT_CURVATURE = 0.01  # of the fit, added around the weights near which a dual is split
 STEEPER = 1e6  # curvature of the quadratics that bound alpha|w| from below, at most, relative to that of the fit
 
 
@@ -69,18 +70,37 @@ class SparseQuadratics(LocalLosses):
         return self.q.doubt(w)
 
     def prox(self, v: Array, tau: Array, start: Array) -> Array:
-        return self._minimise(self.q.b + v / tau[:, None], 1.0 / tau, start)
+        """Mostly no weight changes its sign; the others take longer."""
+        from coterie.kernels import register
+        from coterie.kernels.inner import keep_signs
+
+        q, n = self.q, v.shape[1]
+        z = np.empty_like(v)
+        rest = keep_signs(register(n), register(n), q.V, q.h, q.centre, self.alpha, tau, v, start, z)
+        if len(rest):
+            target = q.b[rest] + v[rest] / tau[rest, None]
+            alpha = np.broadcast_to(self.alpha, target.shape)
+            z[rest] = _descend(q.H[rest], target, 1.0 / tau[rest], alpha, start[rest], MAX_SWEEPS)
+        return z
 
     def conjugate(self, p: Array, near: Array) -> tuple[Array, Array]:
         """L_i* is the infimal convolution of q_i* and the box |s| ≤ alpha, so any split p = ∇q(w) + s bounds it.
 
         w minimises q − ⟨p, ·⟩ + alpha‖·‖₁ with a trace of curvature at `near`, since a minimiser need not exist.
         """
-        trace = 1e-9 * (self.q.h.sum(axis=1) / self.q.V.shape[2] + np.finfo(float).tiny)
-        w = self._minimise(self.q.b + p + trace[:, None] * near, trace, near, CONJUGATE_SWEEPS)
-        slope = self.q.gradient(w)
+        slope = self._slope(p, near, 1e-9)
         s = np.clip(p - slope, -self.alpha, self.alpha)
-        return slope + s, self.q.conjugate(slope, w)[1]  # not ⟨slope, w⟩ − q(w): w can be huge
+        return slope + s, self.q.conjugate(slope, near)[1]  # not ⟨slope, w⟩ − q(w): w can be huge
+
+    def split(self, p: Array, near: Array) -> Array:
+        """The box's part of p; with more curvature at `near`, so that noise in p does not send w far away."""
+        return np.clip(p - self._slope(p, near, SPLIT_CURVATURE), -self.alpha, self.alpha)
+
+    def _slope(self, p: Array, near: Array, part: float) -> Array:
+        """∇q(w) at the w that minimises q − ⟨p, ·⟩ + alpha‖·‖₁ and a part of the mean curvature of q around `near`."""
+        trace = part * (self.q.h.sum(axis=1) / self.q.V.shape[2] + np.finfo(float).tiny)
+        target, alpha = self.q.b + p + trace[:, None] * near, np.broadcast_to(self.alpha, p.shape)
+        return self.q.gradient(_descend(self.q.H, target, trace, alpha, near, CONJUGATE_SWEEPS))
 
     def pooled(self, groups: NDArray[np.int64], n_groups: int) -> tuple[Array, Array]:
         H = sum_by_group(self.q.H, groups, n_groups)
@@ -91,6 +111,14 @@ class SparseQuadratics(LocalLosses):
         slope = self.q.gradient(v[groups])
         share = sum_by_group(slope, groups, n_groups) / np.maximum(size, 1)
         return v, slope - share[groups]
+
+    @property
+    def l1(self) -> Array:
+        return self.alpha
+
+    @property
+    def core(self) -> Quadratics:
+        return self.q
 
     @cached_property
     def seen(self) -> Array | None:
@@ -123,13 +151,9 @@ class SparseQuadratics(LocalLosses):
         floor = self.q.value(centre) + factor * centre**2 @ self.alpha
         return Quadratics(V, s**2, centre, floor)
 
-    def _minimise(self, target: Array, curvature: Array, start: Array, max_sweeps: int = MAX_SWEEPS) -> Array:
-        """argmin ½ zᵀ(H + curvature)z − ⟨target, z⟩ + Σ alpha|z|."""
-        alpha = np.broadcast_to(self.alpha, target.shape)
-        return _descend(self.q.H, target, curvature, alpha, start, max_sweeps)
-
 
 def _descend(H: Array, target: Array, curvature: Array, alpha: Array, start: Array, max_sweeps: int) -> Array:
+    """argmin ½ zᵀ(H + curvature)z − ⟨target, z⟩ + Σ alpha|z|."""
     from coterie.kernels.inner import coordinate_descent
 
     return coordinate_descent(H, target, curvature, np.ascontiguousarray(alpha), start, ACCURACY, max_sweeps)

@@ -27,6 +27,7 @@ from coterie.problem.losses.quadratic import Quadratics
 
 ACCURACY = 1e-12  # Newton ends when the gradient of the inner problem is this small, relative to its terms
 MAX_STEPS = 60
+LAST_STEP = 1e-8  # a Newton step this small, relative to the weights, leaves an error that is only rounding
 CONJUGATE_STEPS = 12  # any end of the descent gives a valid bound
 
 
@@ -134,7 +135,7 @@ class LogisticLosses(LocalLosses):
                     break
                 length[short] *= 0.5
             v, now = v + length * step, then
-            if (np.abs(step) <= ACCURACY * np.abs(v)).all():
+            if (np.abs(step) <= LAST_STEP * np.abs(v).max(axis=1, keepdims=True)).all():
                 break
         p = self.gradient(v[groups])
         size = np.maximum(np.bincount(groups, minlength=n_groups), 1)[:, None]
@@ -157,7 +158,8 @@ class LogisticLosses(LocalLosses):
 
     def _newton(self, p: Array, anchor: Array, curvature: Array, start: Array, max_steps: int = MAX_STEPS) -> Array:
         """Minimise L_i(z) − ⟨p_i, z⟩ + curvature_i ‖z − anchor_i‖²/2 for each node."""
+        from coterie.kernels import register
         from coterie.kernels.inner import logistic_newton
 
-        inner = p, anchor, curvature, start, ACCURACY, max_steps
-        return logistic_newton(self.rows.X, self.rows.y, self.rows.shares, self.rows.starts, self.ridge, *inner)
+        rows, inner = self.rows, (p, anchor, curvature, start, ACCURACY, max_steps)
+        return logistic_newton(register(len(self.ridge)), rows.X, rows.y, rows.shares, rows.starts, self.ridge, *inner)

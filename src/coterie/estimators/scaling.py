@@ -1,0 +1,68 @@
+"""Columns in units of their own spread, and models back in the units that they came in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from coterie.problem import LocalDatasets
+from coterie.problem.arrays import Array
+from coterie.problem.datasets import LabelledRows
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """x ↦ (x − centre)/spread for each of n features, y ↦ (y − y_centre)/y_spread.
+
+    Rows are those of a design, in which the column of the intercept, if there is one, comes after the features: what
+    is subtracted is that column times the centre, so that condensed rows, whose intercept is not 1, fare alike.
+    """
+
+    centre: Array
+    spread: Array
+    y_centre: float = 0.0
+    y_spread: float = 1.0
+
+    @classmethod
+    def none(cls, n_features: int) -> Scaling:
+        """Everything as it is."""
+        return cls(np.zeros(n_features), np.ones(n_features))
+
+    @classmethod
+    def of(cls, rows: LabelledRows, n_features: int, labels: bool) -> Scaling:
+        """Mean and standard deviation of the labelled rows of all nodes, also of the labels if asked.
+
+        Without a column for the intercept nothing is centred. A column that does not vary keeps its unit.
+        """
+        X, total = rows.X[:, :n_features], rows.weights.sum()
+        one = rows.X[:, n_features:].sum(axis=1)  # the intercept's column; zero without
+        y = rows.y if labels else np.zeros(len(X))
+        Z = np.column_stack([X, y])
+        centre = (rows.weights * one) @ Z / total
+        spread = np.sqrt(rows.weights @ (Z - np.outer(one, centre)) ** 2 / total)
+        size = np.abs(centre) + np.sqrt(rows.weights @ Z**2 / total)
+        spread[spread <= 1e-14 * size] = 1.0
+        return cls(centre[:-1], spread[:-1], float(centre[-1]), float(spread[-1]))
+
+    def rows(self, design: Array) -> Array:
+        """Rows of a design in the new units."""
+        n = len(self.centre)
+        one = design[:, n:].sum(axis=1)
+        return np.column_stack([(design[:, :n] - np.outer(one, self.centre)) / self.spread, design[:, n:]])
+
+    def data(self, data: LocalDatasets) -> LocalDatasets:
+        """Rows and labels in the new units."""
+        one = data.X[:, len(self.centre) :].sum(axis=1)
+        return replace(data, X=self.rows(data.X), y=(data.y - self.y_centre * one) / self.y_spread)
+
+    def labels_back(self, y: Array) -> Array:
+        """Labels in the old units."""
+        return self.y_centre + self.y_spread * y
+
+    def weights_back(self, w: Array) -> Array:
+        """Weights (·, n or n + 1), intercept last, of a model in the old units."""
+        n = len(self.centre)
+        coef = self.y_spread * w[:, :n] / self.spread
+        intercept = self.y_centre + self.y_spread * w[:, n:] - (coef @ self.centre)[:, None] * np.ones_like(w[:, n:])
+        return np.column_stack([coef, intercept])
