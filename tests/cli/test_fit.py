@@ -331,3 +331,11 @@ def test_baselines_that_cannot_be_had_do_not_cost_the_model(tmp_path):
     assert result.exit_code == 0
     assert "there are no baselines" in result.stderr
     assert "baselines" not in ct.load(tmp_path / "model").notes_
+
+
+@pytest.mark.parametrize("options", [("--lam", 0.1), ("--over", "rows", "--folds", 2)])
+def test_features_of_very_different_sizes_are_worth_a_warning(tmp_path, options):
+    data, graph = write(tmp_path, rows=rows().with_columns(wind=500 * pl.col("wind")))
+    result = run("fit", data, *FIT, "--graph", graph, *options, "--out", tmp_path / "model")
+    assert result.stderr.count("features of very different sizes (humidity") == 1
+    assert "wind" in result.stderr

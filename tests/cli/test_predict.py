@@ -117,5 +117,6 @@ def test_models_that_cannot_be_used(tmp_path, model):
 def test_where_to_write(tmp_path, model):
     data, _ = write(tmp_path)
     assert_one_line(run("predict", model, data, "--out", tmp_path), ExitCode.USAGE, "is a folder")
-    assert_one_line(run("predict", model, data, "--out", data), ExitCode.USAGE, "is what is read")
+    assert_one_line(run("predict", model, data, "--out", data), ExitCode.USAGE, "what is read")
+    assert_one_line(run("predict", model, tmp_path, "--out", tmp_path / "p.csv"), ExitCode.USAGE, "what is read")
     assert_one_line(run("predict", model, data, "--out", tmp_path / "p.xlsx"), ExitCode.USAGE, ".parquet")

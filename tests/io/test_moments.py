@@ -58,6 +58,12 @@ def test_merging_is_the_moments_of_all_rows_in_any_grouping(a, b, c):
         assert_same(merged, whole)
 
 
+def test_sizes_are_root_mean_squares():
+    X, y = np.array([[1.0, 10.0], [2.0, -20.0], [3.0, 30.0], [9.0, 9.0]]), np.array([1.0, 2.0, 2.0, np.nan])
+    expected = np.sqrt((np.column_stack([X, y])[:3] ** 2).mean(axis=0))
+    np.testing.assert_allclose(Moments.of(X, y, [0, 1, 1, 0]).sizes, expected)
+
+
 def test_moments_of_different_width_are_not_merged():
     one, two = (Moments.of(np.ones((2, n)), [1.0, 2.0], [0, 1]) for n in (1, 2))
     with pytest.raises(ValueError, match="1 and of 2 features"):

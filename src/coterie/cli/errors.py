@@ -54,8 +54,8 @@ def check_file(out: Path, *inputs: Path) -> None:
     """Refuse a file that cannot be written, or that is read from, before any work is done."""
     if out.is_dir():
         raise BadInputError(f"--out {out} is a folder; name a file to write to")
-    if any(out.exists() and given.exists() and out.samefile(given) for given in inputs):
-        raise BadInputError(f"--out {out} is what is read; name another file to write to")
+    if any(out.resolve().is_relative_to(given.resolve()) for given in inputs):
+        raise BadInputError(f"--out {out} is, or lies in, what is read; name another file to write to")
     check_folder(out.parent)
 
 

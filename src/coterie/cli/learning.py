@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from coterie.io.moments import Moments
     from coterie.io.rows import Columns
 
+UNEVEN = 100  # columns whose sizes differ by more are worth a warning; an intercept is a column of ones
 Say = Callable[[str], None]
 
 
@@ -45,9 +46,9 @@ class Task:
 
     def learn(self, say: Say) -> pl.DataFrame | None:
         """Fit the model; return the rows if they had to be read."""
-        if not (hasattr(self.model, "fit_moments") and not self.compares and self._from_moments(say)):
-            return self._from_rows(say)
-        return None
+        over_rows = self.chooses_lam and self.over == "rows"
+        needs_rows = self.compares or over_rows or not hasattr(self.model, "fit_moments")
+        return self._from_rows(say) if needs_rows or not self._from_moments(say) else None
 
     def compare(self, rows: pl.DataFrame, cv: int, seed: int) -> dict[str, Any]:
         """Compare with baselines: a note for the report."""
@@ -68,6 +69,7 @@ class Task:
         m = moments.m[moments.m > 0]
         if self.chooses_lam and what_to_hold_out(self.over, m, self.model.graph.n_nodes) == "rows":
             return False
+        self._check_sizes(moments.sizes[:-1].tolist(), say)
         with _one_reason(self.data):
             self.model.fit_moments(moments, self.columns)
         return True
@@ -75,12 +77,14 @@ class Task:
     def _from_rows(self, say: Say) -> pl.DataFrame:
         from coterie.io.memory import in_words, memory_available, memory_needed, require_memory
         from coterie.io.rows import read_rows
+        from coterie.io.sources import engine
 
         needed = memory_needed(self.data, len(self.columns.features))
         say(f"this keeps all rows in memory, about {in_words(needed)} (available: {in_words(memory_available())})")
         require_memory(needed, self.data)
-        rows = read_rows(self.data, self.columns)
+        pl, rows = engine(), read_rows(self.data, self.columns)
         X, y = self._X_and_y(rows)
+        self._check_sizes(X.select(self.columns.features).select(pl.all().pow(2).mean().sqrt()).row(0), say)
         self._check(rows[self.columns.node].unique(maintain_order=True), y.is_not_nan().any(), say)
         if hasattr(self.model, "predict_proba"):
             self._check_classes(y)
@@ -105,6 +109,13 @@ class Task:
             )
         if (without := graph.n_nodes - len(ids)) > 0:
             say(f"{without} of the {graph.n_nodes} nodes of the graph have no rows; their models come from neighbours")
+
+    def _check_sizes(self, sizes: Sequence[float], say: Say) -> None:
+        """Warn of columns of very different sizes, with which solves take long."""
+        by_size = sorted((size, name) for size, name in zip(sizes, self.columns.features, strict=True) if size > 0)
+        if by_size and max(by_size[-1][0], 1.0) > UNEVEN * min(by_size[0][0], 1.0):
+            listed = ", ".join(f"{name} {size:.1g}" for size, name in (by_size[0], by_size[-1]))
+            say(f"features of very different sizes ({listed}) take long to solve; put them into units near 1")
 
     def _check_classes(self, y: pl.Series) -> None:
         """Labels are 0 and 1, both of them, or empty."""

@@ -70,6 +70,12 @@ class Moments:
         """The number n of features."""
         return self.mean.shape[1] - 1
 
+    @property
+    def sizes(self) -> Array:
+        """Root mean squares of the features and, last, of the label, over the rows of all nodes."""
+        squares = self.m @ self.mean**2 + np.einsum("ijj->j", self.comoments)
+        return np.sqrt(squares / max(self.m.sum(), 1))
+
     def merge(self, other: Moments) -> Moments:
         """Return the statistics of the rows of both (Chan, Golub and LeVeque's update)."""
         if self.n_features != other.n_features:
