@@ -1,15 +1,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import coterie as ct
+from coterie.engines.exchange import Answer, Question
 from coterie.engines.partition import partition
-from coterie.federation.exchange import Answer, Question
-from coterie.federation.loop import FederationError, Outcome, federate
+from coterie.federation.loop import FederationError, Outcome, Rules, State, federate
 from coterie.federation.simulate import Simulated, simulate
 from coterie.federation.site import Site
 from problems import EVERY_PENALTY, FIRST_LOSSES, KINDS, instance, oracle
@@ -19,7 +20,7 @@ THREE = np.arange(12) // 4
 
 def check(problem: ct.Problem, site_of: np.ndarray, tol: float = 1e-6) -> Outcome:
     """The federation reaches the optimum, and never proves what is false."""
-    run = simulate(problem, site_of, tol=tol)
+    run = simulate(problem, site_of, Rules(tol))
     best = ct.solve(problem, 1e-9)
     outcome = run.outcome
     assert outcome.gap <= tol
@@ -65,7 +66,7 @@ def test_a_site_without_labels_follows_its_neighbours() -> None:
 
 
 def test_it_says_how_far_it_got_when_rounds_run_out() -> None:
-    outcome = simulate(instance(), THREE, max_rounds=3).outcome
+    outcome = simulate(instance(), THREE, Rules(max_rounds=3)).outcome
     assert outcome.status is ct.Status.ITERATION_LIMIT
     assert outcome.rounds == 3
     assert outcome.gap > 1e-6
@@ -97,8 +98,9 @@ class Unreliable(Simulated):
 def run_with(problem: ct.Problem, away: Any, **options: Any) -> tuple[Outcome, np.ndarray]:
     parts, cut = partition(problem.graph, THREE)
     transport = Unreliable([Site(part.problem(problem), part.boundary) for part in parts], away)
-    introductions = [site.introduce(cut.nodes[cut.of(k)]) for k, site in enumerate(transport.sites)]
-    outcome = federate(transport, cut, problem.penalty, problem.lam, problem.n_features, introductions, **options)
+    introductions = [site.introduce(str(k), cut.nodes[cut.of(k)]) for k, site in enumerate(transport.sites)]
+    state = State.first(cut, problem.penalty, problem.lam, problem.n_features, introductions)
+    outcome = federate(transport, state, Rules(**options))
     w = np.zeros((12, problem.n_features))
     for k, weights in outcome.w.items():
         w[parts[k].own] = weights
@@ -116,7 +118,7 @@ def test_sites_that_miss_some_rounds_change_nothing() -> None:
 def test_a_site_that_stays_away_keeps_its_weights_and_the_rest_go_on() -> None:
     problem = instance()
     outcome, w = run_with(problem, lambda r, k: r > 2 and k == 1)
-    assert outcome.held == (1,)
+    assert outcome.held == ("1",)
     assert outcome.gap <= 1e-6
     parts, cut = partition(problem.graph, THREE)
     assert set(outcome.w) == {0, 2}
@@ -140,9 +142,7 @@ def _best_with_fixed(problem: ct.Problem, parts: Any, cut: Any, kept: np.ndarray
     without = np.setdiff1d(np.arange(problem.graph.n_edges), parts[1].inner_edges)
     graph = ct.EmpiricalGraph.from_edges(problem.graph.edges[without], problem.graph.weights[without], n_nodes=12)
     stiff = np.full(len(own), 1e7)
-    pinned = pulled(
-        ct.Problem(graph, data, lam=problem.lam), own, rho=stiff, v=kept, force=np.zeros_like(kept)
-    )
+    pinned = pulled(ct.Problem(graph, data, lam=problem.lam), own, rho=stiff, v=kept, force=np.zeros_like(kept))
     return ct.solve(pinned, 1e-9).objective
 
 
@@ -155,5 +155,49 @@ def test_a_site_that_comes_back_takes_part_again() -> None:
 
 
 def test_a_site_that_never_answers_is_named() -> None:
-    with pytest.raises(FederationError, match="site 1 has never answered"):
+    with pytest.raises(FederationError, match="site '1' has never answered"):
         run_with(instance(), lambda r, k: k == 1)
+
+
+# --- sites that answer nonsense -------------------------------------------------------------------------------
+
+
+class Lying(Simulated):
+    """Site 1 answers nonsense from round 4 on."""
+
+    def __init__(self, sites: list[Site], **lie: Any) -> None:
+        super().__init__(sites)
+        self.lie, self.round = lie, 0
+
+    def ask(self, questions: Mapping[int, Question]) -> dict[int, Answer]:
+        self.round += 1
+        answers = super().ask(questions)
+        if self.round >= 4:
+            answers[1] = replace(answers[1], **self.lie)
+        return answers
+
+
+LIES = [
+    ({"w": np.full((3, 3), np.nan)}, "weights of shape|not finite"),
+    ({"w": np.zeros((2, 2))}, "weights of shape"),
+    ({"bound": np.nan}, "a bound of nan"),
+    ({"left": -1.0}, "left = -1.0"),
+]
+
+
+@pytest.mark.parametrize(("lie", "message"), LIES)
+def test_nonsense_is_named_and_ends_the_run_or_is_set_aside(lie: dict[str, Any], message: str) -> None:
+    problem = instance()
+    parts, cut = partition(problem.graph, THREE)
+    sites = [Site(part.problem(problem), part.boundary) for part in parts]
+    introductions = [site.introduce("abc"[k], cut.nodes[cut.of(k)]) for k, site in enumerate(sites)]
+
+    def state() -> State:
+        return State.first(cut, problem.penalty, problem.lam, problem.n_features, introductions)
+
+    with pytest.raises(FederationError, match=f"site 'b' answered with ({message})"):
+        federate(Lying(sites, **lie), state())
+    outcome = federate(Lying(sites, **lie), state(), Rules(set_aside=True))
+    assert outcome.held == ("b",)
+    assert outcome.gap <= 1e-6
+    assert "site 'b'" in outcome.complaints[0]

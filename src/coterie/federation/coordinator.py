@@ -16,12 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from coterie.engines.base import RELAXATION, Travel
+from coterie.engines.exchange import Introduction
 from coterie.engines.partition import Cut
-from coterie.federation.exchange import Introduction
 from coterie.federation.responses import MEMORY, Responses
 from coterie.problem.arrays import Array
 from coterie.problem.penalties import Penalty
@@ -31,6 +32,15 @@ MODEL_STEPS = 300  # iterations with what has been learnt, between two exchanges
 PATIENCE = 3  # rounds without progress before a plain step
 PROGRESS = 0.9  # of the best residual: less than that is progress
 BALANCED = 10  # rounds in which the balance may still move
+
+
+class Point(NamedTuple):
+    """Tz = (ŵ, û) of a point z, its residual ‖Tz − z‖, and the sites' forces g there."""
+
+    residual: float
+    w: Array
+    u: Array
+    g: Array
 
 
 @dataclass(eq=False)
@@ -60,7 +70,7 @@ class Coordinator:
     answers: list[tuple[Array, Array]] = field(default_factory=list)
     held: set[int] = field(default_factory=set)
     rounds: int = 0
-    best: tuple[float, Array, Array] | None = None
+    best: Point | None = None
     idle: int = 0
 
     @classmethod
@@ -89,36 +99,44 @@ class Coordinator:
 
     def take(self, w_hat: Array, g: Array) -> Array:
         """Take the answers to the last questions, choose the next point, and return û, a dual point near Tz."""
-        tau, sigma = self.steps.tau[:, None], self.steps.sigma[:, None]
-        D = self.cut.graph.D
+        tau, sigma, D = self.steps.tau[:, None], self.steps.sigma[:, None], self.cut.graph.D
         u_hat = self._dual_step(self.u + sigma * (D @ (2 * w_hat - self.w)))
         dw, du = w_hat - self.w, u_hat - self.u
         residual = np.sqrt(max((dw**2 / tau).sum() + (du**2 / sigma).sum() - 2 * np.vdot(du, D @ dw), 0.0))
         self.answers = [*self.answers, (w_hat, g)][-MEMORY:]
         self.rounds += 1
-        if self.best is None or residual <= PROGRESS * self.best[0]:
-            self.best, self.idle = (float(residual), w_hat, u_hat), 0
+        if self.best is None or residual <= PROGRESS * self.best.residual:
+            self.best, self.idle = Point(float(residual), w_hat, u_hat, g), 0
         else:
             self.idle += 1
-        if self.idle >= PATIENCE:
-            _, self.w, self.u = self.best
-            self.best, self.idle = None, 0
-        else:
-            self._iterate_the_model(w_hat, u_hat)
+        self._move(self.best)
         return u_hat
 
-    def _iterate_the_model(self, w: Array, u: Array) -> None:
-        """Go where T, with the sites replaced by what was learnt of them, stands still."""
-        tau, sigma, D = self.steps.tau[:, None], self.steps.sigma[:, None], self.cut.graph.D
-        model = Responses(self.answers, self.steps.tau, self.sites, self.held)
-        before = self.w, self.u
-        for _ in range(MODEL_STEPS):
-            w_hat = model(w - tau * (D.T @ u))
-            u_hat = self._dual_step(u + sigma * (D @ (2 * w_hat - w)))
-            w, u = w + RELAXATION * (w_hat - w), u + RELAXATION * (u_hat - u)
-        self.w, self.u = w_hat, u_hat
+    def _move(self, best: Point) -> None:
+        """Go towards where the model, centred at the best point, stands still: half as far after each failure."""
+        if self.idle >= PATIENCE:
+            self.w, self.u = best.w, best.u
+            self.best, self.idle = None, 0
+            return
+        before, share = (self.w, self.u), 0.5**self.idle
+        w, u = self._model_fixed_point(best)
+        self.w, self.u = best.w + share * (w - best.w), best.u + share * (u - best.u)
         if self.rounds <= BALANCED:
             self._rebalance(*before)
+
+    def _model_fixed_point(self, best: Point) -> tuple[Array, Array]:
+        """Iterate T with the sites replaced by what was learnt of them."""
+        tau, sigma, D = self.steps.tau[:, None], self.steps.sigma[:, None], self.cut.graph.D
+        Dt = D.T.tocsr()
+        others = [answer for answer in self.answers if answer[0] is not best.w]
+        model = Responses([*others, (best.w, best.g)], self.steps.tau, self.sites, self.held)
+        w = w_hat = best.w
+        u = u_hat = best.u
+        for _ in range(MODEL_STEPS):
+            w_hat = model(w - tau * (Dt @ u))
+            u_hat = self._dual_step(u + sigma * (D @ (2 * w_hat - w)))
+            w, u = w + RELAXATION * (w_hat - w), u + RELAXATION * (u_hat - u)
+        return w_hat, u_hat
 
     def _rebalance(self, w: Array, u: Array) -> None:
         primal = np.sqrt(((self.w - w) ** 2 / self.steps.tau[:, None]).sum())

@@ -47,16 +47,16 @@ class Responses:
         self.root = np.sqrt(tau)[:, None]
         free = [at for k, at in enumerate(sites) if k not in held and at.stop > at.start]
         learnt = [_learn(answers[-MEMORY:], self.root, at) for at in free]
-        self.Z = _stacked([Z for Z, _, _ in learnt], free, self.w.shape)
-        self.Q = csr_array(block_diag([Q for _, Q, _ in learnt], format="csr")) if learnt else None
-        self.K = csr_array(block_diag([K for _, _, K in learnt], format="csr")) if learnt else None
+        Z = _stacked([Z for Z, _, _ in learnt], free, self.w.shape)
+        J = APART * Z @ Z.T
+        if learnt:
+            ZQ = Z @ csr_array(block_diag([Q for _, Q, _ in learnt], format="csr"))
+            K = csr_array(block_diag([K - APART * np.eye(len(K)) for _, _, K in learnt], format="csr"))
+            J = J + ZQ @ K @ ZQ.T
+        self.J = csr_array(J)
 
     def __call__(self, v: Array) -> Array:
-        if self.Q is None:
-            return self.w
-        x = self.Z.T @ ((v - self.v) / self.root).ravel()
-        y = self.Q.T @ x
-        moved = self.Z @ (APART * x + self.Q @ (self.K @ y - APART * y))
+        moved = self.J @ ((v - self.v) / self.root).ravel()
         return self.w + self.root * moved.reshape(v.shape)
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from coterie.engines.exchange import Answer, Question
 from coterie.engines.partition import partition
-from coterie.federation.exchange import Answer, Question
-from coterie.federation.loop import Outcome, federate
+from coterie.federation.loop import USUAL, Outcome, Rules, State, federate
 from coterie.federation.site import Site
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
@@ -47,13 +46,14 @@ class Simulation:
     to_server: int
 
 
-def simulate(problem: Problem, site_of: ArrayLike, **options: Any) -> Simulation:
-    """Solve a problem as the sites 0, 1, … would that host its nodes; options as for :func:`federate`."""
+def simulate(problem: Problem, site_of: ArrayLike, rules: Rules = USUAL) -> Simulation:
+    """Solve a problem as the sites 0, 1, … would that host its nodes."""
     parts, cut = partition(problem.graph, site_of)
     transport = Simulated([Site(part.problem(problem), part.boundary) for part in parts])
-    introductions = [site.introduce(cut.nodes[cut.of(k)]) for k, site in enumerate(transport.sites)]
+    introductions = [site.introduce(str(k), cut.nodes[cut.of(k)]) for k, site in enumerate(transport.sites)]
     n = problem.n_features
-    outcome = federate(transport, cut, problem.penalty, problem.lam, n, introductions, **options)
+    state = State.first(cut, problem.penalty, problem.lam, n, introductions)
+    outcome = federate(transport, state, rules)
     w = np.zeros((problem.graph.n_nodes, n))
     for k, weights in outcome.w.items():
         w[parts[k].own] = weights

@@ -10,7 +10,7 @@ import warnings
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.federation.exchange import Answer, Introduction, Question
+from coterie.engines.exchange import Answer, Introduction, Question
 from coterie.federation.pulled import pulled
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
@@ -37,13 +37,13 @@ class Site:
         self.problem, self.boundary = problem, boundary
         self.enclosure = Enclosure(problem)
 
-    def introduce(self, hosts: Array, columns: tuple[str, ...] = ()) -> Introduction:
+    def introduce(self, name: str, hosts: Array, columns: tuple[str, ...] = ()) -> Introduction:
         """Say what the server must know before the first question."""
         f, M = self.problem.f, self.problem.M
         lower = f.minorant(self.problem.scale) if len(M) else None
         floor = float(lower.floor.sum()) if lower is not None else (-np.inf if len(M) else 0.0)
         size = float((f.pooled(np.zeros(len(M), dtype=np.int64), 1)[0] ** 2).sum()) if len(M) else 0.0
-        return Introduction(hosts, columns, floor, self.problem.scale, size)
+        return Introduction(name, hosts, columns, floor, self.problem.scale, size)
 
     def weights(self, question: Question) -> Array:
         """Return the weights of all nodes of the site that minimise what the question asks for."""

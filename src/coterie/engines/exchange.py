@@ -21,6 +21,7 @@ class Introduction:
 
     Attributes
     ----------
+    name : str
     hosts : array of int
         Which of the boundary nodes that were asked for live here: places in the list that was sent.
     columns : tuple of str
@@ -33,6 +34,7 @@ class Introduction:
         ‖v‖² of the one weight vector v that suits all rows of the site best: the scale of the weights.
     """
 
+    name: str
     hosts: Array
     columns: tuple[str, ...]
     floor: float
