@@ -8,6 +8,7 @@ import typer
 
 from coterie import __version__
 from coterie.cli.demo import demo
+from coterie.cli.federate import federate
 from coterie.cli.paper import paper
 
 app = typer.Typer(
@@ -18,6 +19,7 @@ app = typer.Typer(
 )
 app.command()(demo)
 app.command()(paper)
+app.add_typer(federate, name="federate")
 
 
 def _show_version(wanted: bool) -> None:

@@ -76,28 +76,29 @@ class Answer:
     reach: float
 
 
+class BadAnswerError(ValueError):
+    """A site answered something that cannot be; the message says what."""
+
+
 class Sites(Protocol):
     """Whoever carries questions to sites and brings back answers; sites that stay silent are left out."""
 
-    def ask(self, questions: Mapping[int, Question]) -> Mapping[int, Answer]:
-        """Put a question to each of these sites, by number, and return the answers that came back."""
+    def ask(self, questions: Mapping[int, Question]) -> Mapping[int, Answer | BadAnswerError]:
+        """Put a question to each of these sites, by number, and return what came back."""
 
     def collect(self, questions: Mapping[int, Question]) -> Mapping[int, Array]:
         """Ask for the weights of all nodes of each site that answer these questions."""
 
 
-class BadAnswerError(ValueError):
-    """A site answered something that cannot be; the message says what."""
-
-
-def check_answer(question: Question, answer: Answer) -> None:
-    """Refuse an answer of the wrong shape, or with numbers that are not numbers."""
+def wrong_with(question: Question, answer: Answer) -> BadAnswerError | None:
+    """Say what is wrong with an answer: its shape, or numbers that cannot be; None when nothing is."""
     if np.shape(answer.w) != np.shape(question.v):
-        raise BadAnswerError(f"weights of shape {np.shape(answer.w)} instead of {np.shape(question.v)}")
-    if not np.isfinite(np.asarray(answer.w, dtype=np.float64)).all():
-        raise BadAnswerError("weights that are not finite")
+        return BadAnswerError(f"weights of shape {np.shape(answer.w)} instead of {np.shape(question.v)}")
+    if not np.isfinite(answer.w).all():
+        return BadAnswerError("weights that are not finite")
     for name in ("value", "bound", "left"):
         if not np.isfinite(getattr(answer, name)):
-            raise BadAnswerError(f"a {name} of {getattr(answer, name)}")
+            return BadAnswerError(f"a {name} of {getattr(answer, name)}")
     if answer.left < 0 or not answer.reach >= 0:
-        raise BadAnswerError(f"left = {answer.left} and reach = {answer.reach}; neither can be negative")
+        return BadAnswerError(f"left = {answer.left} and reach = {answer.reach}; neither can be negative")
+    return None

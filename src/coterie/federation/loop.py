@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from coterie.engines.exchange import Answer, BadAnswerError, Introduction, Question, Sites, check_answer
+from coterie.engines.exchange import Answer, BadAnswerError, Introduction, Question, Sites, wrong_with
 from coterie.engines.partition import Cut
 from coterie.federation.coordinator import Coordinator
 from coterie.federation.ledger import Ledger
@@ -138,21 +138,20 @@ def federate(
 
 
 def _checked(
-    state: State, questions: Mapping[int, Question], answers: Mapping[int, Answer], rules: Rules
+    state: State, questions: Mapping[int, Question], answers: Mapping[int, Answer | BadAnswerError], rules: Rules
 ) -> dict[int, Answer]:
     """Leave out what cannot be, and whoever said such a thing before."""
     good = {}
     for k, answer in answers.items():
         if k in state.set_aside:
             continue
-        try:
-            check_answer(questions[k], answer)
-        except BadAnswerError as error:
-            what = f"site {state.names[k]!r} answered with {error}"
+        wrong = answer if isinstance(answer, BadAnswerError) else wrong_with(questions[k], answer)
+        if wrong is not None:
+            what = f"site {state.names[k]!r} answered with {wrong}"
             if not rules.set_aside or k in state.ledger.silent:
-                raise FederationError(what) from None
+                raise FederationError(what)
             state.set_aside[k] = what
-        else:
+        elif isinstance(answer, Answer):
             good[k] = answer
     return good
 
