@@ -27,6 +27,7 @@ NAME = "coterie-local"  # of the SuperLink in Flower's own configuration
 START = 60.0  # seconds that the SuperLink may take
 END = 10.0  # seconds that a process may take to end when asked to
 POLL = 0.2
+AGAIN = 5.0  # seconds between two starts of the same SuperNode
 LOOK = 15.0  # seconds between two looks at the state of a silent run
 
 
@@ -57,6 +58,7 @@ class LocalFederation:
     supernode_options: Mapping[str, Sequence[str]] = field(default_factory=dict)
     connection: Mapping[str, Any] = field(default_factory=lambda: {"insecure": True})
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    again: dict[str, float] = field(default_factory=dict)  # when a SuperNode may be started again
 
     def __enter__(self) -> LocalFederation:
         self.work.mkdir(parents=True, exist_ok=True)
@@ -138,12 +140,20 @@ class LocalFederation:
                 looked = time.monotonic()
             seen = len(lines)
             if self.processes["superlink"].poll() is not None:
-                return
+                raise LocalError("the SuperLink has died; the same command goes on from the last checkpoint")
+            self._tend()
             if time.monotonic() - looked > LOOK:
                 looked = time.monotonic()
                 if "finished" in self.flwr("list", NAME):
                     return
             time.sleep(POLL)
+
+    def _tend(self) -> None:
+        """Start SuperNodes that have died again, but not at once: one with a key is refused for about a minute."""
+        for site in self.sites:
+            if self.processes[site.name].poll() is not None and time.monotonic() > self.again.get(site.name, 0.0):
+                self.again[site.name] = time.monotonic() + AGAIN
+                self.start_supernode(site)
 
     def stop(self) -> None:
         """End all processes that were started, and what they started."""
@@ -156,12 +166,6 @@ class LocalFederation:
             _kill(family)
             process.wait()
         self.processes.clear()
-
-    def kill(self, name: str) -> None:
-        """End one of the processes at once, with all that it started, as a crash of its machine would."""
-        process = self.processes.pop(name)
-        _kill(_family(process.pid))
-        process.wait()
 
     def log(self, name: str) -> Path:
         return self.work / f"{name}.log"

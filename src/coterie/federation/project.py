@@ -76,8 +76,9 @@ __all__ = ["app"]
 
 
 def write_project(folder: Path, name: str) -> None:
-    """Write the app with an example: 60 nodes in two clusters, at three sites."""
-    network = stochastic_block_model((30, 30), p_in=0.3, p_out=0.02, labelled=24, noise=0.1)
+    """Write the app with an example: 60 nodes in three clusters, one at each of three sites."""
+    truth = ((2.0, 2.0), (-2.0, 2.0), (1.0, -1.0))
+    network = stochastic_block_model((20, 20, 20), truth, p_in=0.3, p_out=0.01, labelled=24, noise=0.1)
     write_app(folder, name)
     write_sites(folder, Problem(network.graph, network.data), np.arange(60) // 20, ("east", "north", "west"))
 

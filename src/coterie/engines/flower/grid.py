@@ -31,6 +31,8 @@ from coterie.problem.arrays import Array
 POLL = 0.1  # seconds between two looks for replies
 LOST = 3.0  # a SuperNode that has not answered after this part (one over it) of a round is looked for elsewhere
 
+GLANCE = 5.0  # seconds
+
 T = TypeVar("T")
 
 
@@ -52,6 +54,7 @@ class FlowerSites:
     timeout: float
     address: dict[str, int] = field(default_factory=dict)  # the SuperNode of each site, as last seen
     names: tuple[str, ...] = ()
+    away: set[int] = field(default_factory=set)  # sites that missed the last round
     rows: Mapping[int, Sequence[str]] = field(default_factory=dict)  # the boundary nodes of each site
     own: dict[int, list[str]] = field(default_factory=dict)  # all nodes of each site that shared its weights
 
@@ -93,7 +96,10 @@ class FlowerSites:
     ) -> dict[int, T | BadAnswerError]:
         deadline = time.monotonic() + self.timeout
         done: dict[int, T | BadAnswerError] = {}
-        while (missing := [k for k in requests if k not in done]) and time.monotonic() < deadline:
+        if self.away:  # nobody waits for long for a site that missed the last round
+            self._look_for_sites(min(GLANCE, self._until(deadline)), len(self.names), {})
+        asked = [k for k in requests if k not in self.away or self.names[k] in self.address]
+        while (missing := [k for k in asked if k not in done]) and time.monotonic() < deadline:
             found = [k for k in missing if self.names[k] in self.address]
             messages = {k: self._message(kind, requests[k], self.address[self.names[k]]) for k in found}
             for k, reply in self._replies(messages, self._until(deadline)):
@@ -103,7 +109,8 @@ class FlowerSites:
             for name in lost:
                 self.address.pop(name, None)
             if lost:
-                self._look_for_sites(self._until(deadline), len(self.names), {})
+                self._look_for_sites(self._until(deadline), len(self.names) - len(self.away), {})
+        self.away = {k for k in requests if k not in done}
         return done
 
     def _until(self, deadline: float) -> float:
