@@ -48,7 +48,11 @@ class LocalFederation:
     work : Path
         Where logs, and Flower's own files, go.
     superlink_options, supernode_options
-        More command-line options: certificates and keys, instead of --insecure.
+        More command-line options, those of SuperNodes by the name of the site: certificates and keys for --insecure.
+    connection : mapping
+        How Flower's own commands reach the SuperLink.
+    public_keys : sequence of Path
+        Of SuperNodes that may take part, where they are authenticated.
     """
 
     app: Path
@@ -57,6 +61,7 @@ class LocalFederation:
     superlink_options: Sequence[str] = ("--insecure",)
     supernode_options: Mapping[str, Sequence[str]] = field(default_factory=dict)
     connection: Mapping[str, Any] = field(default_factory=lambda: {"insecure": True})
+    public_keys: Sequence[Path] = ()
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     again: dict[str, float] = field(default_factory=dict)  # when a SuperNode may be started again
 
@@ -66,6 +71,8 @@ class LocalFederation:
         self._configure()
         try:
             self.start_superlink()
+            for key in self.public_keys:
+                self.flwr("supernode", "register", str(key), NAME)
             for site in self.sites:
                 self.start_supernode(site)
         except BaseException:
