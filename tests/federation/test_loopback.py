@@ -23,7 +23,10 @@ from coterie.federation.local import LocalFederation
 from coterie.federation.project import write_project
 from coterie.federation.task import Settings, SiteFiles, read_edges
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="looks for processes in /proc"),
+]
 
 LIMIT = 420.0  # seconds for one run, on a slow machine
 WATCH = """\
@@ -88,11 +91,19 @@ class Command:
         return code
 
 
-def processes_of(app: Path, program: str = "") -> list[int]:
-    """Processes that were started for this federation."""
-    listed = subprocess.run(["ps", "-A", "-o", "pid=,args="], capture_output=True, text=True, check=True).stdout
-    mine = [line.split(None, 1) for line in listed.splitlines() if str(app.parent) in line and program in line]
-    return [int(pid) for pid, args in mine if "flower-" in args or "flwr" in args]
+def processes_of(app: Path, *words: str) -> list[int]:
+    """Processes of Flower that were started for this federation, by their environment, with these words as arguments."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            environment = (folder / "environ").read_bytes().decode(errors="replace")
+            arguments = (folder / "cmdline").read_bytes().decode(errors="replace")
+        except OSError:
+            continue
+        ours = f"TMPDIR={app.parent}" in environment and any(name in arguments for name in ("flower-", "flwr"))
+        if ours and all(word in arguments for word in words):
+            found.append(int(folder.name))
+    return found
 
 
 def problem_of(app: Path) -> tuple[ct.Problem, dict[str, int]]:
@@ -133,7 +144,7 @@ def test_a_supernode_is_killed_and_nobody_is_called(app: Path, tmp_path: Path) -
     path = os.pathsep.join([str(watch), *filter(None, [os.environ.get("PYTHONPATH")])])
     command = Command(app, PYTHONPATH=path, WATCHED=str(tmp_path / "outside.txt"))
     command.wait_for("round   2 ")
-    (victim,) = processes_of(app, str(app / "sites" / "north"))
+    (victim,) = processes_of(app, "flower-supernode", str(app / "sites" / "north"))
     os.kill(victim, signal.SIGKILL)
     assert command.end() == 0, command.lines
     assert not (tmp_path / "outside.txt").exists(), (tmp_path / "outside.txt").read_text()
@@ -144,9 +155,8 @@ def test_a_supernode_is_killed_and_nobody_is_called(app: Path, tmp_path: Path) -
 def test_the_superlink_is_killed_and_the_run_resumed(app: Path) -> None:
     first = Command(app)
     first.wait_for("round   3 ")
-    victims = processes_of(app, "flower-superlink")
-    for pid in victims:
-        os.kill(pid, signal.SIGKILL)
+    (victim,) = processes_of(app, "flower-superlink")
+    os.kill(victim, signal.SIGKILL)
     assert first.end() == 1
     assert any("SuperLink has died" in line for line in first.lines)
     again = Command(app)
