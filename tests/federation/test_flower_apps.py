@@ -105,6 +105,15 @@ def test_sites_may_keep_their_models_to_themselves(tmp_path: Path, problem: ct.P
     assert (tmp_path / "sites" / "east" / "weights.csv").exists()
 
 
+def test_parquet_is_as_good_as_csv(tmp_path: Path, problem: ct.Problem) -> None:
+    polars = pytest.importorskip("polars")
+    for name in ("data", "edges"):
+        path = tmp_path / "sites" / "north" / f"{name}.csv"
+        polars.read_csv(path).write_parquet(path.with_suffix(".parquet"))
+        path.unlink()
+    assert go(tmp_path, InProcessGrid(folders(tmp_path), settings(tmp_path))).gap <= 1e-6
+
+
 # --- what travels ---------------------------------------------------------------------------------------------
 
 ALLOWED = {  # (direction, kind) → (facts, arrays)

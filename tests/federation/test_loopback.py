@@ -92,7 +92,7 @@ class Command:
 
 
 def processes_of(app: Path, *words: str) -> list[int]:
-    """Processes of Flower that were started for this federation, by their environment, with these words as arguments."""
+    """Processes of Flower that were started for this federation, with these words among their arguments."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
