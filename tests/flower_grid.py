@@ -13,7 +13,7 @@ from flwr.supercore.task_identity import TaskIdentity
 from coterie.federation.client_app import app
 
 CONFIG = {
-    "loss": "squared", "alpha": 0.0, "ridge": 0.0, "penalty": "l1", "lam": 0.05, "node": "node", "label": "y",
+    "loss": "squared", "alpha": 0.0, "ridge": 0.0, "penalty": "l1", "lam": 0.01, "node": "node", "label": "y",
     "sites": 3, "tol": 1e-6, "max-rounds": 200, "timeout": 3.0, "wait": 3.0, "hold-after": 3, "on-bad-site": "stop",
     "share-weights": True, "resume": False,
 }  # fmt: skip
