@@ -190,3 +190,23 @@ def test_the_joint_bound_is_reached() -> None:
 )
 def test_charge_is_the_worst_corner_of_the_box(rest: list, low: list, high: list, charge: float) -> None:
     assert charge_terms(np.array([rest]), np.array([low]), np.array([high])).sum() == charge
+
+
+@pytest.mark.parametrize("kind", ["all labelled", "few labelled", "weighted edges", "isolated nodes"])
+@pytest.mark.parametrize("loss", [ct.SquaredError(), ct.Lasso(0.2), ct.Logistic(ridge=0.1)], ids=str)
+def test_reach_holds_the_labelled_weights_of_every_point_at_the_level(kind: str, loss: ct.Loss) -> None:
+    problem = instance(kind, loss)
+    enclosure, rng = Enclosure(problem), np.random.default_rng(0)
+    best = ct.solve(problem, 1e-6).w
+    for size in (0.1, 1.0, 10.0, 100.0):
+        w = best + size * rng.standard_normal(best.shape)
+        reach = enclosure.reach(problem.objective(w))
+        assert np.abs(w[problem.M]).max() <= reach < np.inf
+
+
+def test_reach_is_infinite_where_a_direction_is_open() -> None:
+    graph = ct.EmpiricalGraph.from_edges([], n_nodes=2)
+    data = ct.LocalDatasets.from_rows([[1.0, 0.0], [1.0, 0.0]], [1.0, 2.0], [0, 1])
+    assert Enclosure(ct.Problem(graph, data)).reach(5.0) == np.inf
+    assert Enclosure(instance(loss=ct.Logistic())).reach(5.0) == np.inf
+    assert Enclosure(instance()).reach(np.inf) == np.inf

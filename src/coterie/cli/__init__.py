@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 from coterie import __version__
 from coterie.cli.codes import ExitCode
 from coterie.cli.demo import demo
+from coterie.cli.federate import federate
 from coterie.cli.fit import fit
 from coterie.cli.graph import graph
 from coterie.cli.inspect import inspect
@@ -58,6 +59,7 @@ app = typer.Typer(
 )
 for command in (fit, predict, inspect, report, graph, resolve, demo, paper):
     app.command(help=_unwrapped(command.__doc__ or ""))(command)
+app.add_typer(federate, name="federate")
 
 
 def _show_version(wanted: bool) -> None:

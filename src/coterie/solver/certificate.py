@@ -37,7 +37,7 @@ class Certificate:
     """A primal value, a lower bound on the optimum, and the dual point that proves it.
 
     `uncharged` is what the bound would be without the charge: how good it could become by more repair. `reach` is the
-    largest weight that a conditional bound allows a minimiser to have.
+    largest weight that a conditional bound allows a minimiser to have, `left` what it is charged for each unit of that.
     """
 
     objective: float
@@ -47,6 +47,7 @@ class Certificate:
     u: Array
     uncharged: float
     reach: float = np.inf
+    left: float = 0.0
 
 
 class Certifier:
@@ -101,7 +102,7 @@ class Certifier:
         q, conjugate = problem.f.core.conjugate(-rest[M], w[M])
         rest[M] += q
         g = problem.penalty.conjugate(u, problem.c)
-        unconditional, condition, reach = True, "", np.inf
+        unconditional, condition, reach, left = True, "", np.inf, 0.0
         charge = self.enclosure.charge(rest, level)
         if charge is None:
             left = float(np.abs(rest).sum())
@@ -113,7 +114,7 @@ class Certifier:
         size = np.abs(conjugate).sum() + abs(g) + abs(level) + (abs(charge) if np.isfinite(charge) else 0.0)
         uncharged = float(-conjugate.sum() - g - ROUNDING * size - doubt)
         bound = uncharged + charge if np.isfinite(uncharged + charge) else -np.inf
-        return Certificate(level, bound, unconditional, condition, u, uncharged, reach)
+        return Certificate(level, bound, unconditional, condition, u, uncharged, reach, left)
 
 
 def certify(problem: Problem, w: Array, u: Array) -> Certificate:

@@ -57,6 +57,30 @@ class Enclosure:
         q = self.problem.f.minorant(level)
         return None if q is None else self._box(q, level)
 
+    def reach(self, level: float) -> float:
+        """Return the largest |weight| of a labelled node of any w whose objective is at most `level`.
+
+        Infinite where the data of a node's component leave some direction open, or the loss gives no quadratic bound.
+        """
+        M = self.problem.M
+        if not len(M):
+            return 0.0
+        q = self.problem.f.minorant(level) if np.isfinite(level) else None
+        if q is None:
+            return np.inf
+        excess = _excess(q, level)
+        centre, reach = self._around_pooled(q, excess)
+        groups = self.component[M]
+        H = sum_by_group(q.H, groups, self.C)
+        rank = np.einsum("ckl,clk->c", self._pooled_inverse(q, groups)[0], H)
+        open_ended = rank < self.problem.n_features - 0.5
+        furthest = (np.abs(centre) + reach * (1 + MARGIN) + MARGIN * np.abs(centre))[groups]
+        furthest[open_ended[groups]] = np.inf
+        own = _around_own(q, excess)
+        if own is not None:
+            furthest = np.minimum(furthest, np.abs(q.centre) + own)
+        return float(furthest.max())
+
     def _box(self, q: Quadratics, level: float) -> tuple[Array, Array]:
         problem, component = self.problem, self.component
         excess = _excess(q, level)

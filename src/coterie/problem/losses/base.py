@@ -91,7 +91,7 @@ class LocalLosses(ABC):
 
     @property
     def l1(self) -> Array | None:
-        """Strengths alpha (n,) of a term Σ_k alpha_k |w_k| that every L_i contains; None where there is none."""
+        """Strengths alpha, (n,) or (|M|, n), of a term Σ_k alpha_k |w_k| that L_i contains; None: no such term."""
         return None
 
     @property

@@ -1,0 +1,92 @@
+"""coterie federate."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from coterie.cli.errors import BadInputError, plain_errors
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+federate = typer.Typer(
+    no_args_is_help=True, help="Train across sites that keep their rows, with Flower (coterie[flower])."
+)
+
+
+@federate.command()
+def init(
+    folder: Annotated[Path, typer.Argument(help="A folder that does not exist yet: letters, digits and hyphens.")],
+) -> None:
+    """Write a Flower app that is ready to run: configuration, apps, three example sites, the graph between them."""
+    with plain_errors():
+        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9-]*", folder.name):
+            raise BadInputError(f"{folder.name!r}: Flower wants a name of letters, digits and hyphens")
+        if folder.exists():
+            raise BadInputError(f"{folder} exists; name a new folder")
+        from coterie.federation.project import write_project
+
+        write_project(folder, folder.name)
+        typer.echo(f"Wrote {folder}. Run it on this machine:  coterie federate run --local {folder / 'sites'}")
+
+
+@federate.command()
+def run(
+    local: Annotated[Path, typer.Option(help="Folder with a folder for every site; its parent holds the app.")],
+    app: Annotated[Path | None, typer.Option(help="The app's folder.", show_default="the parent of --local")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the model.", show_default="model, in the app")] = None,
+    tol: Annotated[float | None, typer.Option(help="Certified gap to reach.", show_default="the app's")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start anew, even where a checkpoint is left.")] = False,
+) -> None:
+    """Run a federation on this machine: one SuperLink, one SuperNode a site, on loopback only."""
+    with plain_errors():
+        app = (local.resolve().parent if app is None else app).resolve()
+        sites = _folders(local, app)
+        model = (app / "model" if out is None else out).resolve()
+        config: dict[str, Any] = {"sites": len(sites), "graph": str(app / "graph.csv"), "out": str(model)}
+        config |= {"resume": not fresh} | ({} if tol is None else {"tol": tol})
+        _run(app, sites, model, config)
+
+
+def _run(app: Path, sites: list[Path], model: Path, config: Mapping[str, Any]) -> None:
+    from coterie.federation.local import LocalError, LocalFederation, ends_by_signal
+
+    work = Path(tempfile.mkdtemp(prefix="coterie-federation-"))
+    try:
+        with ends_by_signal(), LocalFederation(app, sites, work) as federation:
+            typer.echo(f"{len(sites)} sites; logs in {work}", err=True)
+            last = federation.run(config, model, _show)
+    except LocalError as error:
+        typer.echo(f"coterie: {error}", err=True)
+        raise typer.Exit(1) from None
+    except KeyboardInterrupt:
+        typer.echo(f"coterie: interrupted; the same command goes on from the checkpoint in {model}", err=True)
+        raise typer.Exit(130) from None
+    if last["held"]:
+        typer.echo(f"coterie: warning: kept the last weights of {', '.join(last['held'])}, which went away", err=True)
+    typer.echo(f"Gap {last['gap']:.1e} ({last['done']}). Model: {model}")
+
+
+def _folders(local: Path, app: Path) -> list[Path]:
+    """The sites, checked before anything is started."""
+    sites = sorted(path for path in local.iterdir() if path.is_dir()) if local.is_dir() else []
+    if not sites:
+        raise BadInputError(f"--local {local}: there is no folder with a site in it")
+    for name in ("pyproject.toml", "graph.csv"):
+        if not (app / name).exists():
+            raise BadInputError(f"{app} has no {name}; `coterie federate init` writes an app")
+    for site in sites:
+        if not any((site / f"data{end}").exists() for end in (".parquet", ".csv")):
+            raise BadInputError(f"{site} has neither data.parquet nor data.csv")
+    return sites
+
+
+def _show(line: Mapping[str, Any]) -> None:
+    if "number" in line:
+        where = f"round {line['number']:3d}  gap {line['gap']:.1e}  sites {line['present']} of {line['sites']}"
+        typer.echo(f"{where}  {line['seconds']:.0f} s", err=True)

@@ -1,0 +1,104 @@
+"""All that a server and a site ever say to each other.
+
+The weights, centres and forces of boundary nodes have shape (b, n), b boundary nodes of the site in the order of the
+question; everything else is a scalar. Nothing else leaves a site: no row, no label, no XᵀX, no inner edge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from coterie.problem.arrays import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Introduction:
+    """What a site says of itself at the start.
+
+    Attributes
+    ----------
+    name : str
+    hosts : array of int
+        Which of the boundary nodes that were asked for live here: places in the list that was sent.
+    columns : tuple of str
+        The names of the features, then of the label: the schema.
+    floor : float
+        No weights of the site's nodes have a smaller loss.
+    scale : float
+        The loss of zero weights: what gaps are relative to where the optimum is 0.
+    size : float
+        ‖v‖² of the one weight vector v that suits all rows of the site best: the scale of the weights.
+    """
+
+    name: str
+    hosts: Array
+    columns: tuple[str, ...]
+    floor: float
+    scale: float
+    size: float
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """Which weights minimise F_s(w) + Σ_b ‖w_b − v_b‖²/(2τ_b)?
+
+    F_s is the site's own part of the objective: losses and inner edges. `level` bounds what F_s can be at an optimum.
+    """
+
+    v: Array
+    tau: Array
+    level: float
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """ŵ at the boundary, and scalars for the certificate.
+
+    Attributes
+    ----------
+    w : array of shape (b, n)
+    value : float
+        F_s(ŵ).
+    bound, left : float
+        F_s(w) − ⟨g, w⟩ ≥ bound − left·max|w| for every w, with g = (v − ŵ)/τ; at ŵ both sides are nearly equal.
+    reach : float
+        The largest |weight| of a labelled node of the site wherever F_s ≤ level; infinite when unknown.
+    """
+
+    w: Array
+    value: float
+    bound: float
+    left: float
+    reach: float
+
+
+class BadAnswerError(ValueError):
+    """A site answered something that cannot be; the message says what."""
+
+
+class Sites(Protocol):
+    """Whoever carries questions to sites and brings back answers; sites that stay silent are left out."""
+
+    def ask(self, questions: Mapping[int, Question]) -> Mapping[int, Answer | BadAnswerError]:
+        """Put a question to each of these sites, by number, and return what came back."""
+
+    def collect(self, questions: Mapping[int, Question]) -> Mapping[int, Array]:
+        """Ask for the weights of all nodes of each site that answer these questions."""
+
+
+def wrong_with(question: Question, answer: Answer) -> BadAnswerError | None:
+    """Say what is wrong with an answer: its shape, or numbers that cannot be; None when nothing is."""
+    if np.shape(answer.w) != np.shape(question.v):
+        return BadAnswerError(f"weights of shape {np.shape(answer.w)} instead of {np.shape(question.v)}")
+    if not np.isfinite(answer.w).all():
+        return BadAnswerError("weights that are not finite")
+    for name in ("value", "bound", "left"):
+        if not np.isfinite(getattr(answer, name)):
+            return BadAnswerError(f"a {name} of {getattr(answer, name)}")
+    if answer.left < 0 or not answer.reach >= 0:
+        return BadAnswerError(f"left = {answer.left} and reach = {answer.reach}; neither can be negative")
+    return None

@@ -1,0 +1,1 @@
+"""Flower (flwr) as the carrier of a federation; comes with the extra coterie[flower]."""

@@ -1,0 +1,163 @@
+"""Sites behind Flower's SuperNodes: found by asking, asked again when they are silent.
+
+A SuperNode that is killed loses its messages, and may come back under another id. So a site is wherever its last
+introduction came from, and a question that stays without answer for a while is put again, to wherever the site is then.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from flwr.app import Message, RecordDict
+from flwr.serverapp import Grid
+
+from coterie.engines.exchange import Answer, BadAnswerError, Introduction, Question
+from coterie.engines.flower.records import (
+    ANSWER,
+    FINISH,
+    INTRODUCE,
+    SiteError,
+    introduce_request,
+    question_request,
+    read_answer,
+    read_introduction,
+    read_weights,
+)
+from coterie.problem.arrays import Array
+
+POLL = 0.1  # seconds between two looks for replies
+LOST = 3.0  # a SuperNode that has not answered after this part (one over it) of a round is looked for elsewhere
+
+GLANCE = 5.0  # seconds
+
+T = TypeVar("T")
+
+
+@dataclass(eq=False)
+class FlowerSites:
+    """Carries questions over a Grid.
+
+    Parameters
+    ----------
+    grid : Grid
+    nodes : sequence of str
+        The boundary nodes, as the sites call them.
+    timeout : float
+        Seconds that a round may take; whoever has not answered by then misses it.
+    """
+
+    grid: Grid
+    nodes: Sequence[str]
+    timeout: float
+    address: dict[str, int] = field(default_factory=dict)  # the SuperNode of each site, as last seen
+    names: tuple[str, ...] = ()
+    away: set[int] = field(default_factory=set)  # sites that missed the last round
+    rows: Mapping[int, Sequence[str]] = field(default_factory=dict)  # the boundary nodes of each site
+    own: dict[int, list[str]] = field(default_factory=dict)  # all nodes of each site that shared its weights
+
+    def meet(self, n_sites: int, wait: float) -> list[Introduction]:
+        """Wait until n_sites have introduced themselves, in the order of their names.
+
+        Raises
+        ------
+        SiteError
+            When a site says that it cannot take part.
+        TimeoutError
+            When some are missing after `wait` seconds; the message says who is there.
+        """
+        met: dict[str, Introduction] = {}
+        deadline = time.monotonic() + wait
+        while len(met) < n_sites:
+            if time.monotonic() > deadline:
+                there = ", ".join(sorted(met)) or "none"
+                raise TimeoutError(f"{len(met)} of {n_sites} sites came within {wait:.0f} s ({there})")
+            met.update(self._look_for_sites(self._until(deadline), n_sites, met))
+        self.names = tuple(sorted(met))
+        return [met[name] for name in self.names]
+
+    def ask(self, questions: Mapping[int, Question]) -> dict[int, Answer | BadAnswerError]:
+        """Ask all, again where there is silence, until all have answered or the time is over."""
+        requests = {k: question_request(question, self.rows[k]) for k, question in questions.items()}
+        return self._round(ANSWER, requests, read_answer)
+
+    def collect(self, questions: Mapping[int, Question]) -> dict[int, Array]:
+        """Tell the sites that this is the end; return the weights of those that share them, and note their nodes."""
+        requests = {k: question_request(question, self.rows[k]) for k, question in questions.items()}
+        replies = self._round(FINISH, requests, read_weights)
+        good = {k: reply for k, reply in replies.items() if not isinstance(reply, BadAnswerError)}
+        self.own = {k: nodes for k, (nodes, _) in good.items()}
+        return {k: w for k, (_, w) in good.items()}
+
+    def _round(
+        self, kind: str, requests: Mapping[int, RecordDict], read: Callable[[RecordDict], T]
+    ) -> dict[int, T | BadAnswerError]:
+        deadline = time.monotonic() + self.timeout
+        done: dict[int, T | BadAnswerError] = {}
+        if self.away:  # nobody waits for long for a site that missed the last round
+            self._look_for_sites(min(GLANCE, self._until(deadline)), len(self.names), {})
+        asked = [k for k in requests if k not in self.away or self.names[k] in self.address]
+        while (missing := [k for k in asked if k not in done]) and time.monotonic() < deadline:
+            found = [k for k in missing if self.names[k] in self.address]
+            messages = {k: self._message(kind, requests[k], self.address[self.names[k]]) for k in found}
+            for k, reply in self._replies(messages, self._until(deadline)):
+                if reply.has_content():
+                    done[k] = _read(reply.content, read)
+            lost = [self.names[k] for k in missing if k not in done]
+            for name in lost:
+                self.address.pop(name, None)
+            if lost:
+                self._look_for_sites(self._until(deadline), len(self.names) - len(self.away), {})
+        self.away = {k for k in requests if k not in done}
+        return done
+
+    def _until(self, deadline: float) -> float:
+        """How long to wait for a reply before asking again."""
+        return max(min(self.timeout / LOST, deadline - time.monotonic()), POLL)
+
+    def _look_for_sites(self, seconds: float, n_sites: int, met: Mapping[str, Introduction]) -> dict[str, Introduction]:
+        """Ask every SuperNode whose site is unknown who it is."""
+        busy = set(self.address.values())
+        ids = [int(node) for node in self.grid.get_node_ids() if int(node) not in busy]
+        messages = {node: self._message(INTRODUCE, introduce_request(self.nodes), node) for node in ids}
+        found: dict[str, Introduction] = {}
+        if not messages:
+            time.sleep(min(1.0, seconds))
+        for node, reply in self._replies(messages, seconds):
+            if not reply.has_content():
+                continue
+            one = read_introduction(reply.content)
+            if one.name in met and one.name in self.address:
+                raise SiteError(f"two SuperNodes say that they are site {one.name!r}; give each its own folder")
+            found[one.name], self.address[one.name] = one, node
+            if len(self.address) >= n_sites:
+                break
+        return found
+
+    def _replies(self, messages: Mapping[int, Message], seconds: float) -> Iterable[tuple[int, Message]]:
+        """Push messages and yield replies, with the keys of the messages that they answer, as they come."""
+        if not messages:
+            return
+        ids = list(self.grid.push_messages(messages.values()))
+        waiting = {reply_to: key for reply_to, key in zip(ids, messages, strict=True) if reply_to}
+        deadline = time.monotonic() + seconds
+        while waiting and time.monotonic() < deadline:
+            for reply in self.grid.pull_messages(list(waiting)):
+                key = waiting.pop(reply.metadata.reply_to_message_id, None)
+                if key is not None:
+                    yield key, reply
+            time.sleep(POLL)
+
+    def _message(self, kind: str, content: RecordDict, node: int) -> Message:
+        return Message(content, dst_node_id=node, message_type=kind, ttl=self.timeout)
+
+
+def _read(content: RecordDict, read: Callable[[RecordDict], T]) -> T | BadAnswerError:
+    try:
+        return read(content)
+    except BadAnswerError as error:
+        return error
+    except SiteError as error:
+        return BadAnswerError(f"an error: {error}")

@@ -1,0 +1,68 @@
+"""The ClientApp: a site behind a SuperNode.
+
+It keeps nothing between messages: all that it needs is in the message and in the site's folder. So a question may come
+twice, or to a SuperNode that has just been started again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from flwr.app import Context, Message, RecordDict
+from flwr.clientapp import ClientApp
+
+from coterie.engines.flower import records
+from coterie.federation.model import write_weights
+from coterie.federation.task import BadSiteError, Settings, SiteFiles
+
+app = ClientApp()
+
+
+@app.query("introduce")
+def introduce(message: Message, context: Context) -> Message:
+    """Say who this is, which boundary nodes live here, and what the columns are."""
+
+    def reply(files: SiteFiles) -> RecordDict:
+        hosts = files.hosted([str(node) for node in message.content.config_records[records.FACTS]["nodes"]])
+        site = files.site([])
+        return records.introduction_reply(site.introduce(files.folder.name, hosts, files.columns))
+
+    return _reply(message, context, reply)
+
+
+@app.query("answer")
+def answer(message: Message, context: Context) -> Message:
+    """Answer a question with boundary weights and scalars."""
+
+    def reply(files: SiteFiles) -> RecordDict:
+        question, nodes = records.read_question(message.content)
+        return records.answer_reply(files.folder.name, files.site(nodes).answer(question))
+
+    return _reply(message, context, reply)
+
+
+@app.query("finish")
+def finish(message: Message, context: Context) -> Message:
+    """Keep the weights of all nodes in the site's own folder; share them only where the app is configured so."""
+
+    def reply(files: SiteFiles) -> RecordDict:
+        question, nodes = records.read_question(message.content)
+        w = files.site(nodes).weights(question)
+        write_weights(files.folder / "weights.csv", files.nodes, files.columns[:-1], w)
+        if bool(context.run_config["share-weights"]):
+            return records.weights_reply(files.folder.name, files.nodes, w)
+        return records.weights_reply(files.folder.name, [], np.empty((0, w.shape[1])))
+
+    return _reply(message, context, reply)
+
+
+def _reply(message: Message, context: Context, make: Callable[[SiteFiles], RecordDict]) -> Message:
+    """Reply with what `make` makes of the site's files, or with one line that says why not."""
+    folder = Path(str(context.node_config["folder"]))
+    try:
+        content = make(SiteFiles.read(folder, Settings.of(context.run_config)))
+    except (BadSiteError, ImportError) as error:
+        content = records.error_reply(folder.name, str(error))
+    return Message(content, reply_to=message)

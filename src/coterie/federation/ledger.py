@@ -1,0 +1,162 @@
+"""What the sites' scalars prove: an objective that was reached, and a bound that none lies below.
+
+From its latest answer (ŵ, g) each site knows F_s(w) ≥ bound + ⟨g, w⟩ − left·max|w|, for every w. The cut edges have
+g(Dw) ≥ ⟨u, Dw⟩ − g*(u), for any u. So the optimum is at least
+
+    Σ_s bound_s − g*(u) + Σ_i ⟨g_i + (Dᵀu)_i, w*_i⟩ − max|w*| · Σ_s left_s.
+
+max|w*| is bounded as in `solver/enclosure.py`: F_s at an optimum is at most the objective reached less what all other
+sites need at least, which bounds the weights of labelled nodes; unlabelled ones can be kept in their hull. Answers
+may be old: what they prove holds for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from coterie.engines.exchange import Answer, Introduction, Question
+from coterie.engines.partition import Cut
+from coterie.problem.arrays import Array
+from coterie.problem.penalties import Penalty
+from coterie.solver.certificate import FLOOR, REACH, ROUNDING
+
+SCALARS = ("value", "bound", "left", "reach")
+
+
+class Proof(NamedTuple):
+    """A lower bound on the optimum; it rests on some minimiser having no weight above `reach`, which may be proven."""
+
+    bound: float
+    reach: float
+    unconditional: bool
+
+
+@dataclass(eq=False)
+class Ledger:
+    """The latest answer of each site, and the best of all rounds.
+
+    Attributes
+    ----------
+    w, g, v : arrays of shape (B, n)
+        The latest weights, forces (v − ŵ)/τ and centres.
+    tau : array of shape (B,)
+    scalars : array of shape (sites, 4)
+        value, bound, left and reach of each site; nan before its first answer.
+    size : float
+        How large the weights may be expected to be.
+    objective : float
+        The best so far; best_w are its weights, best_v and best_tau the questions that they answer.
+    proof : Proof
+        The best bound so far.
+    """
+
+    cut: Cut
+    penalty: Penalty
+    c: Array
+    floors: Array
+    scale: float
+    size: float
+    w: Array
+    g: Array
+    v: Array
+    tau: Array
+    scalars: Array
+    best_v: Array
+    best_tau: Array
+    best_w: Array
+    objective: float = np.inf
+    proof: Proof = Proof(-np.inf, 0.0, False)
+    held: set[int] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, cut: Cut, penalty: Penalty, c: Array, n: int, introductions: Sequence[Introduction]) -> Ledger:
+        """Begin with nothing."""
+        B = cut.graph.n_nodes
+        w, g, v, best_v, best_w = np.zeros((5, B, n))
+        floors = np.array([one.floor for one in introductions])
+        scale = float(sum(one.scale for one in introductions))
+        size = float(np.sqrt(max((one.size for one in introductions), default=0.0)))
+        scalars = np.full((len(introductions), len(SCALARS)), np.nan)
+        return cls(cut, penalty, c, floors, scale, size, w, g, v, np.ones(B), scalars, best_v, np.ones(B), best_w)
+
+    @property
+    def silent(self) -> list[int]:
+        """Sites that have never answered."""
+        return [int(k) for k in np.flatnonzero(np.isnan(self.scalars[:, 0]))]
+
+    def level(self, site: int) -> float:
+        """What the site's own part of the objective can be at an optimum."""
+        reached = min(self.objective, self.scale)  # zero weights reach the scale
+        return reached - float(np.delete(self.floors, site).sum())
+
+    def note(self, questions: Mapping[int, Question], answers: Mapping[int, Answer]) -> None:
+        """Take answers, and the objective that all latest weights have together."""
+        for k, answer in answers.items():
+            at, asked = self.cut.of(k), questions[k]
+            self.w[at], self.v[at], self.tau[at] = answer.w, asked.v, asked.tau
+            self.g[at] = (asked.v - answer.w) / asked.tau[:, None]
+            self.scalars[k] = [getattr(answer, name) for name in SCALARS]
+        if self.silent:
+            return
+        objective = float(self.scalars[:, 0].sum()) + self.penalty.value(self.cut.graph.D @ self.w, self.c)
+        if objective < self.objective:
+            self.objective, self.best_w = objective, self.w.copy()
+            self.best_v, self.best_tau = self.v.copy(), self.tau.copy()
+
+    def prove(self, u: Array) -> None:
+        """Bound the optimum from below with these duals of the cut edges."""
+        u = self.penalty.into_domain(u, self.c)
+        value, bound, left, _ = self.scalars.T
+        free = np.array([k not in self.held for k in range(len(value))])
+        at_free = free[self.cut.part]
+        flow = np.asarray(self.cut.graph.D.T @ u)
+        rest = (flow + self.g)[: len(at_free)][at_free]
+        fixed = float(np.vdot(flow[: len(at_free)][~at_free], self.w[: len(at_free)][~at_free]))
+        conjugate = self.penalty.conjugate(u, self.c)
+        terms = np.concatenate([bound[free], value[~free], [fixed, -conjugate]])
+        reach, proven = self._reach(free)
+        charge = reach * float(left[free].sum() + np.abs(rest).sum())
+        bound = float(terms.sum()) - charge - ROUNDING * (float(np.abs(terms).sum()) + charge)
+        self._keep(Proof(bound, reach, proven))
+
+    def _reach(self, free: Array) -> tuple[float, bool]:
+        """A bound on the weights of some minimiser, and whether it is proven, which is up to the sites."""
+        furthest = float(self.scalars[free, 3].max(initial=0.0))
+        largest = float(np.abs(self.w).max(initial=0.0))
+        return (max(furthest, largest), True) if np.isfinite(furthest) else (REACH * max(largest, self.size), False)
+
+    def _keep(self, new: Proof) -> None:
+        """Keep the better proof; but an unconditional one before others, and of these the one that asks for less."""
+        old = self.proof
+        stale = old.reach < 0.5 * new.reach or self._refuted(old)
+        better = new.bound > old.bound or (not old.unconditional and stale)
+        if (new.unconditional and not old.unconditional) or (new.unconditional == old.unconditional and better):
+            self.proof = new
+
+    def _refuted(self, proof: Proof) -> bool:
+        """Whether weights have been found below a bound: then what it rests on is false."""
+        return not proof.unconditional and proof.bound > self.objective * (1 + 1e-12)
+
+    @property
+    def dual_bound(self) -> float:
+        return -np.inf if self._refuted(self.proof) else self.proof.bound
+
+    @property
+    def gap(self) -> float:
+        """(objective − dual_bound) relative to the objective."""
+        unit = max(abs(self.objective), FLOOR * self.scale, np.finfo(float).tiny)
+        return max(self.objective - self.dual_bound, 0.0) / unit if np.isfinite(self.objective) else np.inf
+
+    @property
+    def condition(self) -> str:
+        """What the bound rests on; nothing, where it is unconditional."""
+        reach = self.proof.reach
+        return "" if self.proof.unconditional else f"some minimiser has no weight above {reach:.3g} in absolute value"
+
+    def forget_proof(self) -> None:
+        """Drop a bound that was proven for another set of held sites."""
+        self.proof = Proof(-np.inf, 0.0, False)

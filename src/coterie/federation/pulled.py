@@ -1,0 +1,176 @@
+"""Losses that are pulled: towards a point, by a tether, or in a direction, by a force."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.problem import LocalDatasets, Problem
+from coterie.problem.arrays import Array
+from coterie.problem.datasets import LabelledRows
+from coterie.problem.losses.base import LocalLosses, by_node, dot, sum_by_group
+from coterie.problem.losses.quadratic import Quadratics, thin_svd
+
+CONSENSUS_STEPS = 100  # for the first balance of the steps, which is a guess anyway
+
+
+def pulled(problem: Problem, nodes: NDArray[np.int64], *, rho: Array, v: Array, force: Array) -> Problem:
+    """Return the problem with (ρ_i/2)‖w_i − v_i‖² − ⟨force_i, w_i⟩ added at some nodes, labelled or not."""
+    M = np.union1d(problem.M, nodes)
+    at = np.searchsorted(M, nodes)
+    all_rho, all_v, all_force = np.zeros(len(M)), np.zeros((len(M), v.shape[1])), np.zeros((len(M), v.shape[1]))
+    all_rho[at], all_v[at], all_force[at] = rho, v, force
+    place = np.searchsorted(M, problem.M)
+    f: LocalLosses
+    if isinstance(problem.f, Quadratics) and not force.any():
+        f = _tethered_quadratics(problem.f, place, all_rho, all_v)
+    else:
+        kind = SmoothPulledLosses if problem.f.smooth and not force.any() else PulledLosses
+        f = kind(problem.f, place, all_rho, all_v, all_force)
+    return _with_losses(problem, M, f)
+
+
+@dataclass(frozen=True, eq=False)
+class PulledLosses(LocalLosses):
+    """L_i(w) + (ρ_i/2)‖w − v_i‖² − ⟨s_i, w⟩, where L_i is zero at nodes that have no label.
+
+    Attributes
+    ----------
+    base : LocalLosses
+    place : array of int
+        Where the nodes of `base` stand among all.
+    rho, v, s : arrays of shape (K,), (K, n) and (K, n)
+    """
+
+    base: LocalLosses
+    place: NDArray[np.int64]
+    rho: Array
+    v: Array
+    s: Array
+
+    def value(self, w: Array) -> Array:
+        total = 0.5 * self.rho * ((w - self.v) ** 2).sum(axis=1) - dot(self.s, w)
+        total[self.place] += self.base.value(w[self.place])
+        return total
+
+    def prox(self, v: Array, tau: Array, start: Array) -> Array:
+        share = 1.0 / (self.rho + 1.0 / tau)
+        z = share[:, None] * (self.rho[:, None] * self.v + v / tau[:, None] + self.s)
+        z[self.place] = self.base.prox(z[self.place], share[self.place], start[self.place])
+        return z
+
+    def conjugate(self, p: Array, near: Array) -> tuple[Array, Array]:
+        """(L + Q)*(p) ≤ L*(p₁) + Q*(p₂) for p₁ + p₂ = p, with equality at the best split: p₂ = ρ(w − v)."""
+        w, rest = self._apart(p, near)
+        first, value = np.zeros_like(p), np.zeros(len(p))
+        first[self.place], value[self.place] = self.base.conjugate(rest[self.place], w[self.place])
+        tied = self.rho > 0
+        second = np.where(tied[:, None], p + self.s - first, 0.0)
+        value += dot(second, self.v) + 0.5 * (second**2).sum(axis=1) / np.where(tied, self.rho, 1.0)
+        return first + second - self.s, value
+
+    def split(self, p: Array, near: Array) -> Array:
+        w, rest = self._apart(p, near)
+        s = np.zeros_like(p)
+        s[self.place] = self.base.split(rest[self.place], w[self.place])
+        return s
+
+    def _apart(self, p: Array, near: Array) -> tuple[Array, Array]:
+        """The w that attains the supremum in (L + Q)*(p), or `near` where nothing ties it, and L's part of p."""
+        tied, p = self.rho > 0, p + self.s
+        rho = np.where(tied, self.rho, 1.0)
+        w = self.v + p / rho[:, None]
+        w[self.place] = self.base.prox(w[self.place], 1.0 / rho[self.place], near[self.place])
+        w = np.where(tied[:, None], w, near)
+        return w, p - self.rho[:, None] * (w - self.v)
+
+    @property
+    def l1(self) -> Array | None:
+        if self.base.l1 is None:
+            return None
+        alpha = np.zeros_like(self.v)
+        alpha[self.place] = self.base.l1
+        return alpha
+
+    @cached_property
+    def core(self) -> LocalLosses:
+        return self if self.base.l1 is None else replace(self, base=self.base.core)
+
+    def pooled(self, groups: NDArray[np.int64], n_groups: int) -> tuple[Array, Array]:
+        """By consensus: everyone moves towards the mean of its group, and the group towards everyone."""
+        size = np.maximum(np.bincount(groups, minlength=n_groups), 1)[:, None]
+        pull = np.full(len(groups), max(float(self.rho.mean()), np.finfo(float).tiny))
+        v, y = np.zeros((n_groups, self.v.shape[1])), np.zeros_like(self.v)
+        x = y
+        for _ in range(CONSENSUS_STEPS):
+            x = self.prox(v[groups] - y, 1.0 / pull, x)
+            v = sum_by_group(x + y, groups, n_groups) / size
+            y = y + x - v[groups]
+        return v, -pull[:, None] * y
+
+    def doubt(self, w: Array) -> float:
+        return self.base.doubt(w[self.place])
+
+    @property
+    def seen(self) -> Array | None:
+        """A tether sees everything; a force sees nothing."""
+        K, n = self.v.shape
+        rows = np.zeros((K, n, n))
+        if self.base.seen is None:
+            rows[self.place] = np.eye(n)
+        else:
+            rows[self.place, : self.base.seen.shape[1]] = self.base.seen
+        rows[self.rho > 0] = np.eye(n)
+        sees_all = np.einsum("irk->i", rows**2) > n - 0.5
+        return None if sees_all.all() else rows
+
+    def minorant(self, level: float) -> Quadratics | None:
+        """Forces are not bounded from below, and the objective may be negative: only tethers keep a minorant."""
+        q = None if self.s.any() else self.base.minorant(level)
+        return None if q is None else _tethered_quadratics(q, self.place, self.rho, self.v)
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothPulledLosses(PulledLosses):
+    """The same, without force, where L_i is smooth."""
+
+    smooth: ClassVar[bool] = True
+
+    def gradient(self, w: Array) -> Array:
+        total = self.rho[:, None] * (w - self.v)
+        total[self.place] += self.base.gradient(w[self.place])
+        return total
+
+    def hessian(self, w: Array) -> Array:
+        total = self.rho[:, None, None] * np.eye(w.shape[1])
+        total[self.place] += self.base.hessian(w[self.place])
+        return total
+
+
+def _tethered_quadratics(q: Quadratics, place: NDArray[np.int64], rho: Array, v: Array) -> Quadratics:
+    """q_i(w) + (ρ_i/2)‖w − v_i‖² as quadratics: least squares with n more rows a node."""
+    (K, n), r = v.shape, q.V.shape[1]
+    rows, target = np.zeros((K, r + n, n)), np.zeros((K, r + n))
+    root = np.sqrt(q.h)
+    rows[place, :r], target[place, :r] = root[:, :, None] * q.V, root * by_node(q.V, q.centre)
+    rows[:, r:], target[:, r:] = np.sqrt(rho)[:, None, None] * np.eye(n), np.sqrt(rho)[:, None] * v
+    U, s, V = thin_svd(rows)
+    inverse = np.divide(1.0, s, out=np.zeros_like(s), where=s > 0)
+    centre = by_node(V.transpose(0, 2, 1), inverse * by_node(U.transpose(0, 2, 1), target))
+    floor = 0.5 * ((by_node(rows, centre) - target) ** 2).sum(axis=1)
+    floor[place] += q.floor
+    return Quadratics(V, s**2, centre, floor)
+
+
+def _with_losses(problem: Problem, M: NDArray[np.int64], f: LocalLosses) -> Problem:
+    """Return the problem with the losses f at the nodes M, whatever its rows are."""
+    n = problem.n_features
+    none = np.empty(0)
+    rows = LabelledRows(M, np.zeros(len(M), dtype=np.int64), np.empty((0, n)), none, none, {problem.loss: f})
+    data = LocalDatasets(rows.X, rows.y, np.empty(0, dtype=np.int64), problem.graph.n_nodes, rows.weights)
+    data.__dict__["labelled"] = rows
+    return replace(problem, data=data)

@@ -1,0 +1,148 @@
+"""The ServerApp: it knows the cut edges and asks the sites; it never sees a row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from flwr.app import Context
+from flwr.serverapp import Grid, ServerApp
+
+from coterie.engines.exchange import Introduction
+from coterie.engines.flower.grid import FlowerSites
+from coterie.engines.flower.records import SiteError
+from coterie.engines.partition import Cut, cut_between
+from coterie.federation import checkpoint
+from coterie.federation.loop import FederationError, Outcome, Rules, State, federate
+from coterie.federation.model import write_model
+from coterie.federation.task import Settings, read_edges
+
+PROGRESS, CHECKPOINT = "progress.jsonl", "checkpoint.npz"
+
+app = ServerApp()
+
+
+@app.main()
+def main(grid: Grid, context: Context) -> None:
+    """Meet the sites, ask until the gap is small, write the model."""
+    config = context.run_config
+    out = Path(str(config["out"]))
+    out.mkdir(parents=True, exist_ok=True)
+    try:
+        run(grid, config, out)
+    except (FederationError, SiteError, TimeoutError, ValueError) as error:
+        _report(out, {"error": str(error)})
+        raise
+
+
+def run(grid: Grid, config: Mapping[str, Any], out: Path) -> Outcome:
+    """Run a federation; progress goes to a file, a line a round."""
+    settings = Settings.of(config)
+    edges, weights = read_edges(Path(str(config["graph"])))
+    nodes = sorted({node for pair in edges for node in pair})
+    sites = FlowerSites(grid, nodes, float(config["timeout"]))
+    introductions = sites.meet(int(config["sites"]), float(config["wait"]))
+    columns = agreed_columns(introductions)
+    cut = _cut(nodes, edges, weights, introductions)
+    names = [nodes[k] for k in cut.nodes]
+    sites.rows = {k: names[cut.of(k)] for k in range(len(introductions))}
+    state = State.first(cut, settings.penalty, settings.lam, len(columns) - 1, introductions)
+    if bool(config["resume"]) and (out / CHECKPOINT).exists():
+        checkpoint.restore(out / CHECKPOINT, state)
+
+    def note(state: State) -> None:
+        checkpoint.save(out / CHECKPOINT, state)
+        _report(out, {**asdict(state.history[-1]), "sites": len(state.names)})
+
+    outcome = federate(sites, state, _rules(config), note)
+    _write(out, outcome, sites, names, cut, columns, config)
+    _report(out, {"done": outcome.status.name, "gap": outcome.gap, "held": outcome.held})
+    return outcome
+
+
+def agreed_columns(introductions: Sequence[Introduction]) -> tuple[str, ...]:
+    """The columns that all sites have; a site that has others is named."""
+    schemas = [one.columns for one in introductions]
+    usual = max(schemas, key=schemas.count)
+    for one in introductions:
+        if one.columns != usual:
+            missing = [name for name in usual if name not in one.columns]
+            extra = [name for name in one.columns if name not in usual]
+            how = f"it lacks {missing}" if missing else f"it also has {extra}" if extra else "in another order"
+            raise FederationError(f"site {one.name!r} has the columns {list(one.columns)}, others {list(usual)}: {how}")
+    return usual
+
+
+def _cut(
+    nodes: Sequence[str], edges: Sequence[tuple[str, str]], weights: Any, introductions: Sequence[Introduction]
+) -> Cut:
+    """Number the boundary nodes site by site."""
+    host = np.full(len(nodes), -1)
+    for k, one in enumerate(introductions):
+        taken = [int(j) for j in one.hosts if host[j] >= 0]
+        if taken:
+            other = introductions[host[taken[0]]].name
+            raise FederationError(f"node {nodes[taken[0]]!r} is at site {other!r} and at site {one.name!r}")
+        host[one.hosts] = k
+    nowhere = [node for node, k in zip(nodes, host, strict=True) if k < 0]
+    if nowhere:
+        raise FederationError(f"the graph names node {nowhere[0]!r}, which no site hosts ({len(nowhere)} such nodes)")
+    number = {node: k for k, node in enumerate(nodes)}
+    pairs = np.array([[number[a], number[b]] for a, b in edges], dtype=np.int64).reshape(-1, 2)
+    inside = np.flatnonzero(host[pairs[:, 0]] == host[pairs[:, 1]]) if len(pairs) else np.empty(0, np.int64)
+    if len(inside):
+        a, b = edges[inside[0]]
+        name = introductions[host[number[a]]].name
+        raise FederationError(f"the edge {a!r} – {b!r} lies inside site {name!r}; it belongs to that site's edges file")
+    order = np.argsort(host, kind="stable")
+    return cut_between(order, host[order], pairs, weights)
+
+
+def _rules(config: Mapping[str, Any]) -> Rules:
+    choice = str(config["on-bad-site"])
+    if choice not in ("stop", "set-aside"):
+        raise ValueError(f'on-bad-site must be "stop" or "set-aside", got {choice!r}')
+    return Rules(float(config["tol"]), int(config["max-rounds"]), int(config["hold-after"]), choice == "set-aside")
+
+
+def _write(
+    out: Path,
+    outcome: Outcome,
+    sites: FlowerSites,
+    boundary: Sequence[str],
+    cut: Cut,
+    columns: Sequence[str],
+    config: Mapping[str, Any],
+) -> None:
+    """Write the weights of all nodes that sites shared, and of the boundary nodes of those that did not."""
+    weights = dict(zip(boundary, outcome.boundary, strict=True))
+    for k, w in outcome.w.items():
+        weights.update(zip(sites.own[k], w, strict=True))
+    nodes = sorted(weights)
+    n = len(columns) - 1
+    record = {
+        "loss": config["loss"],
+        "penalty": config["penalty"],
+        "lam": config["lam"],
+        "label": columns[-1],
+        "objective": outcome.objective,
+        "dual_bound": outcome.dual_bound,
+        "gap": outcome.gap,
+        "unconditional": outcome.unconditional,
+        "condition": outcome.condition,
+        "status": outcome.status.name,
+        "rounds": outcome.rounds,
+        "sites": list(sites.names),
+        "held": list(outcome.held),
+        "complaints": list(outcome.complaints),
+    }
+    write_model(out, nodes, columns[:-1], np.array([weights[node] for node in nodes]).reshape(-1, n), record)
+
+
+def _report(out: Path, line: Mapping[str, Any]) -> None:
+    with (out / PROGRESS).open("a", encoding="utf-8") as file:
+        file.write(json.dumps({k: float(v) if isinstance(v, np.floating) else v for k, v in line.items()}) + "\n")

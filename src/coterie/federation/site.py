@@ -1,0 +1,73 @@
+"""A site: it has rows and inner edges, keeps both to itself, and answers questions.
+
+It is stateless: the same question gets the same answer, however often it comes and whatever came before.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.engines.exchange import Answer, Introduction, Question
+from coterie.federation.pulled import pulled
+from coterie.problem import Problem
+from coterie.problem.arrays import Array
+from coterie.solver import NotConverged, solve
+from coterie.solver.certificate import Certifier
+from coterie.solver.enclosure import Enclosure
+
+ACCURACY = 1e-12  # relative gap of the site's own solves: the server's method counts on exact answers
+MOST_ITERATIONS = 20_000
+
+
+class Site:
+    """The part of a problem that one site hosts.
+
+    Parameters
+    ----------
+    problem : Problem
+        The site's nodes, rows and inner edges, with the loss, penalty and λ that all sites share.
+    boundary : array of int
+        Those of its nodes that have neighbours elsewhere, in the order in which questions name them.
+    """
+
+    def __init__(self, problem: Problem, boundary: NDArray[np.int64]) -> None:
+        self.problem, self.boundary = problem, boundary
+        self.enclosure = Enclosure(problem)
+
+    def introduce(self, name: str, hosts: Array, columns: tuple[str, ...] = ()) -> Introduction:
+        """Say what the server must know before the first question."""
+        f, M = self.problem.f, self.problem.M
+        lower = f.minorant(self.problem.scale) if len(M) else None
+        floor = float(lower.floor.sum()) if lower is not None else (-np.inf if len(M) else 0.0)
+        size = float((f.pooled(np.zeros(len(M), dtype=np.int64), 1)[0] ** 2).sum()) if len(M) else 0.0
+        return Introduction(name, hosts, columns, floor, self.problem.scale, size)
+
+    def weights(self, question: Question) -> Array:
+        """Return the weights of all nodes of the site that minimise what the question asks for."""
+        return self._solve(question)[0]
+
+    def answer(self, question: Question) -> Answer:
+        """Answer with boundary weights and scalars."""
+        w, u = self._solve(question)
+        at_boundary = w[self.boundary]
+        bound, left = self._tilted_bound(w, u, (question.v - at_boundary) / question.tau[:, None])
+        reach = self.enclosure.reach(question.level)
+        return Answer(at_boundary, self.problem.objective(w), bound, left, reach)
+
+    def _solve(self, question: Question) -> tuple[Array, Array]:
+        rho, nothing = 1.0 / question.tau, np.zeros_like(question.v)
+        tethered = pulled(self.problem, self.boundary, rho=rho, v=question.v, force=nothing)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NotConverged)  # the bound says how exact the answer is
+            solution = solve(tethered, ACCURACY, max_iter=MOST_ITERATIONS)
+        return solution.w, solution.u
+
+    def _tilted_bound(self, w: Array, u: Array, force: Array) -> tuple[float, float]:
+        """Bound F_s − ⟨force, ·⟩ from below: by `bound`, less `left` for every unit of the largest weight."""
+        nothing = np.zeros(len(self.boundary))
+        tilted = pulled(self.problem, self.boundary, rho=nothing, v=np.zeros_like(force), force=force)
+        proof = Certifier(tilted)(w, u.copy())
+        return proof.uncharged, proof.left

@@ -1,0 +1,304 @@
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("flwr", reason="needs the extra coterie[flower]")
+
+from flwr.app import Array, ArrayRecord, Message
+
+import coterie as ct
+from coterie.datasets import stochastic_block_model
+from coterie.engines.flower.records import SiteError
+from coterie.engines.partition import partition
+from coterie.federation.loop import FederationError, Outcome
+from coterie.federation.project import write_sites
+from coterie.federation.server_app import run
+from flower_grid import CONFIG, InProcessGrid
+
+NAMES = ("east", "north", "west")
+THREE = np.arange(12) // 4
+
+
+def folders(tmp_path: Path) -> list[Path]:
+    return [tmp_path / "sites" / name for name in NAMES]
+
+
+def small(labelled: int = 8) -> ct.Problem:
+    """Twelve nodes in three clusters, one at each site."""
+    truth = ((2.0, 2.0), (-2.0, 2.0), (1.0, -1.0))
+    network = stochastic_block_model((4, 4, 4), truth, p_in=0.8, p_out=0.05, labelled=labelled, noise=0.1, seed=1)
+    return ct.Problem(network.graph, network.data, lam=0.01)
+
+
+@pytest.fixture
+def problem(tmp_path: Path) -> ct.Problem:
+    """A small problem that takes few rounds, written to three sites' folders."""
+    problem = small()
+    write_sites(tmp_path, problem, THREE, NAMES)
+    return problem
+
+
+def settings(tmp_path: Path, **changes: Any) -> dict[str, Any]:
+    places = {"graph": str(tmp_path / "graph.csv"), "out": str(tmp_path / "model")}
+    return {**CONFIG, **places, **{key.replace("_", "-"): value for key, value in changes.items()}}
+
+
+def go(tmp_path: Path, grid: InProcessGrid, **changes: Any) -> Outcome:
+    out = tmp_path / "model"
+    out.mkdir(exist_ok=True)
+    return run(grid, settings(tmp_path, **changes), out)  # type: ignore[arg-type]
+
+
+def read_weights(path: Path, n_nodes: int) -> np.ndarray:
+    with path.open(newline="") as file:
+        header, *rows = list(csv.reader(file))
+    w = np.full((n_nodes, len(header) - 1), np.nan)
+    for node, *numbers in rows:
+        w[int(node)] = [float(x) for x in numbers]
+    return w
+
+
+@pytest.mark.parametrize(
+    ("loss", "lam", "config"),
+    [
+        (ct.SquaredError(), 1e-3, {"loss": "squared"}),
+        (ct.Lasso(0.01), 1e-3, {"loss": "lasso", "alpha": 0.01}),
+        (ct.Logistic(ridge=0.01), 1e-3, {"loss": "logistic", "ridge": 0.01}),
+    ],
+    ids=["squared", "lasso", "logistic"],
+)
+def test_the_papers_network_at_three_sites(tmp_path: Path, loss: ct.Loss, lam: float, config: dict[str, Any]) -> None:
+    network = stochastic_block_model()
+    data = network.data
+    if isinstance(loss, ct.Logistic):
+        y = np.where(np.isnan(data.y), np.nan, data.y > 0)
+        data = ct.LocalDatasets.from_rows(data.X, y, data.nodes, n_nodes=300)
+    problem = ct.Problem(network.graph, data, loss, lam=lam)
+    write_sites(tmp_path, problem, np.arange(300) // 100, NAMES)
+    changes = settings(tmp_path, lam=lam, **config)
+    outcome = go(tmp_path, InProcessGrid(folders(tmp_path), changes), lam=lam, **config)
+    best = ct.solve(problem, 1e-8)
+    w = read_weights(tmp_path / "model" / "weights.csv", 300)
+    assert problem.objective(w) <= best.objective * (1 + 1e-6)
+    assert outcome.gap <= 1e-6
+    assert outcome.unconditional
+
+
+def test_the_model_says_what_it_is(tmp_path: Path, problem: ct.Problem) -> None:
+    outcome = go(tmp_path, InProcessGrid(folders(tmp_path), settings(tmp_path)))
+    record = json.loads((tmp_path / "model" / "model.json").read_text())
+    assert record["gap"] == outcome.gap <= 1e-6
+    assert record["sites"] == list(NAMES)
+    assert record["rounds"] == outcome.rounds
+    w = read_weights(tmp_path / "model" / "weights.csv", 12)
+    assert problem.objective(w) == pytest.approx(outcome.objective, rel=1e-9)
+    own = read_weights(tmp_path / "sites" / "north" / "weights.csv", 12)[4:8]
+    assert (own == w[4:8]).all()
+
+
+def test_sites_may_keep_their_models_to_themselves(tmp_path: Path, problem: ct.Problem) -> None:
+    grid = InProcessGrid(folders(tmp_path), settings(tmp_path, share_weights=False))
+    go(tmp_path, grid, share_weights=False)
+    w = read_weights(tmp_path / "model" / "weights.csv", 12)
+    _, cut = partition(problem.graph, THREE)
+    assert set(np.flatnonzero(~np.isnan(w[:, 0]))) == set(cut.nodes)
+    assert (tmp_path / "sites" / "east" / "weights.csv").exists()
+
+
+def test_parquet_is_as_good_as_csv(tmp_path: Path, problem: ct.Problem) -> None:
+    polars = pytest.importorskip("polars")
+    for name in ("data", "edges"):
+        path = tmp_path / "sites" / "north" / f"{name}.csv"
+        polars.read_csv(path).write_parquet(path.with_suffix(".parquet"))
+        path.unlink()
+    assert go(tmp_path, InProcessGrid(folders(tmp_path), settings(tmp_path))).gap <= 1e-6
+
+
+# --- what travels ---------------------------------------------------------------------------------------------
+
+ALLOWED = {  # (direction, kind) → (facts, arrays)
+    ("to site", "query.introduce"): ({"nodes"}, set()),
+    ("to server", "query.introduce"): ({"site", "hosts", "columns", "floor", "scale", "size"}, set()),
+    ("to site", "query.answer"): ({"nodes", "level"}, {"question"}),
+    ("to server", "query.answer"): ({"site", "value", "bound", "left", "reach"}, {"w"}),
+    ("to site", "query.finish"): ({"nodes", "level"}, {"question"}),
+    ("to server", "query.finish"): ({"site", "nodes"}, {"w"}),
+}
+
+
+def test_nothing_travels_but_what_is_listed(tmp_path: Path) -> None:
+    problem = small(labelled=12)
+    write_sites(tmp_path, problem, THREE, NAMES)
+    grid = InProcessGrid(folders(tmp_path), settings(tmp_path))
+    go(tmp_path, grid)
+    _, cut = partition(problem.graph, THREE)
+    most = max(cut.of(k).stop - cut.of(k).start for k in range(3))
+    private = {f"{x:.12g}" for x in [*problem.data.X.ravel(), *problem.data.y]}
+    for k in range(12):
+        rows = problem.data.X[problem.data.nodes == k]
+        private |= {f"{x:.12g}" for x in [*(rows.T @ rows).ravel(), *(rows.T @ rows).ravel() / 5]}
+    for way, messages in (("to site", grid.sent), ("to server", grid.received)):
+        for message in messages:
+            check(way, message, most, problem.n_features, private)
+
+
+def check(way: str, message: Message, most: int, n: int, private: set[str]) -> None:
+    kind, content = message.metadata.message_type, message.content
+    facts, arrays = ALLOWED[way, kind]
+    assert set(content) <= {"facts", "arrays"}
+    assert set(content.config_records["facts"]) == facts
+    assert set(content.array_records.get("arrays", ArrayRecord())) == arrays
+    numbers = [x for x in content.config_records["facts"].values() if isinstance(x, float)]
+    for array in (a.numpy() for record in content.array_records.values() for a in record.values()):
+        width = n + 1 if way == "to site" else n
+        assert array.shape[1] == width
+        assert len(array) <= (most if kind == "query.answer" else 4)
+        numbers += array.ravel().tolist()
+    assert not private & {f"{x:.12g}" for x in numbers}
+
+
+# --- sites that come, go, and disagree ------------------------------------------------------------------------
+
+
+def test_a_killed_supernode_comes_back_under_another_id(tmp_path: Path, problem: ct.Problem) -> None:
+    def crash(site: str, before: int, reply: Message) -> Message | None:
+        if site == "north" and before == 3 and 11 in grid.folders:
+            grid.folders[77] = grid.folders.pop(11)
+            grid.answers[77] = 4
+            return None
+        return reply
+
+    grid = InProcessGrid(folders(tmp_path), settings(tmp_path), crash)
+    outcome = go(tmp_path, grid)
+    assert outcome.gap <= 1e-6
+    assert not outcome.held
+    w = read_weights(tmp_path / "model" / "weights.csv", 12)
+    assert problem.objective(w) <= ct.solve(problem, 1e-8).objective * (1 + 1e-6)
+
+
+def test_lost_replies_are_asked_for_again(tmp_path: Path, problem: ct.Problem) -> None:
+    grid = InProcessGrid(folders(tmp_path), settings(tmp_path), lambda s, k, reply: None if k % 5 == 2 else reply)
+    assert go(tmp_path, grid).gap <= 1e-6
+
+
+def test_a_site_that_stays_away_is_held(tmp_path: Path, problem: ct.Problem) -> None:
+    def leave(site: str, before: int, reply: Message) -> Message | None:
+        if site == "west" and before == 3:
+            del grid.folders[12]
+            return None
+        return reply
+
+    grid = InProcessGrid(folders(tmp_path), settings(tmp_path, timeout=1.0, hold_after=2), leave)
+    outcome = go(tmp_path, grid, timeout=1.0, hold_after=2)
+    assert outcome.held == ("west",)
+    assert outcome.gap <= 1e-6
+    record = json.loads((tmp_path / "model" / "model.json").read_text())
+    assert record["held"] == ["west"]
+
+
+def _spoiled(how: str) -> Any:
+    def spoil(site: str, before: int, reply: Message) -> Message:
+        if site != "north" or before < 3:
+            return reply
+        arrays = reply.content.array_records["arrays"]
+        w = arrays["w"].numpy()
+        spoilt = {
+            "nan": Array(np.full_like(w, np.nan)),
+            "shape": Array(np.zeros((1, 7))),
+            "garbage": Array("float64", (2, 2), "numpy.ndarray", b"no array at all"),
+            "text": Array(np.array([["a"]])),
+        }
+        arrays["w"] = spoilt[how]
+        return reply
+
+    return spoil
+
+
+@pytest.mark.parametrize("how", ["nan", "shape", "garbage", "text"])
+def test_nonsense_is_named_and_stops_the_run_or_is_set_aside(tmp_path: Path, problem: ct.Problem, how: str) -> None:
+    with pytest.raises(FederationError, match="site 'north' answered with weights"):
+        go(tmp_path, InProcessGrid(folders(tmp_path), settings(tmp_path), _spoiled(how)))
+    outcome = go(tmp_path, InProcessGrid(folders(tmp_path), settings(tmp_path), _spoiled(how)), on_bad_site="set-aside")
+    assert outcome.held == ("north",)
+    assert outcome.gap <= 1e-6
+
+
+def test_a_site_with_other_columns_is_named(tmp_path: Path, problem: ct.Problem) -> None:
+    path = tmp_path / "sites" / "north" / "data.csv"
+    path.write_text(path.read_text().replace("x1", "height", 1))
+    with pytest.raises(FederationError, match=r"site 'north' has the columns .*it lacks \['x1'\]"):
+        go(tmp_path, InProcessGrid(folders(tmp_path), settings(tmp_path)))
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "message"),
+    [
+        ("data.csv", "node,", "place,", "north: there is no column 'node'"),
+        ("data.csv", None, "node,x0,x1,y\n4,1,much,3\n", "north: column 'x1' must hold numbers"),
+        ("edges.csv", None, "a,b,weight\n4,4,1\n", "north: edge 0 joins node"),
+        ("edges.csv", None, "a\n4\n", "must have two columns of nodes"),
+    ],
+)
+def test_a_site_that_cannot_read_its_files_says_so(
+    tmp_path: Path, problem: ct.Problem, file: str, old: str | None, new: str, message: str
+) -> None:
+    path = tmp_path / "sites" / "north" / file
+    path.write_text(new if old is None else path.read_text().replace(old, new, 1))
+    with pytest.raises(SiteError, match=message):
+        go(tmp_path, InProcessGrid(folders(tmp_path), settings(tmp_path)))
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("0,99,1.0", "node '99', which no site hosts"),
+        ("0,1,1.0", "lies inside site 'east'"),
+    ],
+)
+def test_a_graph_that_does_not_fit_the_sites_is_refused(
+    tmp_path: Path, problem: ct.Problem, line: str, message: str
+) -> None:
+    path = tmp_path / "graph.csv"
+    path.write_text(path.read_text() + line + "\n" + "1,5,1.0\n")
+    with pytest.raises(FederationError, match=message):
+        go(tmp_path, InProcessGrid(folders(tmp_path), settings(tmp_path)))
+
+
+def test_two_sites_with_the_same_node_are_named(tmp_path: Path, problem: ct.Problem) -> None:
+    path = tmp_path / "sites" / "west" / "data.csv"
+    _, cut = partition(problem.graph, THREE)
+    shared = cut.nodes[cut.of(1)][0]
+    path.write_text(path.read_text() + f"{shared},1,1,\n")
+    with pytest.raises(FederationError, match=f"node '{shared}' is at site 'north' and at site 'west'"):
+        go(tmp_path, InProcessGrid(folders(tmp_path), settings(tmp_path)))
+
+
+def test_sites_that_never_come_are_counted(tmp_path: Path, problem: ct.Problem) -> None:
+    with pytest.raises(TimeoutError, match=r"2 of 3 sites came within 1 s \(east, north\)"):
+        go(tmp_path, InProcessGrid(folders(tmp_path)[:2], settings(tmp_path)), wait=1.0)
+
+
+def test_a_run_goes_on_from_its_checkpoint(tmp_path: Path, problem: ct.Problem) -> None:
+    whole = go(tmp_path, InProcessGrid(folders(tmp_path), settings(tmp_path)))
+    go(tmp_path, InProcessGrid(folders(tmp_path), settings(tmp_path)), max_rounds=3)
+    grid = InProcessGrid(folders(tmp_path), settings(tmp_path))
+    rest = go(tmp_path, grid, resume=True)
+    assert rest.gap <= 1e-6
+    assert rest.objective == pytest.approx(whole.objective, rel=1e-6)
+    asked = sum(message.metadata.message_type == "query.answer" for message in grid.sent) // 3
+    assert asked == rest.rounds - 3
+
+
+def test_a_checkpoint_of_another_federation_is_refused(tmp_path: Path, problem: ct.Problem) -> None:
+    go(tmp_path, InProcessGrid(folders(tmp_path), settings(tmp_path)), max_rounds=2)
+    for name in NAMES:
+        (tmp_path / "sites" / name).rename(tmp_path / "sites" / f"{name}2")
+    moved = [tmp_path / "sites" / f"{name}2" for name in NAMES]
+    with pytest.raises(FederationError, match="belongs to another federation"):
+        go(tmp_path, InProcessGrid(moved, settings(tmp_path)), resume=True)
