@@ -63,7 +63,7 @@ def _undetermined(model: NetworkedModel) -> list[str]:
     names = [str(name) for name in model.undetermined_nodes_[:MOST_NAMED]]
     names += [""] * max(len(model.undetermined_nodes_) - MOST_NAMED, 0)
     return (
-        [f"No label reaches {plural(len(names), 'node')}, whose models are zero: {some(names, MOST_NAMED)}."]
+        [f"No label reaches {plural(len(names), 'node')}, whose models say nothing: {some(names, MOST_NAMED)}."]
         if names
         else []
     )

@@ -57,7 +57,8 @@ class Task:
         X, y = self._X_and_y(rows)
         with _one_reason(self.data):
             found = compare_baselines(self.model, X, y, self.columns.node, cv=cv, over=self.over, random_state=seed)
-        return {"methods": list(found.methods), "errors": found.errors.tolist(), "over": found.over}
+        errors = found.errors * self.model.scaling_.y_spread**2  # in the units of the target
+        return {"methods": list(found.methods), "errors": errors.tolist(), "over": found.over}
 
     def _from_moments(self, say: Say) -> bool:
         """Fit from one pass over the files; False where folds have to be made of rows."""
@@ -113,9 +114,9 @@ class Task:
     def _check_sizes(self, sizes: Sequence[float], say: Say) -> None:
         """Warn of columns of very different sizes, with which solves take long."""
         by_size = sorted((size, name) for size, name in zip(sizes, self.columns.features, strict=True) if size > 0)
-        if by_size and max(by_size[-1][0], 1.0) > UNEVEN * min(by_size[0][0], 1.0):
+        if not self.model.standardize and by_size and max(by_size[-1][0], 1.0) > UNEVEN * min(by_size[0][0], 1.0):
             listed = ", ".join(f"{name} {size:.1g}" for size, name in (by_size[0], by_size[-1]))
-            say(f"features of very different sizes ({listed}) take long to solve; put them into units near 1")
+            say(f"features of very different sizes ({listed}) take long to solve without --scale")
 
     def _check_classes(self, y: pl.Series) -> None:
         """Labels are 0 and 1, both of them, or empty."""
