@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from coterie.estimators.base import NetworkedModel
     from coterie.estimators.cross_validation import Over
-    from coterie.io.moments import Moments
     from coterie.io.rows import Columns
 
 UNEVEN = 100  # columns whose sizes differ by more are worth a warning; an intercept is a column of ones
@@ -65,7 +64,7 @@ class Task:
         from coterie.estimators.cross_validation import what_to_hold_out
         from coterie.io.stream import stream_moments
 
-        moments: Moments = stream_moments(self.data, self.columns)
+        moments = stream_moments(self.data, self.columns)
         self._check(moments.ids, bool(moments.m.any()), say)
         m = moments.m[moments.m > 0]
         if self.chooses_lam and what_to_hold_out(self.over, m, self.model.graph.n_nodes) == "rows":
