@@ -63,6 +63,7 @@ def edges() -> pl.DataFrame:
 
 def write(folder: Path, **changed: pl.DataFrame) -> tuple[Path, Path]:
     """Write rows.csv and edges.csv, and return their names."""
+    folder.mkdir(exist_ok=True)
     for name, table in {"rows": rows(), "edges": edges()}.items():
         changed.get(name, table).write_csv(folder / f"{name}.csv")
     return folder / "rows.csv", folder / "edges.csv"

@@ -80,6 +80,11 @@ def test_out_that_is_a_file(command, tmp_path):
     assert (tmp_path / "taken").read_text() == "mine"
 
 
+def test_out_that_cannot_be_written_to(tmp_path, monkeypatch):
+    monkeypatch.setattr("os.access", lambda *_: False)
+    assert_one_line(run("demo", "--out", tmp_path / "x"), ExitCode.FAILED, tmp_path, "cannot be written to")
+
+
 @pytest.mark.parametrize("seeds", [0, -3])
 def test_too_few_seeds(seeds, tmp_path):
     assert_one_line(run("paper", "--seeds", seeds, "--out", tmp_path / "x"), 2, "--seeds must be at least 1")

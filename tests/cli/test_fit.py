@@ -37,7 +37,7 @@ def test_a_fit_from_files_is_the_fit_from_rows(tmp_path, options, model):
     assert result.exit_code == 0, result.stderr
     assert result.stdout.startswith("Within ")
     assert result.stdout.endswith(f"Model written to {tmp_path / 'model'}\n")
-    fitted, expected = ct.load(tmp_path / "model"), reference(model.set_params(tol=1e-9))
+    fitted, expected = ct.load(tmp_path / "model"), reference(model.set_params(tol=1e-9, standardize=True))
     assert type(fitted) is type(expected)
     assert fitted.lam_ == pytest.approx(expected.lam_)
     assert fitted.solution_.objective == pytest.approx(expected.solution_.objective, rel=1e-8)
@@ -55,7 +55,7 @@ def test_logistic_regression_says_what_memory_it_takes(tmp_path):
     assert "rows in memory, about 0.1 MB" in result.stderr
     model = ct.load(tmp_path / "model")
     assert model.classes_.tolist() == [0, 1]
-    expected = reference(ct.NetworkedLogisticRegression(edges(), 0.1), "wet")
+    expected = reference(ct.NetworkedLogisticRegression(edges(), 0.1, standardize=True), "wet")
     assert model.solution_.objective == pytest.approx(expected.solution_.objective, rel=1e-5)
 
 
@@ -167,7 +167,7 @@ def test_nodes_that_no_label_reaches_are_named(tmp_path):
     island = pl.concat([edges(), pl.DataFrame({"from": ["x1"], "to": ["x2"], "weight": [1.0]})])
     data, graph = write(tmp_path, edges=island)
     result = run("fit", data, *FIT, "--graph", graph, "--lam", 0.1, "--out", tmp_path / "m")
-    assert "No label reaches 2 nodes, whose models are zero: x1, x2." in result.stdout
+    assert "No label reaches 2 nodes, whose models say nothing: x1, x2." in result.stdout
 
 
 def test_ids_are_text_where_the_graph_has_text(tmp_path):
@@ -276,6 +276,18 @@ def test_a_station_in_two_places(tmp_path):
     assert_one_line(result, ExitCode.DUPLICATE, f"{data}: column 'lon', row {row}: 33.0", "node 'n2' had 20.2")
 
 
+def test_units_do_not_matter(tmp_path):
+    _, graph = write(tmp_path)
+    write(other := tmp_path / "other", rows=rows().with_columns(pl.col("wind") * 1000, pl.col("rain") * 100 + 7))
+    options = ("--graph", graph, "--lam", 0.1, "--baselines", "--folds", 3, "--tol", 1e-9, "--json", "--out")
+    one, two = (parsed(run("fit", folder / "rows.csv", *FIT, *options, folder / "m")) for folder in (tmp_path, other))
+    assert one["objective"] == pytest.approx(two["objective"], rel=1e-8)
+    plain, scaled = ct.load(tmp_path / "m"), ct.load(other / "m")
+    np.testing.assert_allclose(scaled.coef_, plain.coef_ * [100, 0.1], rtol=1e-3, atol=1e-4)
+    errors = [np.array(found["baselines"]["errors"]) for found in (one, two)]
+    np.testing.assert_allclose(errors[1], 1e4 * errors[0], rtol=1e-2)
+
+
 def test_more_folds_than_nodes(tmp_path):
     data, graph = write(tmp_path)
     result = run("fit", data, *FIT, "--graph", graph, "--folds", 40, "--out", tmp_path / "model")
@@ -336,6 +348,8 @@ def test_baselines_that_cannot_be_had_do_not_cost_the_model(tmp_path):
 @pytest.mark.parametrize("options", [("--lam", 0.1), ("--over", "rows", "--folds", 2)])
 def test_features_of_very_different_sizes_are_worth_a_warning(tmp_path, options):
     data, graph = write(tmp_path, rows=rows().with_columns(wind=500 * pl.col("wind")))
-    result = run("fit", data, *FIT, "--graph", graph, *options, "--out", tmp_path / "model")
+    common = ("fit", data, *FIT, "--graph", graph, *options, "--out", tmp_path / "model")
+    assert "sizes" not in run(*common).stderr
+    result = run(*common, "--no-scale")
     assert result.stderr.count("features of very different sizes (humidity") == 1
     assert "wind" in result.stderr

@@ -15,6 +15,13 @@ def test_one_place_a_node_in_order(tmp_path):
     np.testing.assert_array_equal(places, [[4.0, 2.0], [1.0, 0.5]])
 
 
+def test_names_of_columns_do_not_get_mixed_up(tmp_path):
+    pl.DataFrame({"admin": ["b", "a"], "first": [1.0, 2.0], "id": [3.0, 4.0]}).write_csv(tmp_path / "t.csv")
+    ids, places = read_places(tmp_path / "t.csv", "admin", ("id", "first"))
+    assert ids == ["a", "b"]
+    np.testing.assert_array_equal(places, [[4.0, 2.0], [3.0, 1.0]])
+
+
 def test_two_places_of_one_node(tmp_path):
     pl.DataFrame({"id": [1, 2], "x": [0.5, 2.0]}).write_parquet(tmp_path / "1.parquet")
     pl.DataFrame({"id": [2, 1], "x": [2.0, 0.6]}).write_parquet(tmp_path / "2.parquet")

@@ -60,13 +60,9 @@ def in_words(model: NetworkedModel) -> list[str]:
 
 
 def _undetermined(model: NetworkedModel) -> list[str]:
-    names = [str(name) for name in model.undetermined_nodes_[:MOST_NAMED]]
-    names += [""] * max(len(model.undetermined_nodes_) - MOST_NAMED, 0)
-    return (
-        [f"No label reaches {plural(len(names), 'node')}, whose models are zero: {some(names, MOST_NAMED)}."]
-        if names
-        else []
-    )
+    names = [str(name) for name in model.undetermined_nodes_]
+    listed = some(names, MOST_NAMED)
+    return [f"No label reaches {plural(len(names), 'node')}, whose models say nothing: {listed}."] if names else []
 
 
 def cluster_table(model: NetworkedModel) -> tuple[list[str], list[list[str]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -48,6 +49,8 @@ def check_folder(out: Path) -> None:
     nearest = next(p for p in (out, *out.absolute().parents) if p.exists())
     if not nearest.is_dir():
         raise BadInputError(f"--out {out}: {nearest} is a file; name a folder to write to")
+    if not os.access(nearest, os.W_OK):
+        raise PermissionError(f"--out {out}: {nearest} cannot be written to")
 
 
 def check_file(out: Path, *inputs: Path) -> None:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from coterie.estimators.base import NetworkedModel
     from coterie.estimators.cross_validation import Over
-    from coterie.io.moments import Moments
     from coterie.io.rows import Columns
 
 UNEVEN = 100  # columns whose sizes differ by more are worth a warning; an intercept is a column of ones
@@ -57,14 +56,15 @@ class Task:
         X, y = self._X_and_y(rows)
         with _one_reason(self.data):
             found = compare_baselines(self.model, X, y, self.columns.node, cv=cv, over=self.over, random_state=seed)
-        return {"methods": list(found.methods), "errors": found.errors.tolist(), "over": found.over}
+        errors = found.errors * self.model.scaling_.y_spread**2  # in the units of the target
+        return {"methods": list(found.methods), "errors": errors.tolist(), "over": found.over}
 
     def _from_moments(self, say: Say) -> bool:
         """Fit from one pass over the files; False where folds have to be made of rows."""
         from coterie.estimators.cross_validation import what_to_hold_out
         from coterie.io.stream import stream_moments
 
-        moments: Moments = stream_moments(self.data, self.columns)
+        moments = stream_moments(self.data, self.columns)
         self._check(moments.ids, bool(moments.m.any()), say)
         m = moments.m[moments.m > 0]
         if self.chooses_lam and what_to_hold_out(self.over, m, self.model.graph.n_nodes) == "rows":
@@ -113,9 +113,9 @@ class Task:
     def _check_sizes(self, sizes: Sequence[float], say: Say) -> None:
         """Warn of columns of very different sizes, with which solves take long."""
         by_size = sorted((size, name) for size, name in zip(sizes, self.columns.features, strict=True) if size > 0)
-        if by_size and max(by_size[-1][0], 1.0) > UNEVEN * min(by_size[0][0], 1.0):
+        if not self.model.standardize and by_size and max(by_size[-1][0], 1.0) > UNEVEN * min(by_size[0][0], 1.0):
             listed = ", ".join(f"{name} {size:.1g}" for size, name in (by_size[0], by_size[-1]))
-            say(f"features of very different sizes ({listed}) take long to solve; put them into units near 1")
+            say(f"features of very different sizes ({listed}) take long to solve without --scale")
 
     def _check_classes(self, y: pl.Series) -> None:
         """Labels are 0 and 1, both of them, or empty."""

@@ -23,16 +23,15 @@ def listener(verbose: Verbose) -> Tell | None:
 
 def follow(tell: Tell, tol: float) -> Callable[[Record], None]:
     """Return a callback of `solve`. The gap falls by a factor at a time, so its logarithm measures the work done."""
-    first: list[float] = []
+    first = 0.0
 
     def told(record: Record) -> None:
+        nonlocal first
         line = f"iteration {record.n_iter:6d}  objective {record.objective:.6e}  gap {record.gap:.1e}"
-        done = 0.0
-        if math.isfinite(record.gap) and 0 < tol < 1:
-            first.append(max(record.gap, tol))
-            whole = math.log(first[0] / tol)
-            done = 1 - math.log(max(record.gap, tol) / tol) / whole if whole > 0 else 1.0
-        tell(line, min(max(done, 0.0), 1.0))
+        left = max(record.gap, tol)
+        first = first if 0 < first < math.inf else left
+        countable = 0 < tol < left < math.inf
+        tell(line, max(1 - math.log(left / tol) / math.log(first / tol), 0.0) if countable else float(left <= tol))
 
     return told
 

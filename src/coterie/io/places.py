@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from os import PathLike
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +13,10 @@ from coterie.io.rows import Columns, find_row, scan_rows
 from coterie.io.sources import engine
 from coterie.problem.arrays import Array
 
+if TYPE_CHECKING:
+    import polars as pl
+
+ID = "id"
 ROUNDING = 1e-9  # relative; rows that say a node is further off than this do not agree
 
 
@@ -19,19 +24,26 @@ def read_places(path: str | PathLike[str], node: str, names: tuple[str, ...]) ->
     """Return the nodes in order, and the coordinates of each, in one pass over files."""
     pl = engine()
     columns = Columns.of(path, node, features=names)
-    ends = [
-        one for k, name in enumerate(names) for one in (pl.min(name).alias(f"{k}min"), pl.max(name).alias(f"{k}max"))
-    ]
-    firsts = [pl.first(name).alias(f"{k}first") for k, name in enumerate(names)]
-    parts = [rows.frame.group_by(node, maintain_order=True).agg(*firsts, *ends) for rows in scan_rows(path, columns)]
-    again = [pl.first("^.*first$"), pl.min("^.*min$"), pl.max("^.*max$")]
-    table = pl.concat(parts).group_by(node, maintain_order=True).agg(*again).sort(node)
-    for k, name in enumerate(names):
-        first, low, high = (table[f"{k}{what}"].to_numpy() for what in ("first", "min", "max"))
+    table = None
+    for rows in scan_rows(path, columns):
+        once = [pl.col(name).alias(f"{what} {name}") for name in names for what in ("first", "min", "max")]
+        part = rows.frame.select(pl.col(node).alias(ID), *once)
+        table = _together(part if table is None else pl.concat([table, part]), names)
+    assert table is not None  # else there were no rows, which is an error by now
+    table = table.sort(ID)
+    for name in names:
+        first, low, high = (table[f"{what} {name}"].to_numpy() for what in ("first", "min", "max"))
         apart = high - low > ROUNDING * np.maximum(np.abs(first), 1.0)
         if apart.any():
-            _refuse(path, columns, name, table[node][int(apart.argmax())], float(first[apart.argmax()]))
-    return table[node].to_list(), table.select("^.*first$").to_numpy()
+            _refuse(path, columns, name, table[ID][int(apart.argmax())], float(first[apart.argmax()]))
+    return table[ID].to_list(), table.select(f"first {name}" for name in names).to_numpy()
+
+
+def _together(table: pl.DataFrame, names: tuple[str, ...]) -> pl.DataFrame:
+    """One row a node."""
+    pl = engine()
+    merged = [getattr(pl, what)(f"{what} {name}") for name in names for what in ("first", "min", "max")]
+    return table.group_by(ID, maintain_order=True).agg(merged)
 
 
 def _refuse(path: str | PathLike[str], columns: Columns, name: str, node: Hashable, first: float) -> None:
