@@ -54,7 +54,8 @@ def app(tmp_path: Path) -> Path:
     folder = tmp_path / "fed"
     write_project(folder, "fed")
     config = folder / "pyproject.toml"
-    config.write_text(config.read_text().replace("lam = 0.01", f"lam = {LAM}"))
+    text = config.read_text().replace("lam = 0.01", f"lam = {LAM}").replace("timeout = 180.0", "timeout = 75.0")
+    config.write_text(text)
     return folder
 
 
@@ -214,7 +215,7 @@ def test_authenticated_supernodes_over_tls(app: Path, keys: Path, tmp_path: Path
         {"root-certificates": str(keys / "ca.crt")},
         [keys / f"{site.name}.pub" for site in sites],
     )
-    config = {"sites": 3, "graph": str(app / "graph.csv"), "out": str(app / "model")}
+    config = {"sites": 3, "graph": str(app / "graph.csv"), "out": str(app / "model"), "timeout": 180.0}
 
     def see(line: dict[str, Any]) -> None:
         if line.get("number") == 1:

@@ -97,6 +97,10 @@ class Coordinator:
         """The centres that the next questions are about: w − τDᵀu."""
         return self.w - self.steps.tau[:, None] * (self.cut.graph.D.T @ self.u)
 
+    def hold(self, sites: set[int]) -> None:
+        """Hold these sites and no others; the best point was the best of another problem."""
+        self.held, self.best, self.idle = sites, None, 0
+
     def take(self, w_hat: Array, g: Array) -> Array:
         """Take the answers to the last questions, choose the next point, and return û, a dual point near Tz."""
         tau, sigma, D = self.steps.tau[:, None], self.steps.sigma[:, None], self.cut.graph.D

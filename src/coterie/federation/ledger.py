@@ -35,6 +35,9 @@ class Proof(NamedTuple):
     unconditional: bool
 
 
+NOTHING = Proof(-np.inf, 0.0, False)
+
+
 @dataclass(eq=False)
 class Ledger:
     """The latest answer of each site, and the best of all rounds.
@@ -69,7 +72,7 @@ class Ledger:
     best_tau: Array
     best_w: Array
     objective: float = np.inf
-    proof: Proof = Proof(-np.inf, 0.0, False)
+    proof: Proof = NOTHING
     held: set[int] = field(default_factory=set)
 
     @classmethod
@@ -90,7 +93,7 @@ class Ledger:
 
     def level(self, site: int) -> float:
         """What the site's own part of the objective can be at an optimum."""
-        reached = min(self.objective, self.scale)  # zero weights reach the scale
+        reached = self.objective if self.held else min(self.objective, self.scale)  # zero weights reach the scale
         return reached - float(np.delete(self.floors, site).sum())
 
     def note(self, questions: Mapping[int, Question], answers: Mapping[int, Answer]) -> None:
@@ -100,8 +103,18 @@ class Ledger:
             self.w[at], self.v[at], self.tau[at] = answer.w, asked.v, asked.tau
             self.g[at] = (asked.v - answer.w) / asked.tau[:, None]
             self.scalars[k] = [getattr(answer, name) for name in SCALARS]
-        if self.silent:
-            return
+        if not self.silent:
+            self._weigh()
+
+    def hold(self, sites: set[int]) -> None:
+        """Hold these sites and no others: what was reached and proven before was about another problem."""
+        self.held = sites
+        self.proof, self.objective = NOTHING, np.inf
+        self.scalars[:, 3] = np.inf  # reaches were asked for at another level
+        self._weigh()
+
+    def _weigh(self) -> None:
+        """Keep the latest weights if they are the best."""
         objective = float(self.scalars[:, 0].sum()) + self.penalty.value(self.cut.graph.D @ self.w, self.c)
         if objective < self.objective:
             self.objective, self.best_w = objective, self.w.copy()
@@ -114,14 +127,14 @@ class Ledger:
         free = np.array([k not in self.held for k in range(len(value))])
         at_free = free[self.cut.part]
         flow = np.asarray(self.cut.graph.D.T @ u)
-        rest = (flow + self.g)[: len(at_free)][at_free]
-        fixed = float(np.vdot(flow[: len(at_free)][~at_free], self.w[: len(at_free)][~at_free]))
-        conjugate = self.penalty.conjugate(u, self.c)
-        terms = np.concatenate([bound[free], value[~free], [fixed, -conjugate]])
-        reach, proven = self._reach(free)
+        B = len(at_free)
+        rest = (flow + self.g)[:B][at_free]
+        fixed = float(np.vdot(flow[:B][~at_free], self.w[:B][~at_free]))
+        terms = np.concatenate([bound[free], value[~free], [fixed, -self.penalty.conjugate(u, self.c)]])
+        reach, unconditional = self._reach(free)
         charge = reach * float(left[free].sum() + np.abs(rest).sum())
-        bound = float(terms.sum()) - charge - ROUNDING * (float(np.abs(terms).sum()) + charge)
-        self._keep(Proof(bound, reach, proven))
+        rounding = ROUNDING * (float(np.abs(terms).sum()) + charge)
+        self._keep(Proof(float(terms.sum()) - charge - rounding, reach, unconditional))
 
     def _reach(self, free: Array) -> tuple[float, bool]:
         """A bound on the weights of some minimiser, and whether it is proven, which is up to the sites."""
@@ -156,7 +169,3 @@ class Ledger:
         """What the bound rests on; nothing, where it is unconditional."""
         reach = self.proof.reach
         return "" if self.proof.unconditional else f"some minimiser has no weight above {reach:.3g} in absolute value"
-
-    def forget_proof(self) -> None:
-        """Drop a bound that was proven for another set of held sites."""
-        self.proof = Proof(-np.inf, 0.0, False)

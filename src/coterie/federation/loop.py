@@ -162,7 +162,7 @@ def _questions(coordinator: Coordinator, ledger: Ledger) -> dict[int, Question]:
 
 
 def _hold(state: State, gone: set[int]) -> None:
-    """Hold the sites that are away, and forget bounds that were proven for another set of them."""
+    """Hold the sites that are away, and no others."""
     ledger = state.ledger
     lost = gone & set(ledger.silent)
     if lost:
@@ -170,8 +170,8 @@ def _hold(state: State, gone: set[int]) -> None:
             f"site {state.names[min(lost)]!r} has never answered, so there are no weights to keep for it"
         )
     if gone != ledger.held:
-        state.coordinator.held = ledger.held = gone
-        ledger.forget_proof()
+        state.coordinator.hold(gone)
+        ledger.hold(gone)
 
 
 def _outcome(sites: Sites, state: State, status: Status) -> Outcome:

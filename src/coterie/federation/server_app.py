@@ -59,7 +59,7 @@ def run(grid: Grid, config: Mapping[str, Any], out: Path) -> Outcome:
         _report(out, {**asdict(state.history[-1]), "sites": len(state.names)})
 
     outcome = federate(sites, state, _rules(config), note)
-    _write(out, outcome, sites, names, cut, columns, config)
+    _write(out, outcome, sites, names, columns, config)
     _report(out, {"done": outcome.status.name, "gap": outcome.gap, "held": outcome.held})
     return outcome
 
@@ -114,7 +114,6 @@ def _write(
     outcome: Outcome,
     sites: FlowerSites,
     boundary: Sequence[str],
-    cut: Cut,
     columns: Sequence[str],
     config: Mapping[str, Any],
 ) -> None:

@@ -29,9 +29,8 @@ from coterie.engines.flower.records import (
 from coterie.problem.arrays import Array
 
 POLL = 0.1  # seconds between two looks for replies
-LOST = 3.0  # a SuperNode that has not answered after this part (one over it) of a round is looked for elsewhere
-
-GLANCE = 5.0  # seconds
+TRIES = 3  # how often a silent site is looked for and asked in one round
+GLANCE = 5.0  # seconds to look for a site that missed the last round
 
 T = TypeVar("T")
 
@@ -96,7 +95,7 @@ class FlowerSites:
     ) -> dict[int, T | BadAnswerError]:
         deadline = time.monotonic() + self.timeout
         done: dict[int, T | BadAnswerError] = {}
-        if self.away:  # nobody waits for long for a site that missed the last round
+        if self.away:
             self._look_for_sites(min(GLANCE, self._until(deadline)), len(self.names), {})
         asked = [k for k in requests if k not in self.away or self.names[k] in self.address]
         while (missing := [k for k in asked if k not in done]) and time.monotonic() < deadline:
@@ -115,7 +114,7 @@ class FlowerSites:
 
     def _until(self, deadline: float) -> float:
         """How long to wait for a reply before asking again."""
-        return max(min(self.timeout / LOST, deadline - time.monotonic()), POLL)
+        return max(min(self.timeout / TRIES, deadline - time.monotonic()), POLL)
 
     def _look_for_sites(self, seconds: float, n_sites: int, met: Mapping[str, Introduction]) -> dict[str, Introduction]:
         """Ask every SuperNode whose site is unknown who it is."""
