@@ -21,7 +21,8 @@ SHRINK = 0.2  # an epoch ends when the residual has shrunk by this factor
 LONGEST = 0.25  # … or when it has lasted this part of all iterations
 TRY_OTHER = 4  # every so many epochs, the slower mode gets a chance
 ROUNDING = 1e-12  # a residual this much smaller than the largest has no more to give
-SOONER = 2 / 3  # of the expected iterations have passed when the gap is first looked at
+SOONER = 2 / 3  # of the expected iterations have passed when the gap is first looked at …
+LATEST = 120  # … but it is after this many, as a warm start may be much better than expected
 ROUND_COSTS = 16  # iterations, about; the certificate may take half as long as the iterations since the last one
 
 
@@ -68,7 +69,7 @@ def drive(
     steps = Steps.of(problem)
     race = Race(*steps.modes)
     engine.setup(problem, w, u)
-    done, checked, check, largest = 0, 0, max(BLOCK, int(SOONER * expected)), 0.0
+    done, checked, check, largest = 0, 0, max(BLOCK, min(int(SOONER * expected), LATEST)), 0.0
     try:
         while True:
             engine.set_steps(steps.tau, steps.sigma)
