@@ -55,6 +55,17 @@ def test_prox_conjugate_and_gradient_belong_to_the_value(loss: ct.Loss, force: f
             assert change == pytest.approx(slope[:, k], abs=1e-6)
 
 
+@pytest.mark.parametrize("loss", EVERY_LOSS, ids=str)
+def test_a_force_is_a_box_of_one_point(loss: ct.Loss) -> None:
+    f = pull(instance("few labelled", loss), force=0.5).f
+    rng = np.random.default_rng(2)
+    w = rng.standard_normal(f.v.shape)
+    lower, upper = f.box
+    np.testing.assert_allclose(f.value(w), f.core.value(w) + np.maximum(lower * w, upper * w).sum(axis=1))
+    s = f.split(0.1 * rng.standard_normal(w.shape), w)
+    assert ((lower <= s) & (s <= upper)).all()
+
+
 @pytest.mark.parametrize("loss", [ct.SquaredError(), ct.Lasso(0.2), ct.Logistic(ridge=0.1)], ids=str)
 def test_a_tethered_conjugate_is_exact(loss: ct.Loss) -> None:
     f = pull(instance("few labelled", loss)).f

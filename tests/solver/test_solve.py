@@ -35,7 +35,7 @@ def check_certificate(problem: ct.Problem, solution: ct.Solution) -> None:
     The duals of an ℓ1 term are found again by repair, and need not be as good.
     """
     accuracy = 1e-9 * abs(solution.objective) + 1e-14 * problem.scale
-    if problem.f.l1 is None:
+    if problem.f.box is None:
         again = Certifier(problem)(solution.w, solution.u, rounds=0)
     else:
         again = ct.certify(problem, solution.w, solution.u)

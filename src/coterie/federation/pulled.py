@@ -74,9 +74,10 @@ class PulledLosses(LocalLosses):
         return first + second - self.s, value
 
     def split(self, p: Array, near: Array) -> Array:
-        w, rest = self._apart(p, near)
-        s = np.zeros_like(p)
-        s[self.place] = self.base.split(rest[self.place], w[self.place])
+        s = -self.s
+        if self.base.box is not None:
+            w, rest = self._apart(p, near)
+            s[self.place] += self.base.split(rest[self.place], w[self.place])
         return s
 
     def _apart(self, p: Array, near: Array) -> tuple[Array, Array]:
@@ -89,16 +90,21 @@ class PulledLosses(LocalLosses):
         return w, p - self.rho[:, None] * (w - self.v)
 
     @property
-    def l1(self) -> Array | None:
-        if self.base.l1 is None:
+    def box(self) -> tuple[Array, Array] | None:
+        """A force is a box of one point."""
+        if self.base.box is None and not self.s.any():
             return None
-        alpha = np.zeros_like(self.v)
-        alpha[self.place] = self.base.l1
-        return alpha
+        lower, upper = -self.s, -self.s
+        if self.base.box is not None:
+            lower[self.place] += self.base.box[0]
+            upper[self.place] += self.base.box[1]
+        return lower, upper
 
     @cached_property
     def core(self) -> LocalLosses:
-        return self if self.base.l1 is None else replace(self, base=self.base.core)
+        if self.box is None:
+            return self
+        return replace(self, base=self.base.core, s=np.zeros_like(self.s))
 
     def pooled(self, groups: NDArray[np.int64], n_groups: int) -> tuple[Array, Array]:
         """By consensus: everyone moves towards the mean of its group, and the group towards everyone."""

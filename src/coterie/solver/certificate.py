@@ -83,9 +83,9 @@ class Certifier:
         return proof
 
     def _split(self, w: Array, u: Array) -> Array | None:
-        """Duals s (V, n) of an ℓ1 term of the losses, zero at unlabelled nodes; None without such a term."""
+        """Duals s (V, n) in the box of the losses, zero at unlabelled nodes; None without a box."""
         problem, M = self.problem, self.problem.M
-        if problem.f.l1 is None:
+        if problem.f.box is None:
             return None
         flow, s = np.empty_like(w), np.zeros_like(w)
         divergence(problem.graph.edges, u, flow)
@@ -93,7 +93,7 @@ class Certifier:
         return s
 
     def _bound(self, w: Array, u: Array, s: Array | None, level: float, doubt: float) -> Certificate:
-        """The certificate of u and s. As |s| ≤ alpha, L_i*(q_i + s_i) is at most core_i*(q_i)."""
+        """The certificate of u and s. As s is in the box, L_i*(q_i + s_i) is at most core_i*(q_i)."""
         problem, M = self.problem, self.problem.M
         rest = np.empty_like(w)
         divergence(problem.graph.edges, u, rest)

@@ -26,20 +26,19 @@ class Repair:
     conjugate-gradient steps, and clips the result. What is left shrinks by a steady factor, about 2, a round.
 
     A term alpha|w_k| of a loss is one more edge, from the node to a *ground* of weight zero, with a dual s_k in
-    [−alpha, alpha]: it takes its part in every correction.
+    [−alpha, alpha] (or another box): it takes its part in every correction.
     """
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         V, n = problem.graph.n_nodes, problem.n_features
-        movable = problem.graph.n_edges > 0 or problem.f.l1 is not None
+        movable = problem.graph.n_edges > 0 or problem.f.box is not None
         self.needed = movable and (len(problem.M) < V or problem.f.seen is not None)
         self.room, self.kind, self.ends = register(n), problem.penalty.kernel, problem.graph.edges
         self.rest, self.diagonal = np.empty((V, n)), np.empty((V, n))
-        self.alpha: Array | None = None
-        if problem.f.l1 is not None:
-            self.alpha = np.zeros((V, n))
-            self.alpha[problem.M] = problem.f.l1
+        self.lower, self.upper = np.zeros((2, V, n)) if problem.f.box is not None else np.empty((2, 0, n))
+        if problem.f.box is not None:
+            self.lower[problem.M], self.upper[problem.M] = problem.f.box
         place = np.full(V, -1)
         place[problem.M] = np.arange(len(problem.M))
         rows = problem.f.seen
@@ -63,7 +62,7 @@ class Repair:
     def rounds(self, u: Array, n_rounds: int, s: Array | None = None) -> bool:
         """Improve u in place; return whether anything is left to do.
 
-        With s (V, n), the duals of a loss's ℓ1 term, both move, and it is N(Dᵀu + s) that is made small.
+        With s (V, n), the duals of a loss's box, both move, and it is N(Dᵀu + s) that is made small.
         """
         c = self.problem.c
         for _ in range(n_rounds):
@@ -94,8 +93,9 @@ class Repair:
     def _correct(self, u: Array, keep: Callable[[Array], None], s: Array | None = None) -> None:
         """u ← u − SDφ and s ← s − Gφ with N (DᵀSD + G) N φ = rest, clipped; G weighs ground edges as S does edges."""
         G = flow.NO_GROUND
-        if s is not None and self.alpha is not None:
-            G = np.maximum(self.alpha - np.abs(s), flow.LEAST_WEIGHT * self.alpha)
+        if s is not None:
+            least = 0.5 * flow.LEAST_WEIGHT * (self.upper - self.lower)
+            G = np.maximum(np.minimum(self.upper - s, s - self.lower), least)
         flow.laplacian_diagonal(self.ends, self.S, G, self.diagonal)
 
         def laplacian(x: Array, out: Array) -> None:
@@ -104,6 +104,6 @@ class Repair:
 
         potential = conjugate_gradients(laplacian, self.rest, self.diagonal, keep, CG_STEPS, ACCURACY)
         flow.correct(self.kind, self.ends, self.problem.c, self.S, potential, u)
-        if s is not None and self.alpha is not None:
+        if s is not None:
             s -= G * potential
-            np.clip(s, -self.alpha, self.alpha, out=s)
+            np.clip(s, self.lower, self.upper, out=s)

@@ -107,20 +107,22 @@ def test_moreau(f: Any, rows: Any) -> None:
     np.testing.assert_allclose(primal + dual, (v**2).sum(axis=1) / (2 * tau), rtol=1e-6, atol=1e-6)
 
 
-def test_an_l1_term_can_be_split_off(f: Any, rows: Any) -> None:
-    """L = core + Σ alpha|w|, and at a subgradient p of L a split finds the part of each."""
+def test_a_box_can_be_split_off(f: Any, rows: Any) -> None:
+    """L = core + the support function of the box, and at a subgradient p of L a split finds the part of each."""
     w = points(rows)
-    if f.l1 is None:
+    if f.box is None:
         assert f.core is f
-        with pytest.raises(TypeError, match="no ℓ1 term"):
+        with pytest.raises(TypeError, match="has no box"):
             f.split(w, w)
         return
-    np.testing.assert_allclose(f.value(w), f.core.value(w) + np.abs(w) @ f.l1, rtol=1e-12)
+    np.testing.assert_allclose(
+        f.value(w), f.core.value(w) + np.maximum(w * f.box[0], w * f.box[1]).sum(axis=1), rtol=1e-12
+    )
     v, tau = points(rows, size=2.0), np.geomspace(0.1, 10, len(w))
     z = f.prox(v, tau, np.zeros_like(v))
     p = (v - z) / tau[:, None]
     s = f.split(p, z)
-    assert (np.abs(s) <= f.l1).all()
+    assert ((f.box[0] <= s) & (s <= f.box[1])).all()
     q, conjugate = f.core.conjugate(p - s, z)
     np.testing.assert_allclose(q + s, p, atol=1e-9)
     np.testing.assert_allclose(conjugate, (p * z).sum(axis=1) - f.value(z), rtol=1e-9, atol=1e-9)

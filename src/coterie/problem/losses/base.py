@@ -90,8 +90,11 @@ class LocalLosses(ABC):
         return None
 
     @property
-    def l1(self) -> Array | None:
-        """Strengths alpha, (n,) or (|M|, n), of a term Σ_k alpha_k |w_k| that L_i contains; None: no such term."""
+    def box(self) -> tuple[Array, Array] | None:
+        """Bounds, (n,) or (|M|, n) each, of the duals s of a term sup {⟨s, w⟩ : lower ≤ s ≤ upper} that L_i contains.
+
+        alpha‖w‖₁ is that of ±alpha. None: L_i has no such term.
+        """
         return None
 
     @property
@@ -100,11 +103,11 @@ class LocalLosses(ABC):
         return self
 
     def split(self, p: Array, near: Array) -> Array:
-        """Return s, |s_k| ≤ alpha_k, for which core_i*(p − s) is close to L_i*(p), its least value over all such s.
+        """Return s inside the box for which core_i*(p − s) is close to L_i*(p), its least value over all such s.
 
         It is sought around the weights `near`.
         """
-        raise TypeError(f"{type(self).__name__} has no ℓ1 term")
+        raise TypeError(f"{type(self).__name__} has no box")
 
     def minorant(self, level: float) -> Quadratics | None:
         """Quadratics q_i ≤ L_i, valid wherever Σ L_i ≤ level, and flat only where L_i is; None: unknown."""

@@ -113,8 +113,8 @@ class SparseQuadratics(LocalLosses):
         return v, slope - share[groups]
 
     @property
-    def l1(self) -> Array:
-        return self.alpha
+    def box(self) -> tuple[Array, Array]:
+        return -self.alpha, self.alpha
 
     @property
     def core(self) -> Quadratics:
