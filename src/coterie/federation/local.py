@@ -172,6 +172,7 @@ class LocalFederation:
                 process.wait(END)
             _kill(family)
             process.wait()
+        _kill(_orphans(self.environment["FLWR_HOME"]))
         self.processes.clear()
 
     def log(self, name: str) -> Path:
@@ -237,6 +238,16 @@ def _family(pid: int) -> list[int]:
     for member in family:
         family += children.get(member, [])
     return family
+
+
+def _orphans(home: str) -> list[int]:
+    """Processes of a federation whose parents were killed, where the system shows environments: they carry its home."""
+    found, mark = [], f"FLWR_HOME={home}\0".encode()
+    for environment in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):
+            if mark in environment.read_bytes() + b"\0":
+                found.append(int(environment.parent.name))
+    return found
 
 
 def _kill(pids: Sequence[int]) -> None:
