@@ -15,17 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.federation.site import Site
-from coterie.io.files import MissingExtraError
+from coterie.io.sources import engine
 from coterie.problem import EmpiricalGraph, LocalDatasets, Problem
 from coterie.problem.losses import Lasso, Logistic, Loss, SquaredError
-from coterie.problem.penalties import GroupTotalVariation, Penalty, SquaredVariation, TotalVariation
+from coterie.problem.penalties import Penalty, as_penalty
 
 LOSSES = ("squared", "lasso", "logistic")
-PENALTIES: dict[str, type[Penalty]] = {
-    "l1": TotalVariation,
-    "l2": GroupTotalVariation,
-    "squared": SquaredVariation,
-}
 
 
 class BadSiteError(ValueError):
@@ -121,15 +116,10 @@ def _find(folder: Path, stem: str) -> Path | None:
 
 
 def _read(path: Path) -> Any:
+    pl = engine()
     try:
-        import polars
-    except ImportError:
-        raise MissingExtraError("reading a site's files needs polars: pip install 'coterie[flower]'") from None
-    try:
-        return (
-            polars.read_parquet(path) if path.suffix == ".parquet" else polars.read_csv(path, infer_schema_length=None)
-        )
-    except (OSError, polars.exceptions.PolarsError) as error:
+        return pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path, infer_schema_length=None)
+    except (OSError, pl.exceptions.PolarsError) as error:
         raise BadSiteError(f"{path.parent.name}/{path.name} cannot be read: {error}") from None
 
 
@@ -153,7 +143,7 @@ def _loss(config: Mapping[str, Any]) -> Loss:
 
 
 def _penalty(config: Mapping[str, Any]) -> Penalty:
-    name = str(config["penalty"])
-    if name not in PENALTIES:
-        raise BadSiteError(f"there is no penalty {name!r}; choose one of {', '.join(PENALTIES)}")
-    return PENALTIES[name]()
+    try:
+        return as_penalty(str(config["penalty"]))
+    except ValueError as error:
+        raise BadSiteError(str(error)) from None
