@@ -241,6 +241,8 @@ def test_a_site_with_other_columns_is_named(tmp_path: Path, problem: ct.Problem)
     [
         ("data.csv", "node,", "place,", "north: there is no column 'node'"),
         ("data.csv", None, "node,x0,x1,y\n4,1,much,3\n", "north: column 'x1' must hold numbers"),
+        ("data.csv", None, "node,x0,x1,y\n4,1,1,3\n,1,1,3\n", "north: column 'node' has no node id in row 2"),
+        ("edges.csv", None, "a,b,weight\n4,,1\n", "north: column 'b' has no node id in row 1"),
         ("edges.csv", None, "a,b,weight\n4,4,1\n", "north: edge 0 joins node"),
         ("edges.csv", None, "a\n4\n", "must have two columns of nodes"),
     ],

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import NoReturn, TextIO
 
 import typer
 
@@ -30,16 +30,17 @@ def plain_errors(quiet: bool = False) -> Iterator[None]:
         try:
             yield
         except BadInputError as error:
-            _end(error, ExitCode.USAGE)
+            end(error, ExitCode.USAGE)
         except DataError as error:
-            _end(error, next(CODES[kind] for kind in type(error).__mro__ if kind in CODES))
+            end(error, next(CODES[kind] for kind in type(error).__mro__ if kind in CODES))
         except (MissingExtraError, OSError) as error:
-            _end(error, ExitCode.FAILED)
+            end(error, ExitCode.FAILED)
         except KeyboardInterrupt:
-            _end("interrupted; nothing was written", ExitCode.INTERRUPTED)
+            end("interrupted; nothing was written", ExitCode.INTERRUPTED)
 
 
-def _end(why: Exception | str, code: ExitCode) -> None:
+def end(why: Exception | str, code: ExitCode) -> NoReturn:
+    """Say in one line why a command ends, and end it."""
     typer.echo(f"coterie: {' '.join(str(why).split())}", err=True)
     raise typer.Exit(code) from None
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coterie.cli.errors import BadInputError, plain_errors
+from coterie.cli.codes import ExitCode
+from coterie.cli.errors import BadInputError, end, plain_errors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,11 +63,9 @@ def _run(app: Path, sites: list[Path], model: Path, config: Mapping[str, Any]) -
             typer.echo(f"{len(sites)} sites; logs in {work}", err=True)
             last = federation.run(config, model, _show)
     except LocalError as error:
-        typer.echo(f"coterie: {error}", err=True)
-        raise typer.Exit(1) from None
+        end(error, ExitCode.FAILED)
     except KeyboardInterrupt:
-        typer.echo(f"coterie: interrupted; the same command goes on from the checkpoint in {model}", err=True)
-        raise typer.Exit(130) from None
+        end(f"interrupted; the same command goes on from the checkpoint in {model}", ExitCode.INTERRUPTED)
     if last["held"]:
         typer.echo(f"coterie: warning: kept the last weights of {', '.join(last['held'])}, which went away", err=True)
     typer.echo(f"Gap {last['gap']:.1e} ({last['done']}). Model: {model}")
@@ -74,6 +73,8 @@ def _run(app: Path, sites: list[Path], model: Path, config: Mapping[str, Any]) -
 
 def _folders(local: Path, app: Path) -> list[Path]:
     """The sites, checked before anything is started."""
+    from coterie.federation.task import find_table
+
     sites = sorted(path for path in local.iterdir() if path.is_dir()) if local.is_dir() else []
     if not sites:
         raise BadInputError(f"--local {local}: there is no folder with a site in it")
@@ -81,7 +82,7 @@ def _folders(local: Path, app: Path) -> list[Path]:
         if not (app / name).exists():
             raise BadInputError(f"{app} has no {name}; `coterie federate init` writes an app")
     for site in sites:
-        if not any((site / f"data{end}").exists() for end in (".parquet", ".csv")):
+        if find_table(site, "data") is None:
             raise BadInputError(f"{site} has neither data.parquet nor data.csv")
     return sites
 

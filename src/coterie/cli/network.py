@@ -7,12 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from coterie.cli.errors import BadInputError
-from coterie.io.errors import BadGraphError, DataError
+from coterie.io.errors import BadGraphError
 
 if TYPE_CHECKING:
     from coterie.problem import EmpiricalGraph
-
-LATITUDE, LONGITUDE = "lat", ("lon", "lng")
 
 
 @dataclass(frozen=True)
@@ -24,19 +22,22 @@ class Knn:
 
     @classmethod
     def parse(cls, text: str) -> Knn:
+        from coterie.graphs.knn import latitude_and_longitude
+
         columns, colon, k = text.rpartition(":")
         names = tuple(name.strip() for name in columns.split(","))
         if not colon or not k.strip().isdecimal() or int(k) < 1 or not all(names):
             raise BadInputError(f"--knn {text}: give columns and a number of neighbours, such as lat,lon:5")
-        if len(names) == 2 and names[0].lower().startswith(LONGITUDE) and names[1].lower().startswith(LATITUDE):
+        if len(names) == 2 and latitude_and_longitude(names) == (1, 0):
             names = names[::-1]
         return cls(names, int(k))
 
     @property
     def metric(self) -> str:
         """Great circles between places on the Earth, else straight lines."""
-        first, second = (name.lower() for name in (self.names * 2)[:2])
-        on_earth = len(self.names) == 2 and first.startswith(LATITUDE) and second.startswith(LONGITUDE)
+        from coterie.graphs.knn import latitude_and_longitude
+
+        on_earth = len(self.names) == 2 and latitude_and_longitude(self.names) == (0, 1)
         return "haversine" if on_earth else "euclidean"
 
 
@@ -61,8 +62,6 @@ def read_network(data: Path, node: str, graph: Path | None, knn: Knn | None) -> 
     ids, places = read_places(data, node, knn.names)
     try:
         found = knn_graph(places, knn.k, metric=knn.metric, ids=ids)
-    except DataError:
-        raise
     except ValueError as error:
         raise BadGraphError(f"{data}: columns {', '.join(map(repr, knn.names))}: {error}") from None
     note = {"names": list(knn.names), "values": places.tolist()} if len(knn.names) == 2 else None

@@ -95,7 +95,7 @@ def _schema(fitted: NetworkedModel, columns: Columns) -> dict[str, Any]:
     from coterie.io.sources import engine
 
     pl = engine()
-    ids = pl.String if all(isinstance(name, str) for name in fitted.graph_.names) else pl.Int64
+    ids = pl.String if columns.text_ids else pl.Int64
     if not hasattr(fitted, "classes_"):
         return {columns.node: ids, PREDICTION: pl.Float64}
     classes = pl.Series(fitted.classes_.tolist()).dtype

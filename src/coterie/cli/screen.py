@@ -33,31 +33,6 @@ def _draw_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 @contextmanager
-def progress(n_steps: int) -> Iterator[Callable[[str], None]]:
-    """Yield a function to call, with a few words, whenever one of n_steps pieces of work begins."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    console = Console(stderr=True)
-    columns = (
-        BarColumn(),
-        TextColumn("{task.completed}/{task.total}"),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}"),
-    )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("", total=n_steps)
-        begun = 0
-
-        def step(what: str) -> None:
-            nonlocal begun
-            bar.update(task, description=what, completed=begun)
-            begun += 1
-
-        yield step
-
-
-@contextmanager
 def working(quiet: bool) -> Iterator[Callable[[str, float | None], None]]:
     """Yield a function to call with what is being done and, where it is known, the part that is done, 0 to 1."""
     from rich.console import Console
@@ -72,6 +47,20 @@ def working(quiet: bool) -> Iterator[Callable[[str, float | None], None]]:
             bar.update(task, description=what, total=None if done is None else 1.0, completed=done or 0.0)
 
         yield tell
+
+
+@contextmanager
+def progress(n_steps: int) -> Iterator[Callable[[str], None]]:
+    """Yield a function to call, with a few words, whenever one of n_steps pieces of work begins."""
+    with working(quiet=False) as tell:
+        begun = 0
+
+        def step(what: str) -> None:
+            nonlocal begun
+            tell(f"{begun}/{n_steps}  {what}", begun / n_steps)
+            begun += 1
+
+        yield step
 
 
 def show_json(result: Mapping[str, Any]) -> None:

@@ -18,7 +18,6 @@ from coterie.problem.arrays import Array
 from coterie.solver import NotConverged, Solution, lam_grid, solve_path
 
 Over = Literal["auto", "nodes", "rows"]
-Rule = Literal["best", "one_se"]
 
 PATH_TOL = 1e-2
 """The gap that a fold's path is solved to: see docs/decisions/0007-tolerance-of-folds.md."""

@@ -17,13 +17,13 @@ from coterie.estimators.base import NetworkedModel
 from coterie.estimators.cross_validation import LamChoice
 from coterie.estimators.lasso import NetworkedLasso, NetworkedLassoCV
 from coterie.estimators.logistic import NetworkedLogisticRegression, NetworkedLogisticRegressionCV
-from coterie.estimators.names import PENALTIES
 from coterie.estimators.regression import NetworkedLinearRegression, NetworkedLinearRegressionCV
 from coterie.estimators.scaling import Scaling
 from coterie.io.errors import ModelFileError
 from coterie.io.model import read_model, write_model
 from coterie.problem import EmpiricalGraph
 from coterie.problem.arrays import Array
+from coterie.problem.penalties import PENALTIES
 from coterie.solver import Record, Solution, Status
 
 PACKAGES = ("coterie", "numpy", "scipy", "numba", "scikit-learn")

@@ -1,4 +1,4 @@
-"""What the constructor of a model is given, as the solver wants it."""
+"""The graph that a model is given, as the solver wants it, and its nodes by their ids."""
 
 from __future__ import annotations
 
@@ -8,13 +8,6 @@ import numpy as np
 
 from coterie.problem import EmpiricalGraph
 from coterie.problem.arrays import Array
-from coterie.problem.penalties import GroupTotalVariation, Penalty, SquaredVariation, TotalVariation
-
-PENALTIES: dict[str, Penalty] = {
-    "l1": TotalVariation(),
-    "l2": GroupTotalVariation(),
-    "squared": SquaredVariation(),
-}
 
 
 def as_graph(graph: Any, groups: Any) -> EmpiricalGraph:
@@ -24,13 +17,6 @@ def as_graph(graph: Any, groups: Any) -> EmpiricalGraph:
     if groups is not None:
         raise ValueError("groups says which node each row belongs to, but there is no graph; give graph= to the model")
     return EmpiricalGraph.from_edges([], n_nodes=1)
-
-
-def as_penalty(penalty: str | Penalty) -> Penalty:
-    """Return the penalty of that name."""
-    if isinstance(penalty, str) and penalty not in PENALTIES:
-        raise ValueError(f"there is no penalty {penalty!r}; choose one of {', '.join(PENALTIES)}")
-    return PENALTIES[penalty] if isinstance(penalty, str) else penalty
 
 
 def node_ids(graph: EmpiricalGraph) -> Array:

@@ -10,10 +10,10 @@ import numpy as np
 
 from coterie.estimators.between import between
 from coterie.estimators.carry import carried
-from coterie.estimators.names import as_penalty
 from coterie.problem import EmpiricalGraph, Problem
 from coterie.problem.arrays import Array, as_floats
 from coterie.problem.ids import numbering
+from coterie.problem.penalties import as_penalty
 from coterie.solver import Solution
 
 if TYPE_CHECKING:

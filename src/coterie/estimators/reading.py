@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from coterie.estimators.names import as_graph, as_penalty
+from coterie.estimators.names import as_graph
 from coterie.estimators.scaling import Scaling
 from coterie.estimators.tables import as_row_weights, has_column, library_of, take_groups
 from coterie.problem import EmpiricalGraph, LocalDatasets, Problem
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
 from coterie.problem.losses import LocalLosses, Loss
-from coterie.problem.penalties import Penalty
+from coterie.problem.penalties import Penalty, as_penalty
 
 
 class ReadsRows:

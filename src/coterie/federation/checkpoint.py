@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import astuple
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from coterie.federation.ledger import Proof
 from coterie.federation.loop import FederationError, Round, State
+from coterie.io.files import staged_file
 from coterie.problem.arrays import Array
 
 OF_LEDGER = ("w", "g", "v", "tau", "scalars", "best_v", "best_tau", "best_w")
@@ -31,9 +31,9 @@ def save(path: Path, state: State) -> None:
     }
     arrays = {f"ledger_{name}": getattr(ledger, name) for name in OF_LEDGER}
     answers: Array = np.array(coordinator.answers).reshape(len(coordinator.answers), 2, *coordinator.w.shape)
-    staged = path.with_name(f".{path.name}-{os.getpid()}.npz")
-    np.savez(staged, facts=np.array(json.dumps(facts)), w=coordinator.w, u=coordinator.u, answers=answers, **arrays)
-    os.replace(staged, path)
+    arrays |= {"w": coordinator.w, "u": coordinator.u, "answers": answers}
+    with staged_file(path) as temporary:
+        np.savez(temporary, facts=np.array(json.dumps(facts)), **arrays)
 
 
 def restore(path: Path, state: State) -> None:

@@ -85,9 +85,8 @@ class LocalFederation:
 
     @property
     def environment(self) -> dict[str, str]:
-        path = (
-            f"{Path(program('flwr')).parent}{os.pathsep}{os.environ.get('PATH', '')}"  # they start each other by name
-        )
+        beside = Path(program("flwr")).parent  # programs of Flower start each other by name
+        path = f"{beside}{os.pathsep}{os.environ.get('PATH', '')}"
         return {**os.environ, **QUIET, "FLWR_HOME": str(self.work / "flwr"), "PATH": path}
 
     def start_superlink(self) -> None:

@@ -15,17 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.federation.site import Site
-from coterie.io.files import MissingExtraError
+from coterie.io.sources import engine
 from coterie.problem import EmpiricalGraph, LocalDatasets, Problem
 from coterie.problem.losses import Lasso, Logistic, Loss, SquaredError
-from coterie.problem.penalties import GroupTotalVariation, Penalty, SquaredVariation, TotalVariation
+from coterie.problem.penalties import Penalty, as_penalty
 
 LOSSES = ("squared", "lasso", "logistic")
-PENALTIES: dict[str, type[Penalty]] = {
-    "l1": TotalVariation,
-    "l2": GroupTotalVariation,
-    "squared": SquaredVariation,
-}
 
 
 class BadSiteError(ValueError):
@@ -59,26 +54,32 @@ class SiteFiles:
 
     @classmethod
     def read(cls, folder: Path, settings: Settings) -> SiteFiles:
-        """Read and check a folder."""
-        data = _table(folder, "data")
-        if data is None:
-            raise BadSiteError(f"{folder.name} has neither data.parquet nor data.csv")
+        """Read and check a folder; what is wrong is said with the name of the site."""
+        try:
+            return cls._read(folder, settings)
+        except (TypeError, ValueError) as error:
+            raise BadSiteError(f"{folder.name}: {error}") from None
+
+    @classmethod
+    def _read(cls, folder: Path, settings: Settings) -> SiteFiles:
+        path = find_table(folder, "data")
+        if path is None:
+            raise BadSiteError("there is neither data.parquet nor data.csv")
+        data = _table(path)
         for name in (settings.node, settings.label):
             if name not in data.columns:
-                raise BadSiteError(f"{folder.name}: there is no column {name!r}; the columns are {data.columns}")
+                raise BadSiteError(f"there is no column {name!r}; the columns are {data.columns}")
         features = [name for name in data.columns if name not in (settings.node, settings.label)]
-        of_rows = [str(node) for node in data[settings.node].to_list()]
-        ends, weights = _edges(folder)
+        of_rows = _ids(data, settings.node)
+        inner = find_table(folder, "edges")
+        ends, weights = ([], np.empty(0)) if inner is None else read_edges(inner)
         nodes = sorted({*of_rows, *(node for pair in ends for node in pair)})
         number = {node: k for k, node in enumerate(nodes)}
         pairs = np.array([[number[a], number[b]] for a, b in ends], dtype=np.int64).reshape(-1, 2)
-        try:
-            graph = EmpiricalGraph.from_edges(pairs, weights, n_nodes=len(nodes))
-            X = np.stack([_numbers(data, name) for name in features], axis=1)
-            rows = LocalDatasets.from_rows(X, _numbers(data, settings.label), [number[n] for n in of_rows], len(nodes))
-            problem = Problem(graph, rows, settings.loss, settings.penalty, settings.lam)
-        except (TypeError, ValueError) as error:
-            raise BadSiteError(f"{folder.name}: {error}") from None
+        graph = EmpiricalGraph.from_edges(pairs, weights, n_nodes=len(nodes))
+        X = np.stack([_numbers(data, name) for name in features], axis=1)
+        rows = LocalDatasets.from_rows(X, _numbers(data, settings.label), [number[n] for n in of_rows], len(nodes))
+        problem = Problem(graph, rows, settings.loss, settings.penalty, settings.lam)
         return cls(folder, nodes, (*features, settings.label), problem)
 
     def site(self, boundary: Sequence[str]) -> Site:
@@ -96,41 +97,35 @@ class SiteFiles:
 
 def read_edges(path: Path) -> tuple[list[tuple[str, str]], NDArray[np.float64]]:
     """Read two columns of node ids and perhaps a third of weights."""
-    table = _read(path)
+    table = _table(path)
     if len(table.columns) not in (2, 3):
         raise BadSiteError(
             f"{path.name} must have two columns of nodes and perhaps one of weights; got {table.columns}"
         )
-    a, b = (table[name].to_list() for name in table.columns[:2])
+    a, b = (_ids(table, name) for name in table.columns[:2])
     weights = _numbers(table, table.columns[2]) if len(table.columns) == 3 else np.ones(len(a))
-    return [(str(i), str(j)) for i, j in zip(a, b, strict=True)], weights
+    return list(zip(a, b, strict=True)), weights
 
 
-def _edges(folder: Path) -> tuple[list[tuple[str, str]], NDArray[np.float64]]:
-    path = _find(folder, "edges")
-    return ([], np.empty(0)) if path is None else read_edges(path)
-
-
-def _table(folder: Path, stem: str) -> Any:
-    path = _find(folder, stem)
-    return None if path is None else _read(path)
-
-
-def _find(folder: Path, stem: str) -> Path | None:
+def find_table(folder: Path, stem: str) -> Path | None:
+    """Return the table of that name, whichever kind there is."""
     return next((folder / f"{stem}{end}" for end in (".parquet", ".csv") if (folder / f"{stem}{end}").exists()), None)
 
 
-def _read(path: Path) -> Any:
+def _table(path: Path) -> Any:
+    pl = engine()
     try:
-        import polars
-    except ImportError:
-        raise MissingExtraError("reading a site's files needs polars: pip install 'coterie[flower]'") from None
-    try:
-        return (
-            polars.read_parquet(path) if path.suffix == ".parquet" else polars.read_csv(path, infer_schema_length=None)
-        )
-    except (OSError, polars.exceptions.PolarsError) as error:
-        raise BadSiteError(f"{path.parent.name}/{path.name} cannot be read: {error}") from None
+        return pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path, infer_schema_length=None)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise BadSiteError(f"{path.name} cannot be read: {error}") from None
+
+
+def _ids(table: Any, name: str) -> list[str]:
+    """A column of node ids as text."""
+    ids = table[name].to_list()
+    if None in ids:
+        raise BadSiteError(f"column {name!r} has no node id in row {ids.index(None) + 1}; fill or drop the row")
+    return [str(node) for node in ids]
 
 
 def _numbers(table: Any, name: str) -> NDArray[np.float64]:
@@ -153,7 +148,7 @@ def _loss(config: Mapping[str, Any]) -> Loss:
 
 
 def _penalty(config: Mapping[str, Any]) -> Penalty:
-    name = str(config["penalty"])
-    if name not in PENALTIES:
-        raise BadSiteError(f"there is no penalty {name!r}; choose one of {', '.join(PENALTIES)}")
-    return PENALTIES[name]()
+    try:
+        return as_penalty(str(config["penalty"]))
+    except ValueError as error:
+        raise BadSiteError(str(error)) from None

@@ -79,6 +79,12 @@ def knn_graph(
     return EmpiricalGraph.from_edges(pairs, edge_weights(d, weight, pairs, call), ids=call)
 
 
+def latitude_and_longitude(names: Sequence[str]) -> tuple[int | None, int | None]:
+    """Which of the columns are latitude and longitude, as their names begin; None where none is."""
+    lat, lon = ([name.lower().startswith(begin) for name in names] for begin in (("lat",), ("lon", "lng")))
+    return lat.index(True) if any(lat) else None, lon.index(True) if any(lon) else None
+
+
 def check_k(k: Any, n_candidates: int) -> int:
     """Return k, or say why there are not k neighbours."""
     k = as_whole(k, "k")
@@ -158,7 +164,7 @@ def _on_the_sphere(points: Array, columns: list[str] | None, call: Sequence[Hash
             '(for other coordinates give a metric, such as metric="euclidean")'
         )
     hint = "give latitude, then longitude, in degrees; are the columns swapped?"
-    if columns is not None and columns[0].lower().startswith(("lon", "lng")):
+    if columns is not None and latitude_and_longitude(columns)[1] == 0:
         raise ValueError(f"the first column of coordinates is {columns[0]!r}: {hint}")
     for c, (name, most) in enumerate((("latitude", 90), ("longitude", 360))):
         far = np.flatnonzero(np.abs(points[:, c]) > most)

@@ -10,6 +10,7 @@ from coterie.io.errors import BadValueError, DuplicateError, UnknownNodeError
 from coterie.io.sources import engine
 from coterie.io.tables import first_row, place_in, read_table
 from coterie.problem import EmpiricalGraph
+from coterie.problem.ids import are_text
 
 
 class Members(NamedTuple):
@@ -31,7 +32,7 @@ def read_members(path: str | PathLike[str], node: str, cluster: str, target: str
     """
     pl = engine()
     table = read_table(path, [node, cluster, target])
-    if all(isinstance(name, str) for name in graph.names):
+    if are_text(graph.names):
         table = table.with_columns(pl.col(node).cast(pl.String))
     for name in (node, cluster):
         if (row := first_row(table, pl.col(name).is_null())) is not None:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coterie.io.errors import BadValueError, ColumnTypeError, DataError, EmptyDataError
-from coterie.io.sources import Source, engine, sources
+from coterie.io.sources import Source, cell, engine, sources
 from coterie.problem import EmpiricalGraph
+from coterie.problem.ids import are_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -73,7 +74,7 @@ class Columns:
 
     def like(self, graph: EmpiricalGraph) -> Columns:
         """Return the same with ids as this graph has them: where they are text there, they are text here."""
-        return replace(self, text_ids=all(isinstance(name, str) for name in graph.ids or (0,)))
+        return replace(self, text_ids=are_text(graph.names))
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +130,7 @@ def find_row(path: str | PathLike[str], columns: Columns, wrong: pl.Expr, name: 
 
 def place_of(rows: Rows, name: str, place: int) -> str:
     """Return file, column, row and value, for a message."""
-    return f"{rows.file}: column {name!r}, row {rows.first + place}: {rows.frame[name][place]!r}"
+    return f"{cell(rows.file, name, rows.first + place)}: {rows.frame[name][place]!r}"
 
 
 def _batches(source: Source, columns: Columns) -> Iterator[pl.DataFrame]:
@@ -195,7 +196,7 @@ def _check_values(rows: Rows, columns: Columns) -> None:
 
 def _refuse_value(rows: Rows, columns: Columns, name: str, place: int) -> None:
     value, node = rows.frame[name][place], rows.frame[columns.node][place]
-    where = f"{rows.file}: column {name!r}, row {rows.first + place}"
+    where = cell(rows.file, name, rows.first + place)
     if name == columns.node:
         raise BadValueError(f"{where}: there is no node id; fill or drop the row")
     what = "is missing" if value is None else f"is {value}"
@@ -216,5 +217,5 @@ def _name_unreadable(source: Source, types: dict[str, Any]) -> None:
     for (name, kind), wrong in zip(types.items(), first.select(fails).row(0) if len(first) else (), strict=False):
         if wrong:
             what = "a whole number, as the ids before it are" if kind == pl.Int64 else "a number"
-            where = f"{source.file}: column {name!r}, row {first[ROW][0]}"
+            where = cell(source.file, name, first[ROW][0])
             raise BadValueError(f"{where}: {first[name][0]!r} is not {what}") from None

@@ -108,6 +108,11 @@ def sources(path: str | PathLike[str]) -> list[Source]:
     return [Source(file) for file in data_files(path)]
 
 
+def cell(file: Path, name: str, row: int) -> str:
+    """Return where a value stands, for a message; rows are counted from 1, without the header of a CSV file."""
+    return f"{file}: column {name!r}, row {row}"
+
+
 def _visible(files: Iterable[Path]) -> list[Path]:
     return [file for file in files if file.is_file() and not file.name.startswith((".", "_"))]
 

@@ -7,7 +7,7 @@ from os import PathLike
 from typing import TYPE_CHECKING
 
 from coterie.io.errors import ColumnTypeError, EmptyDataError
-from coterie.io.sources import Source, engine, sources
+from coterie.io.sources import Source, cell, engine, sources
 
 if TYPE_CHECKING:
     import polars as pl
@@ -52,7 +52,7 @@ def place_in(path: str | PathLike[str], row: int, name: str) -> str:
     for source in sources(path):
         rows = count_rows(source.file)
         if row < rows:
-            return f"{source.file}: column {name!r}, row {row + 1}"
+            return cell(source.file, name, row + 1)
         row -= rows
     raise ValueError(f"{path} has changed while it was read")
 

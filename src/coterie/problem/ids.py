@@ -23,6 +23,11 @@ def as_ids(ids: Any, what: str = "ids") -> list[Hashable]:
     return [name.item() if isinstance(name, np.number | np.bool_ | np.str_) else name for name in ids]
 
 
+def are_text(ids: Iterable[Hashable]) -> bool:
+    """Whether all ids are text."""
+    return all(isinstance(name, str) for name in ids)
+
+
 def numbering(ids: Sequence[Hashable]) -> dict[Hashable, int]:
     """Return the number of each id, or say which id is listed twice."""
     number = dict(zip(ids, range(len(ids)), strict=True))

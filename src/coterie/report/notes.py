@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from coterie.graphs.knn import latitude_and_longitude
 from coterie.problem.arrays import Array
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def _coordinates(note: dict[str, Any], V: int) -> Coordinates:
     if len(names) != 2 or values.shape != (V, 2):
         raise ValueError(f"it needs two names and {V} pairs of numbers, got {len(names)} and shape {values.shape}")
     values[~np.isfinite(values).all(axis=1)] = np.nan
-    up, across = (next((k for k in (0, 1) if names[k].lower().startswith(p)), None) for p in (("lat",), ("lon", "lng")))
+    up, across = latitude_and_longitude(names)
     if up is None or across is None or not np.isfinite(values).any():
         return Coordinates((names[0], names[1]), values, geographic=False)
     return Coordinates((names[across], names[up]), values[:, [across, up]], geographic=True)

@@ -110,19 +110,6 @@ def test_conjugate_is_attained(penalty: ct.Penalty) -> None:
     assert np.vdot(u, z) == pytest.approx(penalty.value(z, C) + penalty.conjugate(u, C), rel=1e-12)
 
 
-def test_slack_keeps_inside(penalty: ct.Penalty) -> None:
-    for u in domain_points(penalty):
-        slack = penalty.slack(u, C)
-        assert slack.shape == u.shape
-        assert (slack >= 0).all()
-        for k in range(u.shape[1]):
-            for sign in (1, -1):
-                moved = u.copy()
-                moved[:, k] += sign * slack[:, k]
-                outside = [case_of(penalty).outside(m, c) for m, c in zip(moved, C, strict=True)]
-                assert max(outside) <= 1e-12
-
-
 def test_strength_needed_is_the_smallest(penalty: ct.Penalty) -> None:
     u, A = random(6), np.array([0.5, 1.0, 2.0, 3.0])
     needed = penalty.strength_needed(u, A)
@@ -149,4 +136,4 @@ def test_spread_bounds_the_distance_along_a_path(penalty: ct.Penalty, length: in
 def test_no_edges(penalty: ct.Penalty, n: int) -> None:
     u, c = np.empty((0, n)), np.empty(0)
     assert penalty.value(u, c) == penalty.conjugate(u, c) == penalty.strength_needed(u, c) == 0.0
-    assert penalty.dual_step(u, c, c).shape == penalty.into_domain(u, c).shape == penalty.slack(u, c).shape == (0, n)
+    assert penalty.dual_step(u, c, c).shape == penalty.into_domain(u, c).shape == (0, n)

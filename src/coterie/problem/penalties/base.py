@@ -36,10 +36,6 @@ class Penalty(ABC):
         """The point nearest to u where g* is finite."""
 
     @abstractmethod
-    def slack(self, u: Array, c: Array) -> Array:
-        """How far u may still move on each edge and coordinate before g* becomes infinite, (E, n)."""
-
-    @abstractmethod
     def strength_needed(self, u: Array, A: Array) -> float:
         """The smallest λ for which u lies in the domain of g* with c = λA."""
 

@@ -29,9 +29,6 @@ class SquaredVariation(Penalty):
     def into_domain(self, u: Array, c: Array) -> Array:
         return u * (c > 0)[:, None]
 
-    def slack(self, u: Array, c: Array) -> Array:
-        return np.broadcast_to(c[:, None], u.shape)
-
     def strength_needed(self, u: Array, A: Array) -> float:
         return float(np.inf) if u.any() else 0.0
 

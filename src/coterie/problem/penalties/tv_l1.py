@@ -30,9 +30,6 @@ class TotalVariation(Penalty):
     def into_domain(self, u: Array, c: Array) -> Array:
         return np.clip(u, -c[:, None], c[:, None])
 
-    def slack(self, u: Array, c: Array) -> Array:
-        return np.maximum(c[:, None] - np.abs(u), 0.0)
-
     def strength_needed(self, u: Array, A: Array) -> float:
         return float((np.abs(u) / A[:, None]).max(initial=0.0))
 

@@ -31,10 +31,6 @@ class GroupTotalVariation(Penalty):
         factor = np.divide(c, length, out=np.ones_like(c), where=length > c)
         return u * factor[:, None]
 
-    def slack(self, u: Array, c: Array) -> Array:
-        room = np.maximum(c - np.linalg.norm(u, axis=1), 0.0)
-        return np.broadcast_to(room[:, None], u.shape)
-
     def strength_needed(self, u: Array, A: Array) -> float:
         return float((np.linalg.norm(u, axis=1) / A).max(initial=0.0))
 
