@@ -4,7 +4,7 @@ import pytest
 
 import coterie as ct
 from coterie.io.edges import edge_frame, read_graph
-from coterie.io.errors import DuplicateError
+from coterie.io.errors import ColumnTypeError, DuplicateError
 
 
 def test_what_is_written_is_read(tmp_path):
@@ -31,3 +31,9 @@ def test_rows_are_counted_in_their_own_file(tmp_path):
     pl.DataFrame({"i": [3, 3], "j": [4, 2], "weight": [1.0, 5.0]}).write_csv(tmp_path / "2.csv")
     with pytest.raises(DuplicateError, match=r"2\.csv: column 'weight', row 2: the edge 3 – 2 has the weight 5.0 here"):
         read_graph(tmp_path)
+
+
+def test_a_third_column_of_text_is_named(tmp_path):
+    pl.DataFrame({"a": [1], "b": [2], "kind": ["road"]}).write_csv(tmp_path / "edges.csv")
+    with pytest.raises(ColumnTypeError, match="column 'kind' beside the nodes must hold weights, but is String"):
+        read_graph(tmp_path / "edges.csv")

@@ -64,3 +64,11 @@ def test_a_polars_that_loses_errors_is_refused(tmp_path, monkeypatch):
     (tmp_path / "a.csv").write_text("a\n1\n")
     with pytest.raises(MissingExtraError, match=r"Polars 1\.37\.1 is too old"):
         read_table(tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize("mark", [";", "\t", "|"])
+def test_another_separator_is_named(tmp_path, mark):
+    (tmp_path / "rows.csv").write_text(f"node{mark}x\na{mark}1\n")
+    with pytest.raises(MissingColumnError, match="it seems to be separated by") as error:
+        read_table(tmp_path / "rows.csv", ["node"])
+    assert repr(mark) in str(error.value)

@@ -62,7 +62,8 @@ def _check(path: str | PathLike[str], edges: pl.DataFrame, i: str, j: str, weigh
     if weight is None:
         return
     if not edges.schema[weight].is_numeric():
-        raise ColumnTypeError(f"{path}: column {weight!r} holds the weights, but is {edges.schema[weight]}")
+        kind = edges.schema[weight]
+        raise ColumnTypeError(f"{path}: column {weight!r} beside the nodes must hold weights, but is {kind}; drop it")
     fine = (pl.col(weight) > 0) & pl.col(weight).is_finite()
     if (at := first_row(edges, ~fine.fill_null(False))) is not None:
         value = edges[weight][at]

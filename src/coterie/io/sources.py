@@ -90,6 +90,9 @@ class Source:
         for name in columns:
             if name not in self.schema:
                 there = ", ".join(map(repr, self.schema))
+                only = next(iter(self.schema)) if len(self.schema) == 1 else ""
+                mark = next((mark for mark in ";\t|" if mark in only), None)
+                there += "" if mark is None else f"; it seems to be separated by {mark!r}, where CSV has commas"
                 raise MissingColumnError(f"{self.file}: there is no column {name!r}; the columns are {there}")
 
     @contextmanager

@@ -65,7 +65,7 @@ def _from_frame(graph: Any, nodes: Sequence[Hashable] | None) -> Edges:
     except TypeError:
         raise TypeError(
             f"cannot read a graph from {type(graph).__name__}; give a networkx graph, "
-            "a scipy.sparse matrix or a data frame of edges"
+            "a scipy.sparse matrix, a data frame of edges, or EmpiricalGraph.from_edges(pairs)"
         ) from None
     first, second, weight = edge_columns(frame)
     for name in frame.columns:

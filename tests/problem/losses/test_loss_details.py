@@ -120,3 +120,21 @@ def test_lasso_minorant_sees_small_columns(level: float) -> None:
     f = loss.bind(ct.LocalDatasets.from_rows(rows.X * [1e-8, 1.0, 1.0], rows.y, np.repeat([0, 1], rows.m)).labelled)
     assert f.seen is None
     assert (f.minorant(f.q.floor.sum() + level).h > 0).all()
+
+
+@pytest.mark.parametrize("loss", [ct.SquaredError(), ct.Lasso(0.1, unpenalised=(1,))])
+@pytest.mark.parametrize(("offset", "unit"), [(1e8, 1.0), (1.7e9, 3600.0), (0.0, 1e17)])
+def test_columns_that_rounding_hides_are_refused_and_not_dropped(loss: ct.Loss, offset: float, unit: float) -> None:
+    x = np.random.default_rng(0).standard_normal(20)
+    rows = ct.LocalDatasets.from_rows(np.column_stack([offset + unit * x, np.ones(20)]), x, np.zeros(20, int)).labelled
+    with pytest.raises(ValueError, match=r"column 0 of X is so large .* standardize=True"):
+        loss.bind(rows)
+
+
+@pytest.mark.parametrize("times", [2.0, 1e9, 0.0])
+@pytest.mark.parametrize("offset", [0.0, 32.0])
+def test_columns_that_depend_on_each_other_are_no_error(times: float, offset: float) -> None:
+    x = np.random.default_rng(0).standard_normal(20)
+    X = np.column_stack([x, offset + times * x, np.ones(20)])
+    f = ct.SquaredError().bind(ct.LocalDatasets.from_rows(X, 3 * x, np.zeros(20, int)).labelled)
+    assert f.value(f.centre)[0] < 1e-10

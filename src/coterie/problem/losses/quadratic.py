@@ -13,6 +13,8 @@ from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
 from coterie.problem.losses.base import LocalLosses, by_node, dot, sum_by_group
 
+CLEARLY = 100  # times rounding: a singular value that is certainly none
+
 
 @dataclass(frozen=True, eq=False)
 class Quadratics(LocalLosses):
@@ -53,6 +55,7 @@ class Quadratics(LocalLosses):
             X = np.concatenate([block.X * root[:, :, None], np.broadcast_to(extra, (k, *extra.shape))], axis=1)
             y = np.concatenate([block.y * root, np.zeros((k, len(extra)))], axis=1)
             U, s, Vt = thin_svd(X)
+            _check_sizes(X, s)
             inverse = np.divide(1.0, s, out=np.zeros_like(s), where=s > 0)
             fit = by_node(Vt.transpose(0, 2, 1), inverse * by_node(U.transpose(0, 2, 1), y))
             width = s.shape[1]
@@ -131,5 +134,31 @@ def thin_svd(X: Array) -> tuple[Array, Array, Array]:
         s = np.linalg.norm(X, axis=1)
         return np.divide(X, s[:, :, None], out=np.zeros_like(X), where=s[:, :, None] > 0), s, np.ones((len(X), 1, 1))
     U, s, Vt = np.linalg.svd(X, full_matrices=False)
-    s[s <= s[:, :1] * max(X.shape[1:]) * np.finfo(float).eps] = 0.0
+    s[s <= s[:, :1] * _rounding(X)] = 0.0
     return U, s, Vt
+
+
+def _rounding(X: Array) -> float:
+    """Singular values up to this part of the largest say nothing."""
+    return max(X.shape[1:]) * float(np.finfo(float).eps)
+
+
+def _check_sizes(X: Array, s: Array) -> None:
+    """Refuse columns that are independent, but of sizes so different that rounding hides it.
+
+    Where a singular value was set to zero, and columns of equal length have a higher rank, what was dropped is no
+    rounding but data: the centre is no least-squares fit, and a bound on the loss without them is none.
+    """
+    doubtful = (s == 0).any(axis=1)
+    if not doubtful.any():
+        return
+    X, rank = X[doubtful], (s[doubtful] > 0).sum(axis=1)
+    size = np.linalg.norm(X, axis=1)
+    even = np.divide(X, size[:, None, :], out=np.zeros_like(X), where=size[:, None, :] > 0)
+    true = np.linalg.svd(even, compute_uv=False)
+    hidden = (true > true[:, :1] * CLEARLY * _rounding(X)).sum(axis=1) > rank
+    if hidden.any():
+        raise ValueError(
+            f"column {int(size[hidden][0].argmax())} of X is so large beside its spread or other columns that rounding "
+            "hides them; subtract its mean and change its unit (of an estimator, standardize=True does both)"
+        )
