@@ -1,8 +1,11 @@
+from datetime import date
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 
+import coterie as ct
 from coterie.estimators.tables import as_classes, as_labels, as_row_weights, has_column, library_of, take_groups
 
 NUMBERS = [
@@ -87,3 +90,13 @@ def test_a_column_of_nodes(library):
     assert library_of(frame) == library.__name__
     assert library_of(np.ones((2, 2))) is None
     assert library_of([[1.0]]) is None
+
+
+@pytest.mark.parametrize("library", [pd, pl])
+@pytest.mark.parametrize("column", [["red", "blue"], [date(2026, 1, 1), date(2026, 1, 2)]], ids=["text", "dates"])
+def test_a_column_that_is_not_numbers_is_named(library, column):
+    frame = library.DataFrame({"size": [1.0, 2.0], "colour": column})
+    if library is pd and not isinstance(column[0], str):
+        frame["colour"] = pd.to_datetime(frame["colour"])
+    with pytest.raises(ValueError, match=r"column 'colour' of X holds .*, not numbers"):
+        ct.NetworkedLinearRegression().fit(frame, [1.0, 2.0])

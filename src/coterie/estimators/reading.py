@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from coterie.estimators.names import as_graph
 from coterie.estimators.scaling import Scaling
-from coterie.estimators.tables import as_row_weights, has_column, library_of, take_groups
+from coterie.estimators.tables import as_row_weights, check_numbers, has_column, library_of, take_groups
 from coterie.problem import EmpiricalGraph, LocalDatasets, Problem
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
@@ -88,6 +88,7 @@ class ReadsRows:
         if groups is None and has_column(X, self.groups_column_):
             groups = self.groups_column_
         X, ids = take_groups(X, groups)
+        check_numbers(X)
         features = validate_data(self, X, dtype=np.float64, order="C", reset=first)  # the same sums for every library
         if ids is None and graph.n_nodes > 1:
             raise ValueError(f"there are {graph.n_nodes} nodes; say with groups= which one each row belongs to")

@@ -27,6 +27,18 @@ def take_groups(X: Any, groups: Any) -> tuple[Any, Any]:
     return frame.drop(groups).to_native(), frame[groups].to_list()
 
 
+def check_numbers(X: Any) -> None:
+    """Refuse a frame with a column of text, times or categories, and name it."""
+    import narwhals.stable.v1 as nw
+
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    for name, kind in frame.schema.items() if isinstance(frame, nw.DataFrame) else ():
+        if isinstance(kind, nw.String | nw.Categorical | nw.Enum | nw.Date | nw.Datetime | nw.Duration | nw.Time):
+            raise ValueError(
+                f"column {name!r} of X holds {kind}, not numbers: encode it, leave it out, or name it as groups"
+            )
+
+
 def has_column(X: Any, name: Any) -> bool:
     """Whether X is a frame with this column."""
     return isinstance(name, str) and name in list(getattr(X, "columns", ()))
