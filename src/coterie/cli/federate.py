@@ -70,8 +70,8 @@ def _run(app: Path, sites: list[Path], model: Path, config: Mapping[str, Any]) -
     if last["held"]:
         typer.echo(f"coterie: warning: kept the last weights of {', '.join(last['held'])}, which went away", err=True)
     private = last["privacy"]
-    how = f"No certificate; ε = {private['epsilon']:.3g} for δ = {private['delta']:g}" if private else _gap(last)
-    typer.echo(f"{how[0].upper()}{how[1:]} ({last['done']}). Model: {model}")
+    how = f"No certificate; ε = {private['epsilon']:.3g} for δ = {private['delta']:g}" if private else _gap(last).capitalize()
+    typer.echo(f"{how} ({last['done']}). Model: {model}")
 
 
 def _folders(local: Path, app: Path) -> list[Path]:

@@ -78,7 +78,7 @@ class Privacy:
         change = w - v
         length = float(np.linalg.norm(change))
         clipped = change * min(1.0, self.clip / length) if length > 0 else change
-        return v + clipped + 2.0 * self.clip * self.noise * rng.standard_normal(w.shape)
+        return v + (clipped + 2.0 * self.clip * self.noise * rng.standard_normal(w.shape))
 
     @property
     def record(self) -> dict[str, Any]:
