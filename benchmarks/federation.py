@@ -1,9 +1,10 @@
 """Rounds of a federation: 10 sites of 20 nodes, 40 cut edges, the paper's Algorithm 1 beside it.
 
-    python -m benchmarks.federation [--seeds 5]
+    python -m benchmarks.federation [--seeds 5] [--privacy]
 
 A round is one exchange between all sites and the server. Algorithm 1 as printed exchanges weights and duals of every
-node with its neighbours in each iteration, so its rounds are its iterations.
+node with its neighbours in each iteration, so its rounds are its iterations. With --privacy: what differential privacy
+costs instead, where one node in twenty is labelled, so that sites need each other.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 import coterie as ct
+from coterie.engines.partition import partition
 from coterie.federation.loop import Rules
+from coterie.federation.privacy import Privacy
 from coterie.federation.simulate import simulate
 
 TARGETS = (1e-3, 1e-4, 1e-6)
@@ -26,6 +29,7 @@ SETTINGS = {  # strength, part of the nodes that is labelled, noise
     "λ = 0.05, 30 % labelled": (0.05, 0.3, 0.5),
     "λ = 0.01, 30 % labelled, less noise": (0.01, 0.3, 0.1),
 }
+PRIVATE, EPSILONS, CLIPS, ROUNDS, DELTA = (0.05, 0.05, 0.5), (1, 3, 10, 30, np.inf), (0.1, 0.3, 1.0, 3.0), 10, 1e-5
 SITES, NODES, CUT, POINTS, N, KINDS = 10, 20, 40, 5, 2, 3
 
 
@@ -84,10 +88,58 @@ def count(setting: tuple[float, float, float], seed: int) -> dict[str, list[floa
     }
 
 
+def noise_for(epsilon: float) -> float:
+    """The noise multiplier with which ROUNDS releases are (ε, δ)-private: bisection in the accountant."""
+    low, high = 0.1, 1e3
+    while high / low > 1.01:
+        middle = float(np.sqrt(low * high))
+        low, high = (low, middle) if Privacy(middle, rounds=ROUNDS, delta=DELTA).epsilon <= epsilon else (middle, high)
+    return high
+
+
+def alone(problem: ct.Problem, site: np.ndarray) -> np.ndarray:
+    """The weights that sites find without any exchange; zero at sites without labels."""
+    w = np.zeros((problem.graph.n_nodes, problem.n_features))
+    for part in partition(problem.graph, site)[0]:
+        own = part.problem(problem)
+        if len(own.M):
+            w[part.own] = ct.solve(own, 1e-8).w
+    return w
+
+
+def cost_of_privacy(seeds: range) -> None:
+    """Print the relative excess of the objective, and the RMS error of the weights, for every ε and clip."""
+    problems = [network(*PRIVATE, seed) for seed in seeds]
+    best = [ct.solve(problem, 1e-10) for problem, _ in problems]
+
+    def cell(weights: Sequence[np.ndarray]) -> str:
+        pairs = zip(problems, best, weights, strict=True)
+        errors = [(p.objective(w) / b.objective - 1, np.sqrt(((w - b.w) ** 2).mean())) for (p, _), b, w in pairs]
+        excess, error = np.median(errors, axis=0)
+        return f"{excess:.2g} ({error:.2g})"
+
+    size = np.median([np.sqrt((b.w**2).mean()) for b in best])
+    print(f"Sites alone: {cell([alone(*one) for one in problems])}. RMS of the optimal weights: {size:.2g}.\n")
+    print("| ε | noise z |" + "".join(f" clip {clip:g} |" for clip in CLIPS))
+    print("|---" * (2 + len(CLIPS)) + "|")
+    for epsilon in EPSILONS:
+        z = noise_for(epsilon) if np.isfinite(epsilon) else 1e-12
+        cells = [
+            cell([simulate(*one, privacy=Privacy(z, clip, ROUNDS, DELTA), seed=k).w for k, one in enumerate(problems)])
+            for clip in CLIPS
+        ]
+        print(f"| {epsilon:g} | {z:.2g} | {' | '.join(cells)} |", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=5)
-    seeds = range(parser.parse_args().seeds)
+    parser.add_argument("--privacy", action="store_true")
+    arguments = parser.parse_args()
+    seeds = range(arguments.seeds)
+    if arguments.privacy:
+        cost_of_privacy(seeds)
+        return
     print("| instance | error 1e-3 / 1e-4 / 1e-6 | certified gap | Algorithm 1 as printed | kB in all |")
     print("|---|---|---|---|---|")
     worst = {"error": [0.0] * 3, "certified": [0.0] * 3}

@@ -15,7 +15,8 @@ from coterie.federation.client_app import app
 CONFIG = {
     "loss": "squared", "alpha": 0.0, "ridge": 0.0, "penalty": "l1", "lam": 0.01, "node": "node", "label": "y",
     "sites": 3, "tol": 1e-6, "max-rounds": 200, "timeout": 3.0, "wait": 3.0, "hold-after": 3, "on-bad-site": "stop",
-    "share-weights": True, "resume": False,
+    "share-weights": True, "resume": False, "privacy-noise": 0.0, "privacy-clip": 1.0, "privacy-rounds": 4,
+    "privacy-delta": 1e-5,
 }  # fmt: skip
 
 Change = Callable[[str, int, Message], Message | None]  # (site, how many answers before, reply) → what arrives
@@ -50,7 +51,7 @@ class InProcessGrid:
             reply = app(message, self._context(node))
             reply.metadata.__dict__["_reply_to_message_id"] = number
             arrives = _travelled(reply)
-            if self.change is not None and message.metadata.message_type == "query.answer":
+            if self.change is not None and message.metadata.message_type in ("query.answer", "query.release"):
                 changed = self.change(self.folders[node].name, self.answers[node], arrives)
                 self.answers[node] += 1
                 if changed is None:

@@ -14,11 +14,13 @@ from flwr.app import Array, ArrayRecord, Message
 
 import coterie as ct
 from coterie.datasets import stochastic_block_model
-from coterie.engines.flower.records import SiteError
+from coterie.engines.flower.records import SiteError, read_question
 from coterie.engines.partition import partition
 from coterie.federation.loop import FederationError, Outcome
+from coterie.federation.privacy import Privacy
 from coterie.federation.project import write_sites
 from coterie.federation.server_app import run
+from coterie.federation.task import Settings, SiteFiles
 from flower_grid import CONFIG, InProcessGrid
 
 NAMES = ("east", "north", "west")
@@ -161,6 +163,81 @@ def check(way: str, message: Message, most: int, n: int, private: set[str]) -> N
         assert len(array) <= (most if kind == "query.answer" else 4)
         numbers += array.ravel().tolist()
     assert not private & {f"{x:.12g}" for x in numbers}
+
+
+# --- differential privacy ---------------------------------------------------------------------------------------
+
+PRIVATE = {"privacy_noise": 5.0, "privacy_clip": 0.3, "privacy_rounds": 4, "share_weights": False}
+
+
+def go_privately(tmp_path: Path, change: Any = None, **changes: Any) -> tuple[Outcome, InProcessGrid]:
+    pytest.importorskip("dp_accounting", reason="needs the extra coterie[privacy]")
+    grid = InProcessGrid(folders(tmp_path), settings(tmp_path, **PRIVATE), change)
+    return go(tmp_path, grid, **PRIVATE, **changes), grid
+
+
+def test_with_privacy_only_noisy_weights_leave_a_site(tmp_path: Path, problem: ct.Problem) -> None:
+    outcome, grid = go_privately(tmp_path)
+    read = Settings.of(grid.config)
+    questions = [m for m in grid.sent if m.metadata.message_type == "query.release"]
+    replies = [m for m in grid.received if m.metadata.message_type == "query.release"]
+    assert len(questions) == len(replies) == 3 * outcome.rounds == 12
+    noise = []
+    for asked, answered in zip(questions, replies, strict=True):
+        question, nodes = read_question(asked.content)
+        (folder,) = [f for f in folders(tmp_path) if f.name == answered.content.config_records["facts"]["site"]]
+        files = SiteFiles.read(folder, read)
+        true = files.site(nodes).weights(question)[[files.nodes.index(node) for node in nodes]] - question.v
+        clipped = true * min(1.0, 0.3 / np.linalg.norm(true))
+        noise.append(answered.content.array_records["arrays"]["w"].numpy() - question.v - clipped)
+        assert set(answered.content.config_records["facts"]) == {"site", "nodes"}
+    drawn = np.concatenate([part.ravel() for part in noise])
+    assert (np.abs(drawn) > 0).all()
+    assert len(set(drawn)) == len(drawn)
+    assert 0.5 < drawn.std() / (2 * 0.3 * 5.0) < 1.5
+    rest = [m for m in grid.received if m.metadata.message_type != "query.release"]
+    for message in rest:
+        facts = message.content.config_records["facts"]
+        if message.metadata.message_type == "query.introduce":
+            assert (facts["floor"], facts["scale"], facts["size"]) == (-np.inf, 0.0, 0.0)
+        else:
+            assert message.metadata.message_type == "query.finish"
+            assert list(facts["nodes"]) == []
+            assert message.content.array_records["arrays"]["w"].numpy().size == 0
+
+
+def test_the_record_states_epsilon_and_that_there_is_no_certificate(tmp_path: Path, problem: ct.Problem) -> None:
+    go_privately(tmp_path)
+    record = json.loads((tmp_path / "model" / "model.json").read_text())
+    assert record["gap"] is record["objective"] is record["dual_bound"] is None
+    assert "no certificate" in record["condition"]
+    assert record["privacy"]["epsilon"] == pytest.approx(Privacy(5.0, 0.3, 4).epsilon)
+    assert record["privacy"]["delta"] == 1e-5
+    assert "any one site" in record["privacy"]["protects"]
+    assert (tmp_path / "sites" / "north" / "weights.csv").exists()
+
+
+def test_a_private_run_given_again_gets_the_same_answers(tmp_path: Path, problem: ct.Problem) -> None:
+    first, _ = go_privately(tmp_path)
+    again, _ = go_privately(tmp_path, lambda site, k, reply: None if k == 1 else reply)
+    assert (first.boundary == again.boundary).all()
+
+
+def test_a_site_that_has_promised_privacy_answers_nothing_else(tmp_path: Path, problem: ct.Problem) -> None:
+    go_privately(tmp_path)
+    with pytest.raises(SiteError, match="answers with differential privacy only"):
+        go(tmp_path, InProcessGrid(folders(tmp_path), settings(tmp_path)))
+
+
+def test_with_privacy_all_weights_cannot_be_shared(tmp_path: Path, problem: ct.Problem) -> None:
+    with pytest.raises(ValueError, match="share-weights must be false"):
+        go(tmp_path, InProcessGrid(folders(tmp_path), settings(tmp_path)), **{**PRIVATE, "share_weights": True})
+
+
+def test_without_privacy_the_record_says_so(tmp_path: Path, problem: ct.Problem) -> None:
+    go(tmp_path, InProcessGrid(folders(tmp_path), settings(tmp_path)))
+    assert json.loads((tmp_path / "model" / "model.json").read_text())["privacy"] is None
+    assert not (tmp_path / "sites" / "north" / "privacy.db").exists()
 
 
 # --- sites that come, go, and disagree ------------------------------------------------------------------------

@@ -68,7 +68,9 @@ def _run(app: Path, sites: list[Path], model: Path, config: Mapping[str, Any]) -
         end(f"interrupted; the same command goes on from the checkpoint in {model}", ExitCode.INTERRUPTED)
     if last["held"]:
         typer.echo(f"coterie: warning: kept the last weights of {', '.join(last['held'])}, which went away", err=True)
-    typer.echo(f"Gap {last['gap']:.1e} ({last['done']}). Model: {model}")
+    private = last["privacy"]
+    how = f"No certificate; ε = {private['epsilon']:.3g} for δ = {private['delta']:g}" if private else _gap(last).capitalize()
+    typer.echo(f"{how} ({last['done']}). Model: {model}")
 
 
 def _folders(local: Path, app: Path) -> list[Path]:
@@ -89,5 +91,10 @@ def _folders(local: Path, app: Path) -> list[Path]:
 
 def _show(line: Mapping[str, Any]) -> None:
     if "number" in line:
-        where = f"round {line['number']:3d}  gap {line['gap']:.1e}  sites {line['present']} of {line['sites']}"
+        where = f"round {line['number']:3d}  {_gap(line)}  sites {line['present']} of {line['sites']}"
         typer.echo(f"{where}  {line['seconds']:.0f} s", err=True)
+
+
+def _gap(line: Mapping[str, Any]) -> str:
+    """The gap, where one is proven."""
+    return "no gap" if line["gap"] is None else f"gap {line['gap']:.1e}"

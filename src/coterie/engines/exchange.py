@@ -32,14 +32,16 @@ class Introduction:
         The loss of zero weights: what gaps are relative to where the optimum is 0.
     size : float
         ‖v‖² of the one weight vector v that suits all rows of the site best: the scale of the weights.
+
+    With differential privacy the last three are not said: they have the same values for every site.
     """
 
     name: str
     hosts: Array
     columns: tuple[str, ...]
-    floor: float
-    scale: float
-    size: float
+    floor: float = -np.inf
+    scale: float = 0.0
+    size: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,13 +94,19 @@ class Sites(Protocol):
 
 def wrong_with(question: Question, answer: Answer) -> BadAnswerError | None:
     """Say what is wrong with an answer: its shape, or numbers that cannot be; None when nothing is."""
-    if np.shape(answer.w) != np.shape(question.v):
-        return BadAnswerError(f"weights of shape {np.shape(answer.w)} instead of {np.shape(question.v)}")
-    if not np.isfinite(answer.w).all():
-        return BadAnswerError("weights that are not finite")
+    wrong = wrong_weights(question, answer.w)
+    if wrong is not None:
+        return wrong
     for name in ("value", "bound", "left"):
         if not np.isfinite(getattr(answer, name)):
             return BadAnswerError(f"a {name} of {getattr(answer, name)}")
     if answer.left < 0 or not answer.reach >= 0:
         return BadAnswerError(f"left = {answer.left} and reach = {answer.reach}; neither can be negative")
     return None
+
+
+def wrong_weights(question: Question, w: Array) -> BadAnswerError | None:
+    """Say what is wrong with boundary weights that a site sent; None when nothing is."""
+    if np.shape(w) != np.shape(question.v):
+        return BadAnswerError(f"weights of shape {np.shape(w)} instead of {np.shape(question.v)}")
+    return None if np.isfinite(w).all() else BadAnswerError("weights that are not finite")

@@ -1,7 +1,8 @@
 """The ClientApp: a site behind a SuperNode.
 
 It keeps nothing between messages: all that it needs is in the message and in the site's folder. So a question may come
-twice, or to a SuperNode that has just been started again.
+twice, or to a SuperNode that has just been started again. With differential privacy the folder also holds a book of
+what was released (`book.py`).
 """
 
 from __future__ import annotations
@@ -13,8 +14,11 @@ import numpy as np
 from flwr.app import Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 
+from coterie.engines.exchange import Introduction
 from coterie.engines.flower import records
+from coterie.federation.book import BudgetError, check_promise, noise_for
 from coterie.federation.model import write_weights
+from coterie.federation.privacy import Privacy
 from coterie.federation.task import BadSiteError, Settings, SiteFiles
 
 app = ClientApp()
@@ -26,8 +30,9 @@ def introduce(message: Message, context: Context) -> Message:
 
     def reply(files: SiteFiles) -> RecordDict:
         hosts = files.hosted([str(node) for node in message.content.config_records[records.FACTS]["nodes"]])
-        site = files.site([])
-        return records.introduction_reply(site.introduce(files.folder.name, hosts, files.columns))
+        if Privacy.of(context.run_config) is not None:
+            return records.introduction_reply(Introduction(files.folder.name, hosts, files.columns))
+        return records.introduction_reply(files.site([]).introduce(files.folder.name, hosts, files.columns))
 
     return _reply(message, context, reply)
 
@@ -37,8 +42,25 @@ def answer(message: Message, context: Context) -> Message:
     """Answer a question with boundary weights and scalars."""
 
     def reply(files: SiteFiles) -> RecordDict:
+        if Privacy.of(context.run_config) is not None:
+            raise BadSiteError("with differential privacy only noisy weights leave a site")
         question, nodes = records.read_question(message.content)
         return records.answer_reply(files.folder.name, files.site(nodes).answer(question))
+
+    return _reply(message, context, reply)
+
+
+@app.query("release")
+def release(message: Message, context: Context) -> Message:
+    """Answer a question with noisy boundary weights and nothing else; the site keeps count."""
+
+    def reply(files: SiteFiles) -> RecordDict:
+        privacy = Privacy.of(context.run_config)
+        if privacy is None:
+            raise BadSiteError("the run has no differential privacy: privacy-noise is 0")
+        question, nodes = records.read_question(message.content)
+        rng = noise_for(files.folder, privacy, files.problem, question, nodes)
+        return records.weights_reply(files.folder.name, nodes, files.site(nodes).release(question, privacy, rng))
 
     return _reply(message, context, reply)
 
@@ -51,7 +73,7 @@ def finish(message: Message, context: Context) -> Message:
         question, nodes = records.read_question(message.content)
         w = files.site(nodes).weights(question)
         write_weights(files.folder / "weights.csv", files.nodes, files.columns[:-1], w)
-        if bool(context.run_config["share-weights"]):
+        if bool(context.run_config["share-weights"]) and Privacy.of(context.run_config) is None:
             return records.weights_reply(files.folder.name, files.nodes, w)
         return records.weights_reply(files.folder.name, [], np.empty((0, w.shape[1])))
 
@@ -62,7 +84,8 @@ def _reply(message: Message, context: Context, make: Callable[[SiteFiles], Recor
     """Reply with what `make` makes of the site's files, or with one line that says why not."""
     folder = Path(str(context.node_config["folder"]))
     try:
+        check_promise(folder, Privacy.of(context.run_config))
         content = make(SiteFiles.read(folder, Settings.of(context.run_config)))
-    except (BadSiteError, ImportError) as error:
+    except (BadSiteError, BudgetError, ImportError) as error:
         content = records.error_reply(folder.name, str(error))
     return Message(content, reply_to=message)

@@ -104,7 +104,7 @@ class Coordinator:
     def take(self, w_hat: Array, g: Array) -> Array:
         """Take the answers to the last questions, choose the next point, and return û, a dual point near Tz."""
         tau, sigma, D = self.steps.tau[:, None], self.steps.sigma[:, None], self.cut.graph.D
-        u_hat = self._dual_step(self.u + sigma * (D @ (2 * w_hat - self.w)))
+        u_hat = self._answered(w_hat)
         dw, du = w_hat - self.w, u_hat - self.u
         residual = np.sqrt(max((dw**2 / tau).sum() + (du**2 / sigma).sum() - 2 * np.vdot(du, D @ dw), 0.0))
         self.answers = [*self.answers, (w_hat, g)][-MEMORY:]
@@ -115,6 +115,15 @@ class Coordinator:
             self.idle += 1
         self._move(self.best)
         return u_hat
+
+    def step(self, w_hat: Array) -> None:
+        """Go to Tz itself: a plain step, from which nothing is learnt."""
+        self.w, self.u = w_hat, self._answered(w_hat)
+        self.rounds += 1
+
+    def _answered(self, w_hat: Array) -> Array:
+        """û of Tz, after the sites' answers ŵ."""
+        return self._dual_step(self.u + self.steps.sigma[:, None] * (self.cut.graph.D @ (2 * w_hat - self.w)))
 
     def _move(self, best: Point) -> None:
         """Go towards where the model, centred at the best point, stands still: half as far after each failure."""

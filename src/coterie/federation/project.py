@@ -58,6 +58,11 @@ share-weights = true        # whether sites send the weights of all their nodes 
 resume = true               # go on from the last checkpoint in `out`, if there is one
 graph = "graph.csv"         # the edges between sites: a path on the server's machine
 out = "model"               # where the model goes: a path on the server's machine
+# Differential privacy (coterie[privacy]): 0 is none; otherwise there is no certificate, and share-weights must be false
+privacy-noise = 0.0         # standard deviation of the noise over 2 × privacy-clip
+privacy-clip = 1.0          # how far the boundary weights of a site may move in one round
+privacy-rounds = 10         # how many rounds there are
+privacy-delta = 1e-5        # δ for which ε is stated
 """
 
 CLIENT = '''"""The ClientApp: answers questions about a site's nodes; its rows stay in the site's folder."""

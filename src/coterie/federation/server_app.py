@@ -19,6 +19,8 @@ from coterie.engines.partition import Cut, cut_between
 from coterie.federation import checkpoint
 from coterie.federation.loop import FederationError, Outcome, Rules, State, federate
 from coterie.federation.model import write_model
+from coterie.federation.privacy import Privacy
+from coterie.federation.private import federate_privately
 from coterie.federation.task import Settings, read_edges
 
 PROGRESS, CHECKPOINT = "progress.jsonl", "checkpoint.npz"
@@ -34,14 +36,15 @@ def main(grid: Grid, context: Context) -> None:
     out.mkdir(parents=True, exist_ok=True)
     try:
         run(grid, config, out)
-    except (FederationError, SiteError, TimeoutError, ValueError) as error:
+    except (FederationError, SiteError, TimeoutError, ValueError, ImportError) as error:
         _report(out, {"error": str(error)})
         raise
 
 
 def run(grid: Grid, config: Mapping[str, Any], out: Path) -> Outcome:
     """Run a federation; progress goes to a file, a line a round."""
-    settings = Settings.of(config)
+    settings, privacy = Settings.of(config), Privacy.of(config)
+    promise = None if privacy is None else _promise(privacy, config)
     edges, weights = read_edges(Path(str(config["graph"])))
     nodes = sorted({node for pair in edges for node in pair})
     sites = FlowerSites(grid, nodes, float(config["timeout"]))
@@ -51,16 +54,22 @@ def run(grid: Grid, config: Mapping[str, Any], out: Path) -> Outcome:
     names = [nodes[k] for k in cut.nodes]
     sites.rows = {k: names[cut.of(k)] for k in range(len(introductions))}
     state = State.first(cut, settings.penalty, settings.lam, len(columns) - 1, introductions)
-    if bool(config["resume"]) and (out / CHECKPOINT).exists():
-        checkpoint.restore(out / CHECKPOINT, state)
+
+    def report(state: State) -> None:
+        _report(out, {**asdict(state.history[-1]), "sites": len(state.names)})
 
     def note(state: State) -> None:
         checkpoint.save(out / CHECKPOINT, state)
-        _report(out, {**asdict(state.history[-1]), "sites": len(state.names)})
+        report(state)
 
-    outcome = federate(sites, state, _rules(config), note)
-    _write(out, outcome, sites, names, columns, config)
-    _report(out, {"done": outcome.status.name, "gap": outcome.gap, "held": outcome.held})
+    if privacy is not None:
+        outcome = federate_privately(sites, state, privacy, report)
+    else:
+        if bool(config["resume"]) and (out / CHECKPOINT).exists():
+            checkpoint.restore(out / CHECKPOINT, state)
+        outcome = federate(sites, state, _rules(config), note)
+    _write(out, outcome, sites, names, columns, {**config, "privacy": promise})
+    _report(out, {"done": outcome.status.name, "gap": outcome.gap, "held": outcome.held, "privacy": promise})
     return outcome
 
 
@@ -102,6 +111,13 @@ def _cut(
     return cut_between(order, host[order], pairs, weights)
 
 
+def _promise(privacy: Privacy, config: Mapping[str, Any]) -> dict[str, Any]:
+    """How private the run is, accounted for before any site is asked."""
+    if bool(config["share-weights"]):
+        raise ValueError("with privacy-noise, share-weights must be false: the weights of all nodes have no noise")
+    return privacy.record
+
+
 def _rules(config: Mapping[str, Any]) -> Rules:
     choice = str(config["on-bad-site"])
     if choice not in ("stop", "set-aside"):
@@ -128,9 +144,9 @@ def _write(
         "penalty": config["penalty"],
         "lam": config["lam"],
         "label": columns[-1],
-        "objective": outcome.objective,
-        "dual_bound": outcome.dual_bound,
-        "gap": outcome.gap,
+        "objective": _number(outcome.objective),
+        "dual_bound": _number(outcome.dual_bound),
+        "gap": _number(outcome.gap),
         "unconditional": outcome.unconditional,
         "condition": outcome.condition,
         "status": outcome.status.name,
@@ -138,10 +154,16 @@ def _write(
         "sites": list(sites.names),
         "held": list(outcome.held),
         "complaints": list(outcome.complaints),
+        "privacy": config["privacy"],
     }
     write_model(out, nodes, columns[:-1], np.array([weights[node] for node in nodes]).reshape(-1, n), record)
 
 
 def _report(out: Path, line: Mapping[str, Any]) -> None:
     with (out / PROGRESS).open("a", encoding="utf-8") as file:
-        file.write(json.dumps({k: float(v) if isinstance(v, np.floating) else v for k, v in line.items()}) + "\n")
+        file.write(json.dumps({k: _number(v) if isinstance(v, float) else v for k, v in line.items()}) + "\n")
+
+
+def _number(x: float) -> float | None:
+    """A number as JSON knows it; None, where there is none."""
+    return float(x) if np.isfinite(x) else None

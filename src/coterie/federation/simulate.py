@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from coterie.engines.exchange import Answer, Question
+from coterie.engines.exchange import Answer, Introduction, Question
 from coterie.engines.partition import partition
 from coterie.federation.loop import USUAL, Outcome, Rules, State, federate
+from coterie.federation.privacy import Privacy
+from coterie.federation.private import federate_privately
 from coterie.federation.site import Site
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
@@ -23,17 +25,29 @@ class Simulated:
     """Sites in this process, and the bytes that would have travelled."""
 
     sites: list[Site]
+    privacy: Privacy | None = None
+    rng: np.random.Generator = field(default_factory=np.random.default_rng)
     to_sites: int = 0
     to_server: int = 0
 
     def ask(self, questions: Mapping[int, Question]) -> dict[int, Answer]:
         answers = {k: self.sites[k].answer(question) for k, question in questions.items()}
-        self.to_sites += sum(NUMBER * (q.v.size + q.tau.size + 1) for q in questions.values())
+        self._count(questions)
         self.to_server += sum(NUMBER * (a.w.size + 4) for a in answers.values())
         return answers
 
+    def release(self, questions: Mapping[int, Question]) -> dict[int, Array]:
+        assert self.privacy is not None
+        released = {k: self.sites[k].release(q, self.privacy, self.rng) for k, q in questions.items()}
+        self._count(questions)
+        self.to_server += sum(NUMBER * w.size for w in released.values())
+        return released
+
     def collect(self, questions: Mapping[int, Question]) -> dict[int, Array]:
         return {k: self.sites[k].weights(question) for k, question in questions.items()}
+
+    def _count(self, questions: Mapping[int, Question]) -> None:
+        self.to_sites += sum(NUMBER * (q.v.size + q.tau.size + 1) for q in questions.values())
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,14 +60,22 @@ class Simulation:
     to_server: int
 
 
-def simulate(problem: Problem, site_of: ArrayLike, rules: Rules = USUAL) -> Simulation:
-    """Solve a problem as the sites 0, 1, … would that host its nodes."""
+def simulate(
+    problem: Problem, site_of: ArrayLike, rules: Rules = USUAL, privacy: Privacy | None = None, seed: int | None = None
+) -> Simulation:
+    """Solve a problem as the sites 0, 1, … would that host its nodes; with `privacy`, with noise drawn from `seed`."""
     parts, cut = partition(problem.graph, site_of)
-    transport = Simulated([Site(part.problem(problem), part.boundary) for part in parts])
-    introductions = [site.introduce(str(k), cut.nodes[cut.of(k)]) for k, site in enumerate(transport.sites)]
+    sites = [Site(part.problem(problem), part.boundary) for part in parts]
+    transport = Simulated(sites, privacy, np.random.default_rng(seed))
+    hosts = [cut.nodes[cut.of(k)] for k in range(len(sites))]
     n = problem.n_features
-    state = State.first(cut, problem.penalty, problem.lam, n, introductions)
-    outcome = federate(transport, state, rules)
+    if privacy is None:
+        introductions = [site.introduce(str(k), hosts[k]) for k, site in enumerate(sites)]
+        outcome = federate(transport, State.first(cut, problem.penalty, problem.lam, n, introductions), rules)
+    else:
+        introductions = [Introduction(str(k), hosts[k], ()) for k in range(len(sites))]
+        state = State.first(cut, problem.penalty, problem.lam, n, introductions)
+        outcome = federate_privately(transport, state, privacy)
     w = np.zeros((problem.graph.n_nodes, n))
     for k, weights in outcome.w.items():
         w[parts[k].own] = weights

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.engines.exchange import Answer, Introduction, Question
+from coterie.federation.privacy import Privacy
 from coterie.federation.pulled import pulled
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
@@ -18,7 +19,7 @@ from coterie.solver import NotConverged, solve
 from coterie.solver.certificate import Certifier
 from coterie.solver.enclosure import Enclosure
 
-ACCURACY = 1e-12  # relative gap of the site's own solves: the server's method counts on exact answers
+ACCURACY = 1e-14  # relative gap of the site's own solves: what a bound leaves open goes with its square root
 MOST_ITERATIONS = 20_000
 
 
@@ -56,6 +57,10 @@ class Site:
         bound, left = self._tilted_bound(w, u, (question.v - at_boundary) / question.tau[:, None])
         reach = self.enclosure.reach(question.level)
         return Answer(at_boundary, self.problem.objective(w), bound, left, reach)
+
+    def release(self, question: Question, privacy: Privacy, rng: np.random.Generator) -> Array:
+        """Answer with noisy boundary weights and nothing else."""
+        return privacy.release(self.weights(question)[self.boundary], question.v, rng)
 
     def _solve(self, question: Question) -> tuple[Array, Array]:
         rho, nothing = 1.0 / question.tau, np.zeros_like(question.v)

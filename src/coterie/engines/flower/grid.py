@@ -19,6 +19,7 @@ from coterie.engines.flower.records import (
     ANSWER,
     FINISH,
     INTRODUCE,
+    RELEASE,
     SiteError,
     introduce_request,
     question_request,
@@ -79,16 +80,21 @@ class FlowerSites:
 
     def ask(self, questions: Mapping[int, Question]) -> dict[int, Answer | BadAnswerError]:
         """Ask all, again where there is silence, until all have answered or the time is over."""
-        requests = {k: question_request(question, self.rows[k]) for k, question in questions.items()}
-        return self._round(ANSWER, requests, read_answer)
+        return self._round(ANSWER, self._requests(questions), read_answer)
+
+    def release(self, questions: Mapping[int, Question]) -> dict[int, Array | BadAnswerError]:
+        """Ask all, as above, for noisy boundary weights."""
+        return self._round(RELEASE, self._requests(questions), lambda content: read_weights(content)[1])
 
     def collect(self, questions: Mapping[int, Question]) -> dict[int, Array]:
         """Tell the sites that this is the end; return the weights of those that share them, and note their nodes."""
-        requests = {k: question_request(question, self.rows[k]) for k, question in questions.items()}
-        replies = self._round(FINISH, requests, read_weights)
+        replies = self._round(FINISH, self._requests(questions), read_weights)
         good = {k: reply for k, reply in replies.items() if not isinstance(reply, BadAnswerError)}
         self.own = {k: nodes for k, (nodes, _) in good.items()}
         return {k: w for k, (_, w) in good.items()}
+
+    def _requests(self, questions: Mapping[int, Question]) -> dict[int, RecordDict]:
+        return {k: question_request(question, self.rows[k]) for k, question in questions.items()}
 
     def _round(
         self, kind: str, requests: Mapping[int, RecordDict], read: Callable[[RecordDict], T]

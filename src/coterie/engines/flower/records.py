@@ -14,7 +14,7 @@ from flwr.app import ArrayRecord, ConfigRecord, RecordDict
 from coterie.engines.exchange import Answer, BadAnswerError, Introduction, Question
 from coterie.problem.arrays import Array
 
-INTRODUCE, ANSWER, FINISH = "query.introduce", "query.answer", "query.finish"
+INTRODUCE, ANSWER, RELEASE, FINISH = "query.introduce", "query.answer", "query.release", "query.finish"
 ARRAYS, FACTS = "arrays", "facts"  # the two records of a message
 
 
@@ -89,7 +89,7 @@ def read_answer(content: RecordDict) -> Answer:
 
 
 def weights_reply(site: str, nodes: Sequence[str], w: Array) -> RecordDict:
-    """The weights of nodes; of none, where a site keeps its model to itself."""
+    """The weights of nodes: noisy ones of its boundary, or of all; of none, where a site keeps its model to itself."""
     facts = ConfigRecord({"site": site, "nodes": list(nodes)})
     return RecordDict({ARRAYS: ArrayRecord({"w": FlowerArray(np.ascontiguousarray(w))}), FACTS: facts})
 

@@ -1,0 +1,95 @@
+"""What a site has released under differential privacy, kept in its own folder: the site itself sees to the limit.
+
+Three things would undo the noise: more answers than were accounted for, fresh noise for a question that comes twice,
+and a run that asks without privacy. So a site keeps a book. It counts answers and refuses when there have been enough;
+it draws noise from a key that never leaves it and from everything that the answer depends on, so that the same
+question gets the same answer and no two others share noise; and while there is a book, no run with other settings is
+answered.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import secrets
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+from coterie.engines.exchange import Question
+from coterie.federation.privacy import Privacy
+from coterie.problem import Problem
+
+BOOK = "privacy.db"
+PATIENCE = 60.0  # seconds to wait for another process that writes in the same book
+NEW = f"whoever answers for the site's data may remove {BOOK} to begin anew, and what was spent adds up"
+
+
+class BudgetError(ValueError):
+    """A site may release no more, or not like this; the message says why."""
+
+
+def check_promise(folder: Path, privacy: Privacy | None) -> None:
+    """Refuse a run without privacy, or with another one, where a site has promised one before."""
+    if not (folder / BOOK).exists():
+        return
+    if privacy is None:
+        raise BudgetError(f"{folder.name} answers with differential privacy only; {NEW}")
+    with closing(_open(folder)) as db:
+        _key(db, folder, privacy)
+
+
+def noise_for(
+    folder: Path, privacy: Privacy, problem: Problem, question: Question, nodes: Sequence[str]
+) -> np.random.Generator:
+    """Write a release down, and return where its noise comes from; both before anything leaves.
+
+    Raises
+    ------
+    BudgetError
+        When as many answers have been released as were accounted for, or the book is about other settings.
+    """
+    with closing(_open(folder)) as db:
+        db.execute("BEGIN IMMEDIATE")
+        seed = hmac.digest(_key(db, folder, privacy), _fingerprint(problem, question, nodes), "sha256")
+        known = db.execute("SELECT 1 FROM released WHERE seed = ?", [seed]).fetchone()
+        (count,) = db.execute("SELECT COUNT(*) FROM released").fetchone()
+        if known is None:
+            if count >= privacy.rounds:
+                raise BudgetError(f"{folder.name} has released all of its {privacy.rounds} private answers; {NEW}")
+            db.execute("INSERT INTO released VALUES (?)", [seed])
+        db.execute("COMMIT")
+    return np.random.default_rng(int.from_bytes(seed))
+
+
+def _open(folder: Path) -> sqlite3.Connection:
+    db = sqlite3.connect(folder / BOOK, timeout=PATIENCE, isolation_level=None)
+    db.execute("CREATE TABLE IF NOT EXISTS promise (one INTEGER PRIMARY KEY CHECK (one = 1), settings TEXT, key BLOB)")
+    db.execute("CREATE TABLE IF NOT EXISTS released (seed BLOB PRIMARY KEY)")
+    (folder / BOOK).chmod(0o600)
+    return db
+
+
+def _key(db: sqlite3.Connection, folder: Path, privacy: Privacy) -> bytes:
+    """The site's key, made with its first release; the settings are those of the first release for ever."""
+    settings = json.dumps(asdict(privacy), sort_keys=True)
+    db.execute("INSERT OR IGNORE INTO promise VALUES (1, ?, ?)", [settings, secrets.token_bytes(32)])
+    promised, key = db.execute("SELECT settings, key FROM promise").fetchone()
+    if promised != settings:
+        raise BudgetError(f"{folder.name} has promised the privacy {promised}, and the run has {settings}; {NEW}")
+    return bytes(key)
+
+
+def _fingerprint(problem: Problem, question: Question, nodes: Sequence[str]) -> bytes:
+    """A digest of all that an answer depends on."""
+    digest = hashlib.sha256(repr((problem.loss, problem.penalty, float(problem.lam), list(nodes))).encode())
+    data, graph = problem.data, problem.graph
+    for array in (question.v, question.tau, data.X, data.y, data.nodes, data.weights, graph.edges, graph.weights):
+        digest.update(repr(np.shape(array)).encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.digest()
