@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 import numpy as np
@@ -197,6 +198,7 @@ def keys(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.skipif(not (which("openssl") and which("ssh-keygen")), reason="needs openssl and ssh-keygen")
 def test_authenticated_supernodes_over_tls(app: Path, keys: Path, tmp_path: Path) -> None:
     sites = sorted((app / "sites").iterdir())
     state = ["--database", str(tmp_path / "state.db"), "--enable-supernode-auth"]

@@ -69,7 +69,9 @@ def _run(app: Path, sites: list[Path], model: Path, config: Mapping[str, Any]) -
     if last["held"]:
         typer.echo(f"coterie: warning: kept the last weights of {', '.join(last['held'])}, which went away", err=True)
     private = last["privacy"]
-    how = f"No certificate; ε = {private['epsilon']:.3g} for δ = {private['delta']:g}" if private else _gap(last).capitalize()
+    how = _gap(last).capitalize()
+    if private:
+        how = f"No certificate; ε = {private['epsilon']:.3g} for δ = {private['delta']:g}"
     typer.echo(f"{how} ({last['done']}). Model: {model}")
 
 

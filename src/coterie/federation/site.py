@@ -19,7 +19,7 @@ from coterie.solver import NotConverged, solve
 from coterie.solver.certificate import Certifier
 from coterie.solver.enclosure import Enclosure
 
-ACCURACY = 1e-14  # relative gap of the site's own solves: what a bound leaves open goes with its square root
+ACCURACY = 1e-12  # relative gap of the site's own solves: what a bound leaves open goes with its square root
 MOST_ITERATIONS = 20_000
 
 
