@@ -69,9 +69,7 @@ def _run(app: Path, sites: list[Path], model: Path, config: Mapping[str, Any]) -
         raise typer.Exit(130) from None
     if last["held"]:
         typer.echo(f"coterie: warning: kept the last weights of {', '.join(last['held'])}, which went away", err=True)
-    private = last["privacy"]
-    how = f"No certificate; ε = {private['epsilon']:.3g} for δ = {private['delta']:g}" if private else _gap(last).capitalize()
-    typer.echo(f"{how} ({last['done']}). Model: {model}")
+    typer.echo(f"{_quality(last)} ({last['done']}). Model: {model}")
 
 
 def _folders(local: Path, app: Path) -> list[Path]:
@@ -92,6 +90,14 @@ def _show(line: Mapping[str, Any]) -> None:
     if "number" in line:
         where = f"round {line['number']:3d}  {_gap(line)}  sites {line['present']} of {line['sites']}"
         typer.echo(f"{where}  {line['seconds']:.0f} s", err=True)
+
+
+def _quality(last: Mapping[str, Any]) -> str:
+    """The gap that was reached; or, with differential privacy, how private the run was."""
+    private = last["privacy"]
+    if private is None:
+        return _gap(last).capitalize()
+    return f"No certificate; ε = {private['epsilon']:.3g} for δ = {private['delta']:g}"
 
 
 def _gap(line: Mapping[str, Any]) -> str:
