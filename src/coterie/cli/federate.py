@@ -68,11 +68,7 @@ def _run(app: Path, sites: list[Path], model: Path, config: Mapping[str, Any]) -
         end(f"interrupted; the same command goes on from the checkpoint in {model}", ExitCode.INTERRUPTED)
     if last["held"]:
         typer.echo(f"coterie: warning: kept the last weights of {', '.join(last['held'])}, which went away", err=True)
-    private = last["privacy"]
-    how = _gap(last).capitalize()
-    if private:
-        how = f"No certificate; ε = {private['epsilon']:.3g} for δ = {private['delta']:g}"
-    typer.echo(f"{how} ({last['done']}). Model: {model}")
+    typer.echo(f"{_quality(last)} ({last['done']}). Model: {model}")
 
 
 def _folders(local: Path, app: Path) -> list[Path]:
@@ -95,6 +91,14 @@ def _show(line: Mapping[str, Any]) -> None:
     if "number" in line:
         where = f"round {line['number']:3d}  {_gap(line)}  sites {line['present']} of {line['sites']}"
         typer.echo(f"{where}  {line['seconds']:.0f} s", err=True)
+
+
+def _quality(last: Mapping[str, Any]) -> str:
+    """The gap that was reached; or, with differential privacy, how private the run was."""
+    private = last["privacy"]
+    if private is None:
+        return _gap(last).capitalize()
+    return f"No certificate; ε = {private['epsilon']:.3g} for δ = {private['delta']:g}"
 
 
 def _gap(line: Mapping[str, Any]) -> str:
