@@ -47,9 +47,9 @@ class NumbaEngine:
         self.ahead = AHEAD if self.order.is_far(n) else 0
         self._share_out(V, E, n)
         self.w, self.u = self.order.nodes_in(w), self.order.edges_in(u)
-        if self.u.size <= LARGE:
-            self.u = aligned((E, n))
-            self.u[:] = self.order.edges_in(u)
+        if self.u.size <= LARGE:  # above, there is no room for a copy
+            given, self.u = self.u, aligned((E, n))
+            self.u[:] = given
         self.w0, self.u0 = self.w.copy(), self.u.astype(np.float32 if self.u.size > LARGE else np.float64)
         self.w_hat, self.u_hat = self.w.copy(), None
         self.latest = self.w[self.M]  # ŵ at labelled nodes: the guess of the next primal update
