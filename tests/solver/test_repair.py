@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import coterie as ct
-from coterie.kernels.conjugate import conjugate_gradients
+from coterie.kernels.conjugate import ConjugateGradients
 from coterie.solver.repair import Repair
 from problems import EVERY_PENALTY, KINDS, case_of, instance, outside_domain, problems, rows_of_node
 
@@ -179,7 +179,7 @@ def test_conjugate_gradients_on_a_small_system() -> None:
         keep(out)
 
     rest = rng.standard_normal((6, 1)) * mask
-    x = conjugate_gradients(apply, rest.copy(), np.diag(L)[:, None].copy(), keep, 10, 0.03)
+    x = ConjugateGradients(apply, rest.copy(), np.diag(L)[:, None].copy(), keep).run(10, 0.03)
     kept = np.flatnonzero(mask)
     expected = np.linalg.solve(L[np.ix_(kept, kept)], rest[kept])
     assert np.linalg.norm(x[kept] - expected) <= 0.05 * np.linalg.norm(expected)
@@ -188,5 +188,5 @@ def test_conjugate_gradients_on_a_small_system() -> None:
 
 def test_conjugate_gradients_stop_where_there_is_nothing_to_do() -> None:
     nothing = np.zeros((3, 2))
-    x = conjugate_gradients(lambda x, out: out.fill(0.0), nothing, np.zeros((3, 2)), lambda x: None, 10, 0.03)
+    x = ConjugateGradients(lambda x, out: out.fill(0.0), nothing, np.zeros((3, 2)), lambda x: None).run(10, 0.03)
     np.testing.assert_array_equal(x, 0.0)

@@ -10,33 +10,34 @@ import numpy as np
 from coterie.kernels import flow
 
 
-def conjugate_gradients(
-    apply: Callable[[Any, Any], None],
-    rest: Any,
-    diagonal: Any,
-    keep: Callable[[Any], None],
-    steps: int,
-    accuracy: float,
-) -> Any:
-    """A few Jacobi-preconditioned steps on a (projected) Laplacian, all coordinates at once; `rest` is overwritten.
+class ConjugateGradients:
+    """Jacobi-preconditioned steps on a (projected) Laplacian, all coordinates at once; `rest` is overwritten.
 
-    ``apply(x, out)`` writes the product, ``keep(x)`` projects in place; `accuracy` is relative.
+    ``apply(x, out)`` writes the product, ``keep(x)`` projects in place.
     """
-    inverse = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0)
-    x, r, Ap = np.zeros_like(rest), rest, np.empty_like(rest)
-    z = inverse * r
-    keep(z)
-    p, rz = z.copy(), flow.inner(r, z)
-    enough = accuracy**2 * rz
-    for _ in range(steps):
-        if rz <= enough:
-            break
-        apply(p, Ap)
-        curvature = flow.inner(p, Ap)
-        if curvature <= 0:
-            break
-        flow.descend(rz / curvature, p, Ap, inverse, x, r, z)
-        keep(z)
-        rz, before = flow.inner(r, z), rz
-        flow.turn(rz / before, z, p)
-    return x
+
+    def __init__(
+        self, apply: Callable[[Any, Any], None], rest: Any, diagonal: Any, keep: Callable[[Any], None]
+    ) -> None:
+        self.apply, self.keep = apply, keep
+        self.inverse = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0)
+        self.x, self.r, self.Ap = np.zeros_like(rest), rest, np.empty_like(rest)
+        self.z = self.inverse * rest
+        keep(self.z)
+        self.p, self.rz = self.z.copy(), flow.inner(rest, self.z)
+        self.first = self.rz
+
+    def run(self, steps: int, accuracy: float) -> Any:
+        """Take up to so many more steps, until the residual is `accuracy` of the first; return x."""
+        for _ in range(steps):
+            if self.rz <= accuracy**2 * self.first:
+                break
+            self.apply(self.p, self.Ap)
+            curvature = flow.inner(self.p, self.Ap)
+            if curvature <= 0:
+                break
+            flow.descend(self.rz / curvature, self.p, self.Ap, self.inverse, self.x, self.r, self.z)
+            self.keep(self.z)
+            self.rz, before = flow.inner(self.r, self.z), self.rz
+            flow.turn(self.rz / before, self.z, self.p)
+        return self.x

@@ -9,6 +9,8 @@ from coterie.kernels.edges import L1, L2
 from coterie.kernels.vector import put
 
 LEAST_WEIGHT = 0.1  # of an edge without slack, against 1 for an edge with all of it
+PUSHED_WEIGHT = 0.03  # … when the last correction pushed it against its bound
+PUSHED = -1.0  # marks such edges in S
 NO_GROUND = np.empty((0, 0))
 
 
@@ -45,37 +47,51 @@ def variation(kind, ends, c, w):
     return total
 
 
+@inlined
+def _least(mark):
+    return PUSHED_WEIGHT if mark == PUSHED else LEAST_WEIGHT
+
+
 @jit
-def slack_weights(kind, ends, c, u, S):
-    """S ← the share that each edge and coordinate takes of a correction: its slack, but never nothing."""
+def slack_weights(kind, c, u, S):
+    """S ← the share that each edge and coordinate takes of a correction: its slack, but never nothing.
+
+    S comes with the marks of the last correction.
+    """
     n = u.shape[1]
-    for e in range(len(ends)):
+    for e in range(len(u)):
         if kind == L1:
             for k in range(n):
-                S[e, k] = max(c[e] - abs(u[e, k]), LEAST_WEIGHT * c[e])
+                S[e, k] = max(c[e] - abs(u[e, k]), _least(S[e, k]) * c[e])
         else:
             slack = c[e]
             if kind == L2:
-                slack = max(c[e] - _length(u, e), LEAST_WEIGHT * c[e])
+                slack = max(c[e] - _length(u, e), _least(S[e, 0]) * c[e])
             for k in range(n):
                 S[e, k] = slack
+
+
+@inlined
+def _inside(kind, c, u, e):
+    """u_e ← the nearest point where g* is finite."""
+    if kind == L1:
+        for k in range(u.shape[1]):
+            u[e, k] = min(max(u[e, k], -c[e]), c[e])
+    elif kind == L2:
+        length = _length(u, e)
+        if length > c[e]:
+            for k in range(u.shape[1]):
+                u[e, k] *= c[e] / length
+    elif c[e] == 0:
+        for k in range(u.shape[1]):
+            u[e, k] = 0.0
 
 
 @jit
 def into_domain(kind, c, u):
     """u ← the nearest point where g* is finite."""
     for e in range(len(u)):
-        if kind == L1:
-            for k in range(u.shape[1]):
-                u[e, k] = min(max(u[e, k], -c[e]), c[e])
-        elif kind == L2:
-            length = _length(u, e)
-            if length > c[e]:
-                for k in range(u.shape[1]):
-                    u[e, k] *= c[e] / length
-        elif c[e] == 0:
-            for k in range(u.shape[1]):
-                u[e, k] = 0.0
+        _inside(kind, c, u, e)
 
 
 @jit
@@ -125,14 +141,39 @@ def laplacian_diagonal(ends, S, ground, out):
 
 
 @jit
-def correct(kind, ends, c, S, potential, u):
-    """u ← u − SDφ, back into the domain of g*."""
+def stretch(kind, ends, c, S, potential, u):
+    """By how much the domain of g* would have to be stretched to hold u − SDφ."""
+    n = u.shape[1]
+    most = 1.0
+    if kind != L1 and kind != L2:
+        return most
+    for e in range(len(ends)):
+        i, j = ends[e, 0], ends[e, 1]
+        size = 0.0
+        for k in range(n):
+            t = u[e, k] - S[e, k] * (potential[i, k] - potential[j, k])
+            size = max(size, abs(t)) if kind == L1 else size + t * t
+        if kind == L2:
+            size = np.sqrt(size)
+        if size > most * c[e]:
+            most = size / c[e] if c[e] > 0 else np.inf
+    return most
+
+
+@jit
+def correct(kind, ends, c, S, potential, factor, u):
+    """u ← (u − SDφ) / factor, back into the domain of g*; edges that were pushed out of it are marked in S."""
     n = u.shape[1]
     for e in range(len(ends)):
         i, j = ends[e, 0], ends[e, 1]
         for k in range(n):
-            u[e, k] -= S[e, k] * (potential[i, k] - potential[j, k])
-    into_domain(kind, c, u)
+            u[e, k] = (u[e, k] - S[e, k] * (potential[i, k] - potential[j, k])) / factor
+        if kind == L1:
+            for k in range(n):
+                S[e, k] = PUSHED if abs(u[e, k]) > c[e] else 0.0
+        elif kind == L2:
+            S[e, 0] = PUSHED if _length(u, e) > c[e] else 0.0
+        _inside(kind, c, u, e)
 
 
 @jit

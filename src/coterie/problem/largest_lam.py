@@ -37,7 +37,7 @@ def _small_flow(graph: EmpiricalGraph, demand: Array) -> Array:
     The potential φ comes from conjugate gradients and may be rough; a spanning forest carries what is missing.
     """
     from coterie.kernels import flow, register
-    from coterie.kernels.conjugate import conjugate_gradients
+    from coterie.kernels.conjugate import ConjugateGradients
     from coterie.kernels.contract import push_flows, spanning_forest
 
     S = np.repeat(graph.weights[:, None] ** 2, demand.shape[1], axis=1)
@@ -47,7 +47,7 @@ def _small_flow(graph: EmpiricalGraph, demand: Array) -> Array:
     def laplacian(x: Array, out: Array) -> None:
         flow.laplacian(register(demand.shape[1]), graph.edges, S, flow.NO_GROUND, x, out)
 
-    potential = conjugate_gradients(laplacian, demand.copy(), diagonal, lambda x: None, CG_STEPS, ACCURACY)
+    potential = ConjugateGradients(laplacian, demand.copy(), diagonal, lambda x: None).run(CG_STEPS, ACCURACY)
     u = S * (graph.D @ potential)
     via, order = np.empty(graph.n_nodes, dtype=np.int64), np.empty(graph.n_nodes, dtype=np.int64)
     spanning_forest(graph.n_nodes, graph.edges, via, order)

@@ -22,13 +22,14 @@ from coterie.kernels.flow import divergence
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
 from coterie.solver.enclosure import Enclosure
-from coterie.solver.repair import Repair
+from coterie.solver.repair import Enough, Repair
 
 FLOOR = 1e-8  # relative gaps divide by the objective, or by this part of the objective of zero weights
 ROUNDING = 16 * np.finfo(float).eps  # each sum below is charged this much of the size of its terms
 BATCH = 3  # rounds of repair between two looks at the bound
 REACH = 10.0  # conditional bounds hold for minimisers with weights up to so many times the largest
 MOST = 48  # rounds of repair altogether
+CHARGED, STRETCHED = 0.1, 0.4  # parts of what a bound may cost that are left to its charge, and to scaling
 MINOR = 0.1  # a charge below this part of the rest of the gap is not worth another round
 
 
@@ -75,7 +76,7 @@ class Certifier:
             if charge <= max(MINOR * beyond, goal - beyond):
                 break
             before = proof if u.size > LARGE else replace(proof, u=u.copy())
-            more = self.repair.rounds(u, BATCH, s)
+            more = self.repair.rounds(u, BATCH, s, _enough(level, charge, max(MINOR * beyond, goal - max(beyond, 0.0))))
             done += BATCH
             proof = self._bound(w, u, s, level, doubt)
             if proof.dual_bound < before.dual_bound and before.u is not u:
@@ -115,6 +116,12 @@ class Certifier:
         uncharged = float(-conjugate.sum() - g - ROUNDING * size - doubt)
         bound = uncharged + charge if np.isfinite(uncharged + charge) else -np.inf
         return Certificate(level, bound, unconditional, condition, u, uncharged, reach, left)
+
+
+def _enough(level: float, charge: float, allowed: float) -> Enough:
+    """Let charge and scaling cost half of what is allowed: scaling u by 1/κ costs about (κ − 1) g(Dw), less than level."""
+    price = max(abs(level), np.finfo(float).tiny)
+    return Enough(left=CHARGED * allowed / charge, stretch=1 + STRETCHED * allowed / price)
 
 
 def certify(problem: Problem, w: Array, u: Array) -> Certificate:

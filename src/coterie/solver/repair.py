@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from coterie.kernels import flow, register
-from coterie.kernels.conjugate import conjugate_gradients
+from coterie.kernels.conjugate import ConjugateGradients
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
 
 CG_STEPS = 10
 ACCURACY = 0.03  # of each correction: clipping spoils more than that anyway
+LAST_STEPS = 150  # of a correction that is not clipped
 CLEAN = 4e-16  # of the largest strength: a rest that small is rounding
+
+
+@dataclass(frozen=True)
+class Enough:
+    """When to end: the part of the present rest that may be left, and by how much the domain may be stretched."""
+
+    left: float
+    stretch: float
 
 
 class Repair:
@@ -23,7 +33,9 @@ class Repair:
     N projects each node's vector onto the directions in which its loss is flat: everything at an
     unlabelled node, null(X_i) at a node with m_i < n. Each round moves u by the least-squares
     correction −S D N φ, (N Dᵀ S D N) φ = N Dᵀ u, with more weight S on edges that have slack, found by a few
-    conjugate-gradient steps, and clips the result. What is left shrinks by a steady factor, about 2, a round.
+    conjugate-gradient steps, and clips the result. What is left shrinks by a steady factor, about 3, a round.
+    When a correction would leave the domain by very little, it is completed, and u is scaled back into the domain
+    instead of being clipped: then nothing is left.
 
     A term alpha|w_k| of a loss is one more edge, from the node to a *ground* of weight zero, with a dual s_k in
     [−alpha, alpha] (or another box): it takes its part in every correction.
@@ -39,6 +51,7 @@ class Repair:
         self.lower, self.upper = np.zeros((2, V, n)) if problem.f.box is not None else np.empty((2, 0, n))
         if problem.f.box is not None:
             self.lower[problem.M], self.upper[problem.M] = problem.f.box
+        self.scales = bool((self.lower <= 0).all() and (self.upper >= 0).all())
         place = np.full(V, -1)
         place[problem.M] = np.arange(len(problem.M))
         rows = problem.f.seen
@@ -47,7 +60,7 @@ class Repair:
     @cached_property
     def S(self) -> Array:
         """Weights of edges in corrections, (E, n); single precision is plenty."""
-        return np.empty((self.problem.graph.n_edges, self.problem.n_features), dtype=np.float32)
+        return np.zeros((self.problem.graph.n_edges, self.problem.n_features), dtype=np.float32)
 
     def keep_flat(self, x: Array) -> None:
         """x ← Nx."""
@@ -59,21 +72,21 @@ class Repair:
         if len(self.problem.undetermined):
             u[np.isin(self.ends[:, 0], self.problem.undetermined)] = 0.0
 
-    def rounds(self, u: Array, n_rounds: int, s: Array | None = None) -> bool:
+    def rounds(self, u: Array, n_rounds: int, s: Array | None = None, enough: Enough | None = None) -> bool:
         """Improve u in place; return whether anything is left to do.
 
         With s (V, n), the duals of a loss's box, both move, and it is N(Dᵀu + s) that is made small.
         """
-        c = self.problem.c
         for _ in range(n_rounds):
             flow.divergence(self.ends, u, self.rest)
             if s is not None:
                 self.rest += s
             self.keep_flat(self.rest)
-            if np.abs(self.rest).max() <= CLEAN * c.max(initial=0.0):
+            if np.abs(self.rest).max() <= CLEAN * self.problem.c.max(initial=0.0):
                 return False
-            flow.slack_weights(self.kind, self.ends, c, u, self.S)
-            self._correct(u, self.keep_flat, s)
+            flow.slack_weights(self.kind, self.problem.c, u, self.S)
+            if self._correct(u, self.keep_flat, s, enough):
+                return False
         return True
 
     def aim(self, u: Array, w: Array, n_rounds: int) -> None:
@@ -84,14 +97,19 @@ class Repair:
         target = np.zeros_like(w)
         target[self.problem.M] = self.problem.f.gradient(w[self.problem.M])
         for _ in range(n_rounds):
-            flow.slack_weights(self.kind, self.ends, self.problem.c, u, self.S)
+            flow.slack_weights(self.kind, self.problem.c, u, self.S)
             flow.saturate_cuts(self.ends, self.problem.c, w, u, self.S)
             flow.divergence(self.ends, u, self.rest)
             self.rest += target
             self._correct(u, lambda x: None)
 
-    def _correct(self, u: Array, keep: Callable[[Array], None], s: Array | None = None) -> None:
-        """u ← u − SDφ and s ← s − Gφ with N (DᵀSD + G) N φ = rest, clipped; G weighs ground edges as S does edges."""
+    def _correct(
+        self, u: Array, keep: Callable[[Array], None], s: Array | None = None, enough: Enough | None = None
+    ) -> bool:
+        """u ← u − SDφ and s ← s − Gφ with N (DᵀSD + G) N φ = rest; G weighs ground edges as S does edges.
+
+        Clipped, unless a stretch of the domain that is small enough holds the result: then scaled, and True.
+        """
         G = flow.NO_GROUND
         if s is not None:
             least = 0.5 * flow.LEAST_WEIGHT * (self.upper - self.lower)
@@ -102,8 +120,23 @@ class Repair:
             flow.laplacian(self.room, self.ends, self.S, G, x, out)
             keep(out)
 
-        potential = conjugate_gradients(laplacian, self.rest, self.diagonal, keep, CG_STEPS, ACCURACY)
-        flow.correct(self.kind, self.ends, self.problem.c, self.S, potential, u)
+        descent = ConjugateGradients(laplacian, self.rest, self.diagonal, keep)
+        potential, factor = descent.run(CG_STEPS, ACCURACY), 1.0
+        if enough is not None and self.scales and self._stretch(u, potential, s, G) <= enough.stretch:
+            potential = descent.run(LAST_STEPS, enough.left)
+            factor = self._stretch(u, potential, s, G)
+            factor = factor if factor <= enough.stretch else 1.0
+        flow.correct(self.kind, self.ends, self.problem.c, self.S, potential, factor, u)
         if s is not None:
-            s -= G * potential
-            np.clip(s, self.lower, self.upper, out=s)
+            s[:] = np.clip((s - G * potential) / factor, self.lower, self.upper)
+        return factor > 1
+
+    def _stretch(self, u: Array, potential: Array, s: Array | None, G: Array) -> float:
+        """By how much the domain of the duals would have to be stretched to hold them after this correction."""
+        most = flow.stretch(self.kind, self.ends, self.problem.c, self.S, potential, u)
+        if s is not None:
+            moved = s - G * potential
+            with np.errstate(divide="ignore", invalid="ignore"):
+                ratio = np.where(moved > 0, moved / self.upper, moved / self.lower)
+            most = max(most, float(np.where(moved == 0, 0.0, ratio).max(initial=0.0)))
+        return most
