@@ -49,12 +49,14 @@ def test_variation(kind: int, n: int) -> None:
 def test_slack_weights(kind: int, n: int) -> None:
     u = random(len(EDGES), n)
     u[0] = 0.0
-    S = np.empty((len(EDGES), n), dtype=np.float32)
-    flow.slack_weights(kind, EDGES, C, u, S)
+    S = np.zeros((len(EDGES), n), dtype=np.float32)
+    S[1] = flow.PUSHED
+    flow.slack_weights(kind, C, u, S)
     for e in range(len(EDGES)):
+        least = flow.PUSHED_WEIGHT if e == 1 else flow.LEAST_WEIGHT
         for k in range(n):
             used = {L1: abs(u[e, k]), L2: sum(u[e] ** 2) ** 0.5, SQUARED: 0.0}[kind]
-            assert S[e, k] == pytest.approx(max(C[e] - used, flow.LEAST_WEIGHT * C[e]), rel=1e-6)
+            assert S[e, k] == pytest.approx(max(C[e] - used, least * C[e]), rel=1e-6)
 
 
 @sizes
@@ -71,13 +73,14 @@ def test_saturate_cuts(n: int) -> None:
                 assert (u[e, k], S[e, k]) == (C[e] * np.sign(w[i, k] - w[j, k]), 0.0)
 
 
+@pytest.mark.parametrize("ahead", [0, 3])
 @pytest.mark.parametrize("grounded", [False, True])
 @sizes
-def test_laplacian_and_its_diagonal(n: int, grounded: bool) -> None:
+def test_laplacian_and_its_diagonal(n: int, grounded: bool, ahead: int) -> None:
     S, x = shares(n), random(V, n)
     ground = np.abs(random(V, n, seed=7)) if grounded else flow.NO_GROUND
     out, diagonal = np.full((V, n), np.nan), np.full((V, n), np.nan)
-    flow.laplacian(register(n), EDGES, S, ground, x, out)
+    flow.laplacian(register(n), ahead, EDGES, S, ground, x, out)
     flow.laplacian_diagonal(EDGES, S, ground, diagonal)
     D = np.zeros((len(EDGES), V))
     for e, (i, j) in enumerate(EDGES):
@@ -90,19 +93,40 @@ def test_laplacian_and_its_diagonal(n: int, grounded: bool) -> None:
         np.testing.assert_allclose(diagonal[:, k], np.diag(L), rtol=1e-12)
 
 
+def moved(S: np.ndarray, potential: np.ndarray, u: np.ndarray) -> np.ndarray:
+    """u − SDφ."""
+    return np.array([u[e] - S[e].astype(float) * (potential[i] - potential[j]) for e, (i, j) in enumerate(EDGES)])
+
+
+def lengths(kind: int, u: np.ndarray) -> np.ndarray:
+    """Of each coordinate of each edge, or of the whole edge, as the penalty measures it."""
+    return np.abs(u) if kind == L1 else np.linalg.norm(u, axis=1)[:, None]
+
+
+@pytest.mark.parametrize("ahead", [0, 3])
+@pytest.mark.parametrize("factor", [1.0, 1.7])
 @kinds
 @sizes
-def test_correct(kind: int, n: int) -> None:
+def test_correct(kind: int, n: int, factor: float, ahead: int) -> None:
     u, S, potential = random(len(EDGES), n), shares(n), random(V, n, seed=5)
-    expected = u.copy()
-    for e, (i, j) in enumerate(EDGES):
-        expected[e] -= S[e].astype(float) * (potential[i] - potential[j])
-        if kind == L1:
-            expected[e] = np.clip(expected[e], -C[e], C[e])
-        elif kind == L2:
-            expected[e] *= min(1.0, C[e] / sum(expected[e] ** 2) ** 0.5)
-    flow.correct(kind, EDGES, C, S, potential, u)
+    expected = moved(S, potential, u) / factor
+    outside = lengths(kind, expected) > C[:, None]
+    if kind != SQUARED:
+        expected *= np.minimum(1.0, C[:, None] / lengths(kind, expected))
+    flow.correct(register(n), kind, ahead, EDGES, C, S, potential, factor, u)
     np.testing.assert_allclose(u, expected, rtol=1e-12, atol=1e-13)
+    if kind != SQUARED:
+        np.testing.assert_array_equal((S == flow.PUSHED)[:, : outside.shape[1]], outside)
+
+
+@pytest.mark.parametrize("ahead", [0, 3])
+@kinds
+@sizes
+def test_stretch(kind: int, n: int, ahead: int) -> None:
+    u, S, potential = random(len(EDGES), n), shares(n), random(V, n, seed=5)
+    needed = 1.0 if kind == SQUARED else max(1.0, (lengths(kind, moved(S, potential, u)) / C[:, None]).max())
+    assert flow.stretch(register(n), kind, ahead, EDGES, C, S, potential, u) == pytest.approx(needed, rel=1e-13)
+    assert flow.stretch(register(n), kind, ahead, EDGES, 1e3 * C, S, potential, u) == 1.0
 
 
 @sizes

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import coterie as ct
 from coterie.kernels.conjugate import ConjugateGradients
-from coterie.solver.repair import Repair
+from coterie.solver.repair import Enough, Repair
 from problems import EVERY_PENALTY, KINDS, case_of, instance, outside_domain, problems, rows_of_node
 
 SPARSE = ["few labelled", "disconnected", "few points"]
@@ -62,6 +62,32 @@ def test_more_rounds_leave_less(kind: str) -> None:
     problem = instance(kind)
     u = duals(problem, 0.05)
     assert left_over(problem, repaired(problem, u, rounds=10)) <= left_over(problem, repaired(problem, u, rounds=1))
+
+
+@pytest.mark.parametrize("penalty", EVERY_PENALTY, ids=repr)
+@pytest.mark.parametrize("kind", SPARSE)
+def test_a_small_stretch_leaves_nothing(kind: str, penalty: ct.Penalty) -> None:
+    problem = instance(kind, penalty=penalty)
+    repair = Repair(problem)
+    u = duals(problem, 0.02)
+    repair.into_domain(u)
+    repair.rounds(u, 3)
+    before, near = left_over(problem, u), u.copy()
+    assert not repair.rounds(u, 1, enough=Enough(left=1e-8, stretch=1.5))
+    assert left_over(problem, u) <= max(1e-6 * before, 1e-15)
+    assert outside_domain(problem, u) <= 1e-12 * problem.c.max()
+    assert np.abs(u - near).max() <= problem.c.max()
+
+
+def test_threads_agree() -> None:
+    problem = instance("few points")
+    several = []
+    for threads in (1, 3):
+        repair, u = Repair(problem, threads), duals(problem, 0.02)
+        repair.into_domain(u)
+        repair.rounds(u, 3)
+        several.append(u)
+    np.testing.assert_allclose(*several, rtol=1e-9, atol=1e-12)
 
 
 def test_it_says_when_nothing_is_left_to_do() -> None:

@@ -45,7 +45,10 @@ class Travel(NamedTuple):
 
 
 class Engine(Protocol):
-    """Runs iterations of T. All steps come from the driver: τ_i = η/(ω d_i) and σ_e = ηω s_e/2."""
+    """Runs iterations of T. All steps come from the driver: τ_i = η/(ω d_i) and σ_e = ηω s_e/2.
+
+    If it has an attribute `threads`, certificates do not use more than that (None: as many as pay).
+    """
 
     def setup(self, problem: Problem, w: Array, u: Array) -> None:
         """Take a problem and a starting point, which is also the first anchor."""

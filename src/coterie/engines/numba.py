@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -12,14 +10,12 @@ from typing import Any
 import numpy as np
 
 from coterie.engines.base import LARGE, RELAXATION, Mode, Travel
-from coterie.engines.ordering import Ordering
+from coterie.engines.ordering import Ordering, ahead
 from coterie.kernels import aligned, edges, nodes, register
+from coterie.kernels.team import Team
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.quadratic import Quadratics
-
-AHEAD = 16  # edges before its turn that the far end of an edge is asked for
-WORTH_A_THREAD = 200_000  # edge coordinates that a thread should have to itself
 
 
 class NumbaEngine:
@@ -44,7 +40,7 @@ class NumbaEngine:
         self.labelled = slice(None) if np.array_equal(self.M, np.arange(V)) else self.M  # a slice does not copy
         self.place = np.full(V, -1)
         self.place[self.M] = np.arange(len(self.M))
-        self.ahead = AHEAD if self.order.is_far(n) else 0
+        self.ahead = ahead(self.order.ends, V, n)
         self._share_out(V, E, n)
         self.w, self.u = self.order.nodes_in(w), self.order.edges_in(u)
         if self.u.size <= LARGE:  # above, there is no room for a copy
@@ -107,17 +103,14 @@ class NumbaEngine:
         Each thread has its own xs, and only nodes that several threads reach are copied between them. The home of a
         node is the thread whose edges begin at it (edges are in the order of their first ends).
         """
-        wanted = self.threads or min(os.cpu_count() or 1, 1 + E * n // WORTH_A_THREAD)
-        self.T = max(1, min(wanted, E))
-        self.edge_cuts = np.linspace(0, E, self.T + 1).astype(np.int64)
-        self.node_cuts = np.linspace(0, V, self.T + 1).astype(np.int64)
+        self.team = Team(self.threads, E, n)
+        self.T, self.edge_cuts, self.node_cuts = self.team.T, self.team.cuts(E), self.team.cuts(V)
         self.reach = np.zeros((self.T, 2), dtype=np.int64)
         for t in range(self.T):
             ends = self.order.ends[self.edge_cuts[t] : self.edge_cuts[t + 1]]
             if len(ends):
                 self.reach[t] = ends.min(), int(ends.max()) + 1
         self.homes = [0, *self.order.ends[self.edge_cuts[1:-1], 0].tolist(), V]
-        self.pool = ThreadPoolExecutor(self.T) if self.T > 1 else None
         self.rooms = [(register(n), register(n)) for _ in range(self.T)]
 
     def _setup_prox(self, n: int) -> None:
@@ -238,17 +231,7 @@ class NumbaEngine:
                     nodes.spread_copies(*cut, home, self.xs, self.reach)
             return done
 
-        return [one for done in self._each_range(self.node_cuts, whole) for one in done]
+        return [one for done in self.team.each(self.node_cuts, whole) for one in done]
 
     def _each_edge_range(self, work: Callable[..., Any]) -> list[Any]:
-        return self._each_range(self.edge_cuts, work)
-
-    def _each_range(self, cuts: Array, work: Callable[..., Any]) -> list[Any]:
-        """Do work(t, first, last) on every range, one a thread."""
-        if self.pool is None:
-            return [work(0, cuts[0], cuts[1])]
-        jobs = [self.pool.submit(work, t, cuts[t], cuts[t + 1]) for t in range(self.T)]
-        try:
-            return [job.result() for job in jobs]
-        finally:
-            wait(jobs)  # also when interrupted: nobody may write any more when z is read
+        return self.team.each(self.edge_cuts, work)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.kernels.prefetch import AHEAD
 from coterie.problem import EmpiricalGraph
 from coterie.problem.arrays import Array
 
@@ -44,13 +46,6 @@ class Ordering:
         edge = np.lexsort((pairs[:, 1], pairs[:, 0]))
         return cls(rank, pairs[edge].astype(np.uint32), edge, sign[edge][:, None])
 
-    def is_far(self, n: int) -> bool:
-        """Whether the data of neighbours, 2n numbers a node, lie so far apart that they should be asked for in time."""
-        if len(self.rank) * n * 16 <= FITS_IN_CACHE or len(self.ends) == 0:
-            return False
-        i, j = self.ends.T
-        return float((j - i).mean()) * n * 16 > FAR
-
     def nodes_in(self, values: Array) -> Array:
         """Node values in the inner order."""
         inside = np.empty_like(values)
@@ -73,6 +68,14 @@ class Ordering:
         outside = np.empty_like(values)
         outside[self.edge] = np.multiply(values, self.sign, out=values)
         return outside
+
+
+def ahead(ends: NDArray[Any], V: int, n: int) -> int:
+    """How many edges before its turn the data of a far end, 2n numbers, should be asked for; 0 if they are near."""
+    if V * n * 16 <= FITS_IN_CACHE or len(ends) == 0:
+        return 0
+    i, j = ends.T
+    return AHEAD if float((j - i).mean()) * n * 16 > FAR else 0
 
 
 def _cuthill_mckee(graph: EmpiricalGraph) -> NDArray[np.int64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -25,7 +26,7 @@ class ConjugateGradients:
         self.z = self.inverse * rest
         keep(self.z)
         self.p, self.rz = self.z.copy(), flow.inner(rest, self.z)
-        self.first = self.rz
+        self.first, self.steps = self.rz, 0
 
     def run(self, steps: int, accuracy: float) -> Any:
         """Take up to so many more steps, until the residual is `accuracy` of the first; return x."""
@@ -33,6 +34,7 @@ class ConjugateGradients:
             if self.rz <= accuracy**2 * self.first:
                 break
             self.apply(self.p, self.Ap)
+            self.steps += 1
             curvature = flow.inner(self.p, self.Ap)
             if curvature <= 0:
                 break
@@ -41,3 +43,11 @@ class ConjugateGradients:
             self.rz, before = flow.inner(self.r, self.z), self.rz
             flow.turn(self.rz / before, self.z, self.p)
         return self.x
+
+    def steps_to(self, accuracy: float) -> float:
+        """How many steps that accuracy will take, from the beginning, at the pace so far."""
+        if self.rz <= accuracy**2 * self.first:
+            return self.steps
+        if accuracy <= 0 or self.rz >= self.first:
+            return math.inf
+        return 2 * self.steps * math.log(accuracy) / math.log(self.rz / self.first)

@@ -6,6 +6,7 @@ import numpy as np
 
 from coterie.kernels import inlined, jit, reordered
 from coterie.kernels.edges import L1, L2
+from coterie.kernels.prefetch import prefetch_node
 from coterie.kernels.vector import put
 
 LEAST_WEIGHT = 0.1  # of an edge without slack, against 1 for an edge with all of it
@@ -106,7 +107,7 @@ def saturate_cuts(ends, c, w, u, S):
 
 
 @jit
-def laplacian(register, ends, S, ground, x, out):
+def laplacian(register, ahead, ends, S, ground, x, out):
     """out ← (DᵀSD + ground)x; ground (V, n) weighs an edge from each node to a node of weight zero."""
     n = len(register)
     if len(ground) == 0:
@@ -116,6 +117,10 @@ def laplacian(register, ends, S, ground, x, out):
             for k in range(n):
                 out[i, k] = ground[i, k] * x[i, k]
     for e in range(len(ends)):
+        if ahead > 0:
+            far = ends[min(e + ahead, len(ends) - 1), 1]
+            prefetch_node(register, x, far)
+            prefetch_node(register, out, far)
         i, j = ends[e, 0], ends[e, 1]
         t = register
         for k in range(n):
@@ -141,13 +146,15 @@ def laplacian_diagonal(ends, S, ground, out):
 
 
 @jit
-def stretch(kind, ends, c, S, potential, u):
+def stretch(register, kind, ahead, ends, c, S, potential, u):
     """By how much the domain of g* would have to be stretched to hold u − SDφ."""
     n = u.shape[1]
     most = 1.0
     if kind != L1 and kind != L2:
         return most
     for e in range(len(ends)):
+        if ahead > 0:
+            prefetch_node(register, potential, ends[min(e + ahead, len(ends) - 1), 1])
         i, j = ends[e, 0], ends[e, 1]
         size = 0.0
         for k in range(n):
@@ -161,10 +168,12 @@ def stretch(kind, ends, c, S, potential, u):
 
 
 @jit
-def correct(kind, ends, c, S, potential, factor, u):
+def correct(register, kind, ahead, ends, c, S, potential, factor, u):
     """u ← (u − SDφ) / factor, back into the domain of g*; edges that were pushed out of it are marked in S."""
     n = u.shape[1]
     for e in range(len(ends)):
+        if ahead > 0:
+            prefetch_node(register, potential, ends[min(e + ahead, len(ends) - 1), 1])
         i, j = ends[e, 0], ends[e, 1]
         for k in range(n):
             u[e, k] = (u[e, k] - S[e, k] * (potential[i, k] - potential[j, k])) / factor

@@ -10,16 +10,18 @@ from numba.extending import intrinsic
 
 from coterie.kernels import LINE
 
+AHEAD = 16  # edges before its turn that the far end of an edge is asked for
 NUMBERS = LINE // 8  # in a cache line
 MOST = 4  # lines of a node: where n is large, the machine notices by itself that more of them follow
 
 
-def _prefetch_node(_context, register, xs, node):
-    """Begin to load the 2n numbers of a node in xs (V, 2, n), which will be written to, and do not wait for them.
+def _prefetch_node(_context, register, values, node):
+    """Begin to load the numbers of a node from values, (V, n) or (V, 2, n), and do not wait for them.
 
-    To be called from the loop itself: inside a helper, Numba would count references to xs.
+    To be called from the loop itself: inside a helper, Numba would count references to the array.
     """
-    lines = -(-2 * len(register) // NUMBERS) if isinstance(register, types.BaseTuple) else MOST
+    numbers = (values.ndim - 1) * len(register) if isinstance(register, types.BaseTuple) else MOST * NUMBERS
+    lines = -(-numbers // NUMBERS)
 
     def generate(context, builder, signature, arguments):
         array = context.make_array(signature.args[1])(context, builder, arguments[1])
@@ -34,7 +36,7 @@ def _prefetch_node(_context, register, xs, node):
             builder.call(ask, [address, number(1), number(3), number(1)])  # to write; to keep in all caches; data
         return context.get_dummy_value()
 
-    return types.void(register, xs, node), generate
+    return types.void(register, values, node), generate
 
 
 prefetch_node: Any = intrinsic(_prefetch_node)

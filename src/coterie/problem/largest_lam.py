@@ -45,7 +45,7 @@ def _small_flow(graph: EmpiricalGraph, demand: Array) -> Array:
     flow.laplacian_diagonal(graph.edges, S, flow.NO_GROUND, diagonal)
 
     def laplacian(x: Array, out: Array) -> None:
-        flow.laplacian(register(demand.shape[1]), graph.edges, S, flow.NO_GROUND, x, out)
+        flow.laplacian(register(demand.shape[1]), 0, graph.edges, S, flow.NO_GROUND, x, out)
 
     potential = ConjugateGradients(laplacian, demand.copy(), diagonal, lambda x: None).run(CG_STEPS, ACCURACY)
     u = S * (graph.D @ potential)

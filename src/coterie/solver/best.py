@@ -20,10 +20,10 @@ PATIENCE = 2  # polishes and aims in vain, before they are given up
 class Best:
     """Keeps the best weights and the best dual bound, and says when to look again."""
 
-    def __init__(self, problem: Problem, tol: float, w: Array, u: Array) -> None:
+    def __init__(self, problem: Problem, tol: float, w: Array, u: Array, threads: int | None = None) -> None:
         self.problem, self.tol = problem, tol
         self.began = time.perf_counter()
-        self.certify = Certifier(problem)
+        self.certify = Certifier(problem, threads)
         self.objective, self.w = problem.objective(w), w.copy()
         self.proof = self.certify(w, u.copy() if u.any() else u, goal=self.goal, rounds=0)
         self.aim_fails = 0

@@ -29,7 +29,7 @@ ROUNDING = 16 * np.finfo(float).eps  # each sum below is charged this much of th
 BATCH = 3  # rounds of repair between two looks at the bound
 REACH = 10.0  # conditional bounds hold for minimisers with weights up to so many times the largest
 MOST = 48  # rounds of repair altogether
-CHARGED, STRETCHED = 0.1, 0.4  # parts of what a bound may cost that are left to its charge, and to scaling
+CHARGED, STRETCHED = 0.01, 0.4  # parts of what a bound may cost that are left to its charge, and to scaling
 MINOR = 0.1  # a charge below this part of the rest of the gap is not worth another round
 
 
@@ -54,9 +54,9 @@ class Certificate:
 class Certifier:
     """Computes certificates of one problem."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, threads: int | None = None) -> None:
         self.problem = problem
-        self.repair = Repair(problem)
+        self.repair = Repair(problem, threads)
         self.enclosure = Enclosure(problem)
 
     def __call__(self, w: Array, u: Array, *, goal: float = 0.0, rounds: int = MOST) -> Certificate:
@@ -119,7 +119,7 @@ class Certifier:
 
 
 def _enough(level: float, charge: float, allowed: float) -> Enough:
-    """Let charge and scaling cost half of what is allowed: scaling u by 1/κ costs about (κ − 1) g(Dw), less than level."""
+    """Charge and scaling may cost parts of what is allowed; scaling u by 1/κ costs about (κ − 1) g(Dw)."""
     price = max(abs(level), np.finfo(float).tiny)
     return Enough(left=CHARGED * allowed / charge, stretch=1 + STRETCHED * allowed / price)
 

@@ -63,7 +63,7 @@ def drive(
     `expected` is how many iterations it may take: certificates cost more than iterations, and the first one after
     the start waits until it has a chance.
     """
-    best = Best(problem, tol, w, u)
+    best = Best(problem, tol, w, u, getattr(engine, "threads", None))
     if best.gap <= tol or max_iter == 0:
         return best.solution(Status.OPTIMAL if best.gap <= tol else Status.ITERATION_LIMIT, 0)
     steps = Steps.of(problem)

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
+from coterie.engines.ordering import ahead
 from coterie.kernels import flow, register
 from coterie.kernels.conjugate import ConjugateGradients
+from coterie.kernels.team import Team
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
 
 CG_STEPS = 10
 ACCURACY = 0.03  # of each correction: clipping spoils more than that anyway
 LAST_STEPS = 150  # of a correction that is not clipped
+MOST_THREADS = 4  # each needs node sums of its own
 CLEAN = 4e-16  # of the largest strength: a rest that small is rounding
 
 
@@ -41,12 +45,16 @@ class Repair:
     [−alpha, alpha] (or another box): it takes its part in every correction.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, threads: int | None = None) -> None:
         self.problem = problem
         V, n = problem.graph.n_nodes, problem.n_features
         movable = problem.graph.n_edges > 0 or problem.f.box is not None
         self.needed = movable and (len(problem.M) < V or problem.f.seen is not None)
-        self.room, self.kind, self.ends = register(n), problem.penalty.kernel, problem.graph.edges
+        self.kind, self.ends = problem.penalty.kernel, problem.graph.edges
+        self.ahead = ahead(self.ends, V, n)
+        self.team = Team(threads, problem.graph.n_edges, n, MOST_THREADS)
+        self.rooms = [register(n) for _ in range(self.team.T)]
+        self.cuts, self.copies = self.team.cuts(problem.graph.n_edges), np.empty((self.team.T - 1, V, n))
         self.rest, self.diagonal = np.empty((V, n)), np.empty((V, n))
         self.lower, self.upper = np.zeros((2, V, n)) if problem.f.box is not None else np.empty((2, 0, n))
         if problem.f.box is not None:
@@ -64,7 +72,7 @@ class Repair:
 
     def keep_flat(self, x: Array) -> None:
         """x ← Nx."""
-        flow.keep_flat(self.room, *self._seen, x)
+        flow.keep_flat(self.rooms[0], *self._seen, x)
 
     def into_domain(self, u: Array) -> None:
         """Move u, in place, to where g* is finite, and to zero where no label is."""
@@ -78,13 +86,13 @@ class Repair:
         With s (V, n), the duals of a loss's box, both move, and it is N(Dᵀu + s) that is made small.
         """
         for _ in range(n_rounds):
-            flow.divergence(self.ends, u, self.rest)
+            self._add_up(lambda t, part, out: flow.divergence(self.ends[part], u[part], out), self.rest)
             if s is not None:
                 self.rest += s
             self.keep_flat(self.rest)
             if np.abs(self.rest).max() <= CLEAN * self.problem.c.max(initial=0.0):
                 return False
-            flow.slack_weights(self.kind, self.problem.c, u, self.S)
+            self._weigh(u)
             if self._correct(u, self.keep_flat, s, enough):
                 return False
         return True
@@ -97,9 +105,9 @@ class Repair:
         target = np.zeros_like(w)
         target[self.problem.M] = self.problem.f.gradient(w[self.problem.M])
         for _ in range(n_rounds):
-            flow.slack_weights(self.kind, self.problem.c, u, self.S)
+            self._weigh(u)
             flow.saturate_cuts(self.ends, self.problem.c, w, u, self.S)
-            flow.divergence(self.ends, u, self.rest)
+            self._add_up(lambda t, part, out: flow.divergence(self.ends[part], u[part], out), self.rest)
             self.rest += target
             self._correct(u, lambda x: None)
 
@@ -114,29 +122,71 @@ class Repair:
         if s is not None:
             least = 0.5 * flow.LEAST_WEIGHT * (self.upper - self.lower)
             G = np.maximum(np.minimum(self.upper - s, s - self.lower), least)
-        flow.laplacian_diagonal(self.ends, self.S, G, self.diagonal)
-
-        def laplacian(x: Array, out: Array) -> None:
-            flow.laplacian(self.room, self.ends, self.S, G, x, out)
-            keep(out)
-
-        descent = ConjugateGradients(laplacian, self.rest, self.diagonal, keep)
-        potential, factor = descent.run(CG_STEPS, ACCURACY), 1.0
-        if enough is not None and self.scales and self._stretch(u, potential, s, G) <= enough.stretch:
-            potential = descent.run(LAST_STEPS, enough.left)
+        descent = self._descent(keep, G)
+        potential, factor, complete = descent.run(CG_STEPS, ACCURACY), 1.0, False
+        if enough is not None and self.scales and descent.steps_to(enough.left) <= LAST_STEPS:
+            complete = self._stretch(u, potential, s, G) <= enough.stretch
+        if enough is not None and complete:
+            potential = descent.run(2 * LAST_STEPS, enough.left)
             factor = self._stretch(u, potential, s, G)
-            factor = factor if factor <= enough.stretch else 1.0
-        flow.correct(self.kind, self.ends, self.problem.c, self.S, potential, factor, u)
+            if factor > enough.stretch:
+                factor, complete = 1.0, False
+        self._each_part(lambda t, part: flow.correct(*self._moving(t, part, potential), factor, u[part]))
         if s is not None:
             s[:] = np.clip((s - G * potential) / factor, self.lower, self.upper)
-        return factor > 1
+        return complete
+
+    def _descent(self, keep: Callable[[Array], None], G: Array) -> ConjugateGradients:
+        """Conjugate gradients for N (DᵀSD + G) N φ = rest."""
+        ground = [G] + [flow.NO_GROUND] * (self.team.T - 1)
+        self._add_up(
+            lambda t, part, out: flow.laplacian_diagonal(self.ends[part], self.S[part], ground[t], out), self.diagonal
+        )
+
+        def laplacian(x: Array, out: Array) -> None:
+            self._add_up(
+                lambda t, part, out: flow.laplacian(
+                    self.rooms[t], self.ahead, self.ends[part], self.S[part], ground[t], x, out
+                ),
+                out,
+            )
+            keep(out)
+
+        return ConjugateGradients(laplacian, self.rest, self.diagonal, keep)
 
     def _stretch(self, u: Array, potential: Array, s: Array | None, G: Array) -> float:
         """By how much the domain of the duals would have to be stretched to hold them after this correction."""
-        most = flow.stretch(self.kind, self.ends, self.problem.c, self.S, potential, u)
+        most = max(self._each_part(lambda t, part: flow.stretch(*self._moving(t, part, potential), u[part])))
         if s is not None:
             moved = s - G * potential
             with np.errstate(divide="ignore", invalid="ignore"):
                 ratio = np.where(moved > 0, moved / self.upper, moved / self.lower)
             most = max(most, float(np.where(moved == 0, 0.0, ratio).max(initial=0.0)))
         return most
+
+    def _weigh(self, u: Array) -> None:
+        """S ← the slack of u, more or less."""
+        c = self.problem.c
+        self._each_part(lambda t, part: flow.slack_weights(self.kind, c[part], u[part], self.S[part]))
+
+    def _moving(self, t: int, part: slice, potential: Array) -> tuple[Any, ...]:
+        return (
+            self.rooms[t],
+            self.kind,
+            self.ahead,
+            self.ends[part],
+            self.problem.c[part],
+            self.S[part],
+            potential,
+        )
+
+    def _each_part(self, work: Callable[[int, slice], Any]) -> list[Any]:
+        """Do work(t, edges) on one part of the edges a thread."""
+        return self.team.each(self.cuts, lambda t, first, last: work(t, slice(first, last)))
+
+    def _add_up(self, work: Callable[[int, slice, Array], None], out: Array) -> None:
+        """out ← the sum of what work(t, edges, out) makes of every part of the edges."""
+        outs = [out, *self.copies]
+        self._each_part(lambda t, part: work(t, part, outs[t]))
+        for other in self.copies:
+            out += other

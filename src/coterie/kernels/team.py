@@ -1,0 +1,36 @@
+"""Threads that share the work of a pass: one contiguous range each."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import Any
+
+import numpy as np
+
+WORTH_A_THREAD = 200_000  # edge coordinates that a thread should have to itself
+
+
+class Team:
+    """As many threads as wanted, or (None) as pay for E edges with n coordinates; but not more than `most`."""
+
+    def __init__(self, threads: int | None, E: int, n: int, most: int = sys.maxsize) -> None:
+        wanted = threads or min(os.cpu_count() or 1, 1 + E * n // WORTH_A_THREAD)
+        self.T = max(1, min(wanted, E, most))
+        self.pool = ThreadPoolExecutor(self.T) if self.T > 1 else None
+
+    def cuts(self, length: int) -> Any:
+        """Where a sequence is cut into one range a thread."""
+        return np.linspace(0, length, self.T + 1).astype(np.int64)
+
+    def each(self, cuts: Any, work: Callable[..., Any]) -> list[Any]:
+        """Do work(t, first, last) on every range, one a thread."""
+        if self.pool is None:
+            return [work(0, cuts[0], cuts[1])]
+        jobs = [self.pool.submit(work, t, cuts[t], cuts[t + 1]) for t in range(self.T)]
+        try:
+            return [job.result() for job in jobs]
+        finally:
+            wait(jobs)  # also when interrupted: nobody may write any more when the results are read
