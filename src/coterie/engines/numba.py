@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -105,13 +105,24 @@ class NumbaEngine:
         """
         self.team = Team(self.threads, E, n)
         self.T, self.edge_cuts, self.node_cuts = self.team.T, self.team.cuts(E), self.team.cuts(V)
-        self.reach = np.zeros((self.T, 2), dtype=np.int64)
-        for t in range(self.T):
-            ends = self.order.ends[self.edge_cuts[t] : self.edge_cuts[t + 1]]
-            if len(ends):
-                self.reach[t] = ends.min(), int(ends.max()) + 1
         self.homes = [0, *self.order.ends[self.edge_cuts[1:-1], 0].tolist(), V]
+        self.node_parts = [list(self._parts(first, last)) for first, last in pairwise(self.node_cuts)]
         self.rooms = [(register(n), register(n)) for _ in range(self.T)]
+
+    def _parts(self, first: int, last: int) -> Iterator[tuple[int, int, int, list[tuple[int, Array]]]]:
+        """Cut a range of nodes by their homes; name the other threads that visit nodes there, and which."""
+        for home, (begin, end) in enumerate(pairwise(self.homes)):
+            begin, end = max(first, begin), min(last, end)
+            if begin < end:
+                visits = ((t, self._visited(t, begin, end)) for t in range(self.T) if t != home)
+                yield home, begin, end, [(t, visited) for t, visited in visits if len(visited)]
+
+    def _visited(self, t: int, begin: int, end: int) -> Array:
+        """The nodes of a range at which edges of thread t end."""
+        ends = self.order.ends[self.edge_cuts[t] : self.edge_cuts[t + 1]]
+        seen = np.zeros(end - begin, dtype=bool)
+        seen[ends[(ends >= begin) & (ends < end)] - begin] = True
+        return begin + np.flatnonzero(seen)
 
     def _setup_prox(self, n: int) -> None:
         q = self.problem.f
@@ -160,26 +171,23 @@ class NumbaEngine:
             for t, (first, last) in enumerate(pairwise(self.homes)):
                 self.w[first:last] = self.xs[t, first:last, 0]
         u_hat = self.u_hat = np.empty_like(self.u) if self.u_hat is None else self.u_hat
-        probed = self.w, self.u, u_hat
-        dual = self._each_edge_range(
-            lambda t, e0, e1: edges.edge_probe(
-                self.rooms[t][0], self.kind, self.ahead, e0, e1, self.order.ends, self.strength, self.xs[t], *probed
-            )
-        )
         keep = mode is Mode.DUAL
+        dual = self._each_edge_range(
+            lambda t, e0, e1: edges.edge_probe(*self._passing(t, keep, e0, e1), *factors, self.w, u_hat)
+        )
         arrays, moving = (self.tau, self.w_hat, self.w, self.w0), (*factors, not keep)
         sums = self._each_node_range(
             lambda t, i0, i1, xs: nodes.node_probe(i0, i1, *arrays, xs, *moving), gather=False, spread=False
         )
         primal, self.travelled = np.sum(sums, axis=0)
-        self._each_edge_range(lambda t, e0, e1: edges.edge_move(*self._moving(t, keep, e0, e1, u_hat), *factors))
         return float(np.sqrt(max(primal + sum(dual), 0.0)))
 
     def _sum_up(self) -> None:
         """s ← Dᵀu."""
         self.xs[:, :, 1] = 0.0
-        stay = 0.0, 1.0, 0.0
-        self._each_edge_range(lambda t, e0, e1: edges.edge_move(*self._moving(t, False, e0, e1, self.u), *stay))
+        self._each_edge_range(
+            lambda t, e0, e1: edges.edge_sums(self.rooms[t][0], e0, e1, self.order.ends, self.xs[t], self.u)
+        )
 
     @cached_property
     def inverse(self) -> Array:
@@ -209,9 +217,6 @@ class NumbaEngine:
             self.u0,
         )
 
-    def _moving(self, t: int, keep: bool, first: int, last: int, u_hat: Array) -> tuple[Any, ...]:
-        return self.rooms[t][0], keep, self.ahead, first, last, self.order.ends, self.xs[t], self.u, u_hat, self.u0
-
     def _each_node_range(self, work: Callable[..., Any], gather: bool = True, spread: bool = True) -> list[Any]:
         """Do work(t, first, last, xs) on every range, with the xs that is its home.
 
@@ -220,15 +225,15 @@ class NumbaEngine:
 
         def whole(t: int, first: int, last: int) -> list[Any]:
             done = []
-            for home, (begin, end) in enumerate(pairwise(self.homes)):
-                cut = max(first, begin), min(last, end)
-                if cut[0] >= cut[1]:
-                    continue
-                if gather and self.T > 1:
-                    nodes.gather_copies(*cut, home, self.xs, self.reach)
-                done.append(work(t, *cut, self.xs[home]))
-                if spread and self.T > 1:
-                    nodes.spread_copies(*cut, home, self.xs, self.reach)
+            for home, begin, end, visitors in self.node_parts[t]:
+                xs = self.xs[home]
+                if gather:
+                    for thread, visited in visitors:
+                        nodes.gather_copies(visited, self.xs[thread], xs)
+                done.append(work(t, begin, end, xs))
+                if spread:
+                    for thread, visited in visitors:
+                        nodes.spread_copies(visited, self.xs[thread], xs)
             return done
 
         return [one for done in self.team.each(self.node_cuts, whole) for one in done]

@@ -125,43 +125,43 @@ def edge_pass(register, kind, keep, ahead, first, last, ends, strength, xs, u, u
 
 
 @jit
-def edge_probe(register, kind, ahead, first, last, ends, strength, xs, w, u, u_hat):
-    """û = prox(u + σDx), without moving; return Σ|du|²/σ − 2⟨du, D dw⟩ for the residual, with dw = (x − w)/2.
+def edge_probe(register, kind, keep, ahead, first, last, ends, strength, xs, u, u0, a, b, g, w, u_hat):
+    """An edge pass that keeps û; return Σ|du|²/σ − 2⟨du, D dw⟩ for the residual, with dw = (x − w)/2.
 
     For dual steps w = x, and the second term vanishes.
     """
-    n = len(register)
-    pace = min(len(strength) - 1, 1)
+    ends, strength, pace = _cut(first, last, ends, strength)
+    u, u0, u_hat = u[first:last], u0[first:last], u_hat[first:last]
     total = 0.0
-    for e in range(first, last):
+    for e in range(len(ends)):
         if ahead > 0:
-            prefetch_node(register, xs, ends[min(e + ahead, len(ends) - 1), 1])
+            far = ends[min(e + ahead, len(ends) - 1), 1]
+            prefetch_node(register, xs, far)
+            prefetch_node(register, w, far)
         i, j = ends[e, 0], ends[e, 1]
         inverse = 1 / strength[e * pace, 1]
         t = _prox(register, kind, e, i, j, strength, pace, xs, u)
-        for k in range(n):
+        for k in range(len(register)):
             du = t[k] - u[e, k]
             dw = 0.5 * ((xs[i, 0, k] - w[i, k]) - (xs[j, 0, k] - w[j, k]))
             total += du * (du * inverse - 2 * dw)
+        for k in range(len(register)):
             u_hat[e, k] = t[k]
+        t = _mix(register, g != 0, keep, e, t, u, u0, a, b, g)
+        _store(register, e, i, j, t, xs, u)
     return total
 
 
 @jit
-def edge_move(register, keep, ahead, first, last, ends, xs, u, u_hat, u0, a, b, g):
-    """u ← aû + bu + gu₀ with the û of the last probe, s ← Dᵀu; with keep, u₀ ← û."""
-    n = len(register)
-    for e in range(first, last):
-        if ahead > 0:
-            prefetch_node(register, xs, ends[min(e + ahead, len(ends) - 1), 1])
+def edge_sums(register, first, last, ends, xs, u):
+    """s ← s + Dᵀu."""
+    ends, u = ends[first:last], u[first:last]
+    for e in range(len(ends)):
         i, j = ends[e, 0], ends[e, 1]
-        t = register
-        for k in range(n):
-            t = put(t, k, a * u_hat[e, k] + b * u[e, k] + g * u0[e, k])
-        if keep:
-            for k in range(n):
-                u0[e, k] = u_hat[e, k]
-        _store(register, e, i, j, t, xs, u)
+        for k in range(len(register)):
+            xs[i, 1, k] += u[e, k]
+        for k in range(len(register)):
+            xs[j, 1, k] -= u[e, k]
 
 
 @jit

@@ -1,7 +1,7 @@
 """Node passes: the primal half of an iteration.
 
 ``xs`` (V, 2, n) holds x = 2ŵ − w and s = Dᵀu of each node side by side. Each pass handles the nodes first ≤ i < last.
-``place[i]`` is the row of node i in arrays of labelled nodes, or −1. With ``move``, w ← aŵ + bw + gw₀ and s ← 0.
+``place[i]`` is the row of node i in arrays of labelled nodes, or −1. All leave s = 0. With ``move``, w ← aŵ + bw + gw₀.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def node_pass(room, other, first, last, tau, place, low_rank, V, share2, share3,
             v = put(v, k, w[i, k])
         for k in range(n):
             xs[i, 0, k] = 2 * t[k] - v[k]
+        for k in range(n):
+            xs[i, 1, k] = 0.0
         if move:
-            for k in range(n):
-                xs[i, 1, k] = 0.0
             for k in range(n):
                 t = put(t, k, a * t[k] + b * v[k])
             if g != 0:
@@ -87,32 +87,27 @@ def node_finish(first, last, w_hat, w, w0, xs, a, b, g, move):
     for i in range(first, last):
         for k in range(w.shape[1]):
             xs[i, 0, k] = 2 * w_hat[i, k] - w[i, k]
+            xs[i, 1, k] = 0.0
             if move:
-                xs[i, 1, k] = 0.0
                 w[i, k] = a * w_hat[i, k] + b * w[i, k] + g * w0[i, k]
 
 
 @jit
-def gather_copies(first, last, home, copies, reach):
-    """Add the sums of every thread's copy (T, V, 2, n) of xs to that of `home`; thread t reaches reach[t] only."""
-    for thread in range(len(copies)):
-        if thread == home:
-            continue
-        for i in range(max(first, reach[thread, 0]), min(last, reach[thread, 1])):
-            for k in range(copies.shape[3]):
-                copies[home, i, 1, k] += copies[thread, i, 1, k]
-                copies[thread, i, 1, k] = 0.0
+def gather_copies(visited, copy, xs):
+    """Add the sums of nodes that another thread has visited, in its copy of xs."""
+    for i in visited:
+        for k in range(xs.shape[2]):
+            xs[i, 1, k] += copy[i, 1, k]
+        for k in range(xs.shape[2]):
+            copy[i, 1, k] = 0.0
 
 
 @jit
-def spread_copies(first, last, home, copies, reach):
-    """Give every thread the x that it reaches."""
-    for thread in range(len(copies)):
-        if thread == home:
-            continue
-        for i in range(max(first, reach[thread, 0]), min(last, reach[thread, 1])):
-            for k in range(copies.shape[3]):
-                copies[thread, i, 0, k] = copies[home, i, 0, k]
+def spread_copies(visited, copy, xs):
+    """Give another thread the x of nodes that it will visit."""
+    for i in visited:
+        for k in range(xs.shape[2]):
+            copy[i, 0, k] = xs[i, 0, k]
 
 
 @jit
@@ -133,7 +128,7 @@ def full_share(tau, h, V, share):
 
 @jit
 def node_probe(first, last, tau, w_hat, w, w0, xs, a, b, g, move):
-    """ŵ from x; w moves, s ← 0. Return Σ|ŵ − w|²/τ and Σ|ŵ − w₀|²/τ."""
+    """ŵ from x; w moves. Return Σ|ŵ − w|²/τ and Σ|ŵ − w₀|²/τ."""
     moved, travelled = 0.0, 0.0
     for i in range(first, last):
         now, since = 0.0, 0.0
@@ -144,7 +139,6 @@ def node_probe(first, last, tau, w_hat, w, w0, xs, a, b, g, move):
             w_hat[i, k] = hat
             if move:
                 w[i, k] = a * hat + b * w[i, k] + g * w0[i, k]
-            xs[i, 1, k] = 0.0
         moved += now / tau[i]
         travelled += since / tau[i]
     return moved, travelled

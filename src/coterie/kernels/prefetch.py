@@ -10,7 +10,7 @@ from numba.extending import intrinsic
 
 from coterie.kernels import LINE
 
-AHEAD = 16  # edges before its turn that the far end of an edge is asked for
+AHEAD = 32  # edges before its turn that the far end of an edge is asked for
 NUMBERS = LINE // 8  # in a cache line
 MOST = 4  # lines of a node: where n is large, the machine notices by itself that more of them follow
 

@@ -19,18 +19,18 @@ class Team:
     def __init__(self, threads: int | None, E: int, n: int, most: int = sys.maxsize) -> None:
         wanted = threads or min(os.cpu_count() or 1, 1 + E * n // WORTH_A_THREAD)
         self.T = max(1, min(wanted, E, most))
-        self.pool = ThreadPoolExecutor(self.T) if self.T > 1 else None
+        self.helpers = ThreadPoolExecutor(self.T - 1) if self.T > 1 else None
 
     def cuts(self, length: int) -> Any:
         """Where a sequence is cut into one range a thread."""
         return np.linspace(0, length, self.T + 1).astype(np.int64)
 
     def each(self, cuts: Any, work: Callable[..., Any]) -> list[Any]:
-        """Do work(t, first, last) on every range, one a thread."""
-        if self.pool is None:
+        """Do work(t, first, last) on every range, one a thread; the first is the caller's own."""
+        if self.helpers is None:
             return [work(0, cuts[0], cuts[1])]
-        jobs = [self.pool.submit(work, t, cuts[t], cuts[t + 1]) for t in range(self.T)]
+        jobs = [self.helpers.submit(work, t, cuts[t], cuts[t + 1]) for t in range(1, self.T)]
         try:
-            return [job.result() for job in jobs]
+            return [work(0, cuts[0], cuts[1]), *(job.result() for job in jobs)]
         finally:
             wait(jobs)  # also when interrupted: nobody may write any more when the results are read
