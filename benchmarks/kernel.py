@@ -19,7 +19,6 @@ from benchmarks.families import grid_edges
 from benchmarks.report import text_table
 from coterie.engines.base import Mode
 from coterie.engines.numba import NumbaEngine
-from coterie.kernels import edges
 from coterie.solver.balance import Steps
 
 SIDE, N, ROUNDS, ITERATIONS = 1000, 4, 7, 20
@@ -54,8 +53,7 @@ def engine_for(problem: ct.Problem, threads: int) -> NumbaEngine:
 
 def edge_pass(engine: NumbaEngine) -> None:
     """The dual half of an iteration on all edges."""
-    factors = engine._factors(Mode.RELAXED)
-    engine._each_edge_range(lambda t, e0, e1: edges.edge_pass(*engine._passing(t, False, e0, e1), *factors))
+    engine._edge_pass(engine._factors(Mode.RELAXED), Mode.RELAXED)
 
 
 def advance_seconds(problem: ct.Problem, threads: int, rounds: int = 5) -> float:

@@ -10,7 +10,7 @@ import pytest
 from conformance import NaiveEngine
 
 import coterie as ct
-from coterie.engines import ordering
+from coterie.engines import numba, ordering
 from coterie.engines.base import Mode
 from coterie.engines.numba import NumbaEngine
 from coterie.engines.numpy import NumpyEngine
@@ -182,8 +182,23 @@ def test_another_order_of_the_nodes_stays_invisible(
     engine, naive = begin(make, random_problem(180, 3, 4, loss, penalty))
     if isinstance(engine, NumbaEngine):
         assert (engine.order.rank != np.arange(180)).any()
-        assert engine.ahead > 0
+        assert engine.far
     for n_iter in (2, 1):
+        assert engine.advance(n_iter, mode) == pytest.approx(naive.advance(n_iter, mode), rel=1e-7)
+        agree(engine, naive)
+        assert tuple(engine.restart()) == pytest.approx(naive.restart(), rel=1e-7)
+
+
+@pytest.mark.parametrize("long_rows", [0, np.inf])
+@pytest.mark.parametrize("threads", [1, 3])
+@modes
+@penalties
+def test_by_edges_or_by_rows(
+    long_rows: float, threads: int, penalty: ct.Penalty, mode: Mode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(numba, "LONG_ROWS", long_rows)
+    engine, naive = begin(lambda: NumbaEngine(threads=threads), random_problem(60, 3, 4, ct.SquaredError(), penalty))
+    for n_iter in (3, 1):
         assert engine.advance(n_iter, mode) == pytest.approx(naive.advance(n_iter, mode), rel=1e-7)
         agree(engine, naive)
         assert tuple(engine.restart()) == pytest.approx(naive.restart(), rel=1e-7)

@@ -10,12 +10,15 @@ from typing import Any
 import numpy as np
 
 from coterie.engines.base import LARGE, RELAXATION, Mode, Travel
-from coterie.engines.ordering import Ordering, ahead
+from coterie.engines.ordering import Ordering, are_far
 from coterie.kernels import aligned, edges, nodes, register
 from coterie.kernels.team import Team
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.quadratic import Quadratics
+
+LONG_ROWS = 3  # edges that begin at a node, on average, from which on it pays to hold its numbers in registers
+WAYS = {Mode.RELAXED: edges.RELAXED, Mode.HALPERN: edges.ANCHORED, Mode.DUAL: edges.KEEPING}
 
 
 class NumbaEngine:
@@ -40,7 +43,9 @@ class NumbaEngine:
         self.labelled = slice(None) if np.array_equal(self.M, np.arange(V)) else self.M  # a slice does not copy
         self.place = np.full(V, -1)
         self.place[self.M] = np.arange(len(self.M))
-        self.ahead = ahead(self.order.ends, V, n)
+        self.far = are_far(self.order.ends, V, n)
+        self.begin = np.searchsorted(self.order.ends[:, 0], np.arange(V + 1))
+        self.edge_kernel = edges.row_pass if E >= LONG_ROWS * V else edges.edge_pass
         self._share_out(V, E, n)
         self.w, self.u = self.order.nodes_in(w), self.order.edges_in(u)
         if self.u.size <= LARGE:  # above, there is no room for a copy
@@ -71,13 +76,12 @@ class NumbaEngine:
             nodes.full_share(self.tau_M, q.h, q.V, self.share3)
 
     def advance(self, n_iter: int, mode: Mode) -> float:
-        keep = mode is Mode.DUAL
-        if keep:
+        if mode is Mode.DUAL:
             self.u0 = self.u0.astype(np.float64, copy=False)
         for _ in range(n_iter - 1):
             factors = self._factors(mode)
             self._node_pass(factors, mode)
-            self._each_edge_range(lambda t, e0, e1, f=factors: edges.edge_pass(*self._passing(t, keep, e0, e1), *f))
+            self._edge_pass(factors, mode)
         return self._probe_and_move(self._factors(mode), mode)
 
     def restart(self) -> Travel:
@@ -107,7 +111,7 @@ class NumbaEngine:
         self.T, self.edge_cuts, self.node_cuts = self.team.T, self.team.cuts(E), self.team.cuts(V)
         self.homes = [0, *self.order.ends[self.edge_cuts[1:-1], 0].tolist(), V]
         self.node_parts = [list(self._parts(first, last)) for first, last in pairwise(self.node_cuts)]
-        self.rooms = [(register(n), register(n)) for _ in range(self.T)]
+        self.rooms = [tuple(register(n) for _ in range(4)) for _ in range(self.T)]
 
     def _parts(self, first: int, last: int) -> Iterator[tuple[int, int, int, list[tuple[int, Array]]]]:
         """Cut a range of nodes by their homes; name the other threads that visit nodes there, and which."""
@@ -154,7 +158,7 @@ class NumbaEngine:
         moving = *factors, move
         if self.quadratic:
             prox = self.tau, self.place, self.low_rank, self.V, self.share2, self.share3, self.centre, self.w, self.w0
-            self._each_node_range(lambda t, i0, i1, xs: nodes.node_pass(*self.rooms[t], i0, i1, *prox, xs, *moving))
+            self._each_node_range(lambda t, i0, i1, xs: nodes.node_pass(*self.rooms[t][:2], i0, i1, *prox, xs, *moving))
             return
         self._each_node_range(
             lambda t, i0, i1, xs: nodes.node_gather(i0, i1, self.tau, self.w, xs, self.w_hat), spread=False
@@ -164,30 +168,35 @@ class NumbaEngine:
         arrays = self.w_hat, self.w, self.w0
         self._each_node_range(lambda t, i0, i1, xs: nodes.node_finish(i0, i1, *arrays, xs, *moving), gather=False)
 
+    def _edge_pass(self, factors: tuple[float, float, float], mode: Mode, probe: bool = False) -> list[Any]:
+        if probe and self.u_hat is None:
+            self.u_hat = np.empty_like(self.u)
+        equal = len(self.strength) == 1
+        plan = edges.plan(self.kind, WAYS[mode], probe=probe, equal=equal, far=self.far)
+        where = self.begin, self.order.ends, self.strength
+        moving = self.u, self.u0, *factors, self.w, self.u_hat if probe else self.u
+        return self._each_edge_range(
+            lambda t, first, last: self.edge_kernel(self.rooms[t], plan, first, last, *where, self.xs[t], *moving)
+        )
+
     def _probe_and_move(self, factors: tuple[float, float, float], mode: Mode) -> float:
         """One iteration that keeps Tz and its residual."""
         self._node_pass(factors, mode, move=False)
         if mode is Mode.DUAL:
             for t, (first, last) in enumerate(pairwise(self.homes)):
                 self.w[first:last] = self.xs[t, first:last, 0]
-        u_hat = self.u_hat = np.empty_like(self.u) if self.u_hat is None else self.u_hat
-        keep = mode is Mode.DUAL
-        dual = self._each_edge_range(
-            lambda t, e0, e1: edges.edge_probe(*self._passing(t, keep, e0, e1), *factors, self.w, u_hat)
-        )
-        arrays, moving = (self.tau, self.w_hat, self.w, self.w0), (*factors, not keep)
+        dual = self._edge_pass(factors, mode, probe=True)
+        arrays, moving = (self.tau, self.w_hat, self.w, self.w0), (*factors, mode is not Mode.DUAL)
         sums = self._each_node_range(
             lambda t, i0, i1, xs: nodes.node_probe(i0, i1, *arrays, xs, *moving), gather=False, spread=False
         )
         primal, self.travelled = np.sum(sums, axis=0)
-        return float(np.sqrt(max(primal + sum(dual), 0.0)))
+        return float(np.sqrt(max(primal + np.sum(dual), 0.0)))
 
     def _sum_up(self) -> None:
         """s ← Dᵀu."""
         self.xs[:, :, 1] = 0.0
-        self._each_edge_range(
-            lambda t, e0, e1: edges.edge_sums(self.rooms[t][0], e0, e1, self.order.ends, self.xs[t], self.u)
-        )
+        self._each_edge_range(lambda t, e0, e1: edges.edge_sums(e0, e1, self.order.ends, self.xs[t], self.u))
 
     @cached_property
     def inverse(self) -> Array:
@@ -201,21 +210,6 @@ class NumbaEngine:
     def centre_by_node(self) -> Array:
         """ŵ_i of every node, in the inner order."""
         return self.order.nodes_in(self.centre)
-
-    def _passing(self, t: int, keep: bool, first: int, last: int) -> tuple[Any, ...]:
-        return (
-            self.rooms[t][0],
-            self.kind,
-            keep,
-            self.ahead,
-            first,
-            last,
-            self.order.ends,
-            self.strength,
-            self.xs[t],
-            self.u,
-            self.u0,
-        )
 
     def _each_node_range(self, work: Callable[..., Any], gather: bool = True, spread: bool = True) -> list[Any]:
         """Do work(t, first, last, xs) on every range, with the xs that is its home.

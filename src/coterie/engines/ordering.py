@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.kernels.prefetch import AHEAD
 from coterie.problem import EmpiricalGraph
 from coterie.problem.arrays import Array
 
@@ -70,12 +69,12 @@ class Ordering:
         return outside
 
 
-def ahead(ends: NDArray[Any], V: int, n: int) -> int:
-    """How many edges before its turn the data of a far end, 2n numbers, should be asked for; 0 if they are near."""
+def are_far(ends: NDArray[Any], V: int, n: int) -> bool:
+    """Whether the data of neighbours, 2n numbers a node, lie so far apart that they should be asked for in time."""
     if V * n * 16 <= FITS_IN_CACHE or len(ends) == 0:
-        return 0
+        return False
     i, j = ends.T
-    return AHEAD if float((j - i).mean()) * n * 16 > FAR else 0
+    return float((j - i).mean()) * n * 16 > FAR
 
 
 def _cuthill_mckee(graph: EmpiricalGraph) -> NDArray[np.int64]:

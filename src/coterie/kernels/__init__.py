@@ -45,6 +45,11 @@ def register(n: int) -> Any:
     return (0.0,) * n if n <= UNROLL_UP_TO else np.empty(n)
 
 
+def known(number: int) -> tuple[int, ...]:
+    """Return something of this length: the compiler knows the length of a tuple, and drops what it rules out."""
+    return (0,) * number
+
+
 def aligned(shape: tuple[int, ...]) -> Any:
     """Return zeros that begin where a cache line does, so that short rows do not lie across two."""
     size = 8 * math.prod(shape)
@@ -60,7 +65,7 @@ class _Announcer(event.Listener):
         self.silent = not sys.stderr.isatty()
 
     def on_start(self, event: event.Event) -> None:
-        ours = event.data["dispatcher"].py_func.__module__.startswith(__name__)
+        ours = (event.data["dispatcher"].py_func.__module__ or "").startswith(__name__)
         if ours and not self.silent:
             self.silent = True
             print("coterie: compiling kernels on first use; later processes find them ready", file=sys.stderr)

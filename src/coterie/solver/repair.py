@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from coterie.engines.ordering import ahead
+from coterie.engines.ordering import are_far
 from coterie.kernels import flow, register
 from coterie.kernels.conjugate import ConjugateGradients
+from coterie.kernels.prefetch import AHEAD
 from coterie.kernels.team import Team
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
@@ -51,7 +52,7 @@ class Repair:
         movable = problem.graph.n_edges > 0 or problem.f.box is not None
         self.needed = movable and (len(problem.M) < V or problem.f.seen is not None)
         self.kind, self.ends = problem.penalty.kernel, problem.graph.edges
-        self.ahead = ahead(self.ends, V, n)
+        self.ahead = AHEAD if are_far(self.ends, V, n) else 0
         self.team = Team(threads, problem.graph.n_edges, n, MOST_THREADS)
         self.rooms = [register(n) for _ in range(self.team.T)]
         self.cuts, self.copies = self.team.cuts(problem.graph.n_edges), np.empty((self.team.T - 1, V, n))
