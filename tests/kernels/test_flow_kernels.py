@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coterie.kernels import flow, register
+from coterie.kernels import flow, known, register
 from coterie.kernels.edges import L1, L2, SQUARED
 
 EDGES = np.array([[0, 1], [0, 3], [1, 2], [2, 3], [2, 4]])  # node 5 has none
@@ -73,14 +73,14 @@ def test_saturate_cuts(n: int) -> None:
                 assert (u[e, k], S[e, k]) == (C[e] * np.sign(w[i, k] - w[j, k]), 0.0)
 
 
-@pytest.mark.parametrize("ahead", [0, 3])
+@pytest.mark.parametrize("far", [False, True])
 @pytest.mark.parametrize("grounded", [False, True])
 @sizes
-def test_laplacian_and_its_diagonal(n: int, grounded: bool, ahead: int) -> None:
+def test_laplacian_and_its_diagonal(n: int, grounded: bool, far: bool) -> None:
     S, x = shares(n), random(V, n)
     ground = np.abs(random(V, n, seed=7)) if grounded else flow.NO_GROUND
     out, diagonal = np.full((V, n), np.nan), np.full((V, n), np.nan)
-    flow.laplacian(register(n), ahead, EDGES, S, ground, x, out)
+    flow.laplacian((register(n), register(n), register(n)), known(far), EDGES, S, ground, x, out)
     flow.laplacian_diagonal(EDGES, S, ground, diagonal)
     D = np.zeros((len(EDGES), V))
     for e, (i, j) in enumerate(EDGES):
@@ -103,30 +103,30 @@ def lengths(kind: int, u: np.ndarray) -> np.ndarray:
     return np.abs(u) if kind == L1 else np.linalg.norm(u, axis=1)[:, None]
 
 
-@pytest.mark.parametrize("ahead", [0, 3])
+@pytest.mark.parametrize("far", [False, True])
 @pytest.mark.parametrize("factor", [1.0, 1.7])
 @kinds
 @sizes
-def test_correct(kind: int, n: int, factor: float, ahead: int) -> None:
+def test_correct(kind: int, n: int, factor: float, far: bool) -> None:
     u, S, potential = random(len(EDGES), n), shares(n), random(V, n, seed=5)
     expected = moved(S, potential, u) / factor
     outside = lengths(kind, expected) > C[:, None]
     if kind != SQUARED:
         expected *= np.minimum(1.0, C[:, None] / lengths(kind, expected))
-    flow.correct(register(n), kind, ahead, EDGES, C, S, potential, factor, u)
+    flow.correct(register(n), kind, known(far), EDGES, C, S, potential, factor, u)
     np.testing.assert_allclose(u, expected, rtol=1e-12, atol=1e-13)
     if kind != SQUARED:
         np.testing.assert_array_equal((S == flow.PUSHED)[:, : outside.shape[1]], outside)
 
 
-@pytest.mark.parametrize("ahead", [0, 3])
+@pytest.mark.parametrize("far", [False, True])
 @kinds
 @sizes
-def test_stretch(kind: int, n: int, ahead: int) -> None:
+def test_stretch(kind: int, n: int, far: bool) -> None:
     u, S, potential = random(len(EDGES), n), shares(n), random(V, n, seed=5)
     needed = 1.0 if kind == SQUARED else max(1.0, (lengths(kind, moved(S, potential, u)) / C[:, None]).max())
-    assert flow.stretch(register(n), kind, ahead, EDGES, C, S, potential, u) == pytest.approx(needed, rel=1e-13)
-    assert flow.stretch(register(n), kind, ahead, EDGES, 1e3 * C, S, potential, u) == 1.0
+    assert flow.stretch(register(n), kind, known(far), EDGES, C, S, potential, u) == pytest.approx(needed, rel=1e-13)
+    assert flow.stretch(register(n), kind, known(far), EDGES, 1e3 * C, S, potential, u) == 1.0
 
 
 @sizes

@@ -17,7 +17,7 @@ from coterie.problem import Problem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.quadratic import Quadratics
 
-LONG_ROWS = 3  # edges that begin at a node, on average, from which on it pays to hold its numbers in registers
+LONG_ROWS = 4  # edges that begin at a node, on average, from which on it pays to hold its numbers in registers
 WAYS = {Mode.RELAXED: edges.RELAXED, Mode.HALPERN: edges.ANCHORED, Mode.DUAL: edges.KEEPING}
 
 
@@ -44,7 +44,6 @@ class NumbaEngine:
         self.place = np.full(V, -1)
         self.place[self.M] = np.arange(len(self.M))
         self.far = are_far(self.order.ends, V, n)
-        self.begin = np.searchsorted(self.order.ends[:, 0], np.arange(V + 1))
         self.edge_kernel = edges.row_pass if E >= LONG_ROWS * V else edges.edge_pass
         self._share_out(V, E, n)
         self.w, self.u = self.order.nodes_in(w), self.order.edges_in(u)
@@ -173,7 +172,7 @@ class NumbaEngine:
             self.u_hat = np.empty_like(self.u)
         equal = len(self.strength) == 1
         plan = edges.plan(self.kind, WAYS[mode], probe=probe, equal=equal, far=self.far)
-        where = self.begin, self.order.ends, self.strength
+        where = self.order.ends, self.strength
         moving = self.u, self.u0, *factors, self.w, self.u_hat if probe else self.u
         return self._each_edge_range(
             lambda t, first, last: self.edge_kernel(self.rooms[t], plan, first, last, *where, self.xs[t], *moving)

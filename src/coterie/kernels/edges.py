@@ -87,7 +87,7 @@ def _edge(register, plan, total, e, i, j, x, c, sigma, xs, u, u0, a, b, g, w, u_
 
 
 @jit
-def edge_pass(rooms, plan, first, last, begin, ends, strength, xs, u, u0, a, b, g, w, u_hat):
+def edge_pass(rooms, plan, first, last, ends, strength, xs, u, u0, a, b, g, w, u_hat):
     """û = prox(u + σDx), u ← aû + bu + gu₀, s ← s + Dᵀu.
 
     A probe returns the parts of Σ|du|²/σ − 2⟨du, D dw⟩, for the residual, with dw = (x − w)/2. (For dual steps w = x.)
@@ -123,7 +123,7 @@ def edge_pass(rooms, plan, first, last, begin, ends, strength, xs, u, u0, a, b, 
 
 
 @jit
-def row_pass(rooms, plan, first, last, begin, ends, strength, xs, u, u0, a, b, g, w, u_hat):
+def row_pass(rooms, plan, first, last, ends, strength, xs, u, u0, a, b, g, w, u_hat):
     """The same where nodes begin several edges: x and the sum of the first end stay in registers."""
     register, x, s, total = rooms
     n = len(register)
@@ -134,12 +134,14 @@ def row_pass(rooms, plan, first, last, begin, ends, strength, xs, u, u0, a, b, g
     if len(ends) == 0:
         return total
     c, sigma = strength[0, 0], strength[0, 1]
-    for i in range(ends[0, 0], ends[-1, 0] + 1):
+    e = 0
+    while e < len(ends):
+        i = ends[e, 0]
         for k in range(n):
             x = put(x, k, xs[i, 0, k])
         for k in range(n):
             s = put(s, k, 0.0)
-        for e in range(max(begin[i] - first, 0), min(begin[i + 1] - first, len(ends))):
+        while e < len(ends) and ends[e, 0] == i:
             if len(plan[4]) > 0:
                 far = ends[min(e + AHEAD, len(ends) - 1), 1]
                 prefetch_node(register, xs, far)
@@ -155,6 +157,7 @@ def row_pass(rooms, plan, first, last, begin, ends, strength, xs, u, u0, a, b, g
                 xs[j, 1, k] -= t[k]
             for k in range(n):
                 u[e, k] = t[k]
+            e += 1
         for k in range(n):
             xs[i, 1, k] += s[k]
     return total

@@ -6,7 +6,7 @@ import numpy as np
 
 from coterie.kernels import inlined, jit, reordered
 from coterie.kernels.edges import L1, L2
-from coterie.kernels.prefetch import prefetch_node
+from coterie.kernels.prefetch import AHEAD, prefetch_node
 from coterie.kernels.vector import put
 
 LEAST_WEIGHT = 0.1  # of an edge without slack, against 1 for an edge with all of it
@@ -107,8 +107,12 @@ def saturate_cuts(ends, c, w, u, S):
 
 
 @jit
-def laplacian(register, ahead, ends, S, ground, x, out):
-    """out ← (DᵀSD + ground)x; ground (V, n) weighs an edge from each node to a node of weight zero."""
+def laplacian(rooms, far, ends, S, ground, x, out):
+    """out ← (DᵀSD + ground)x; ground (V, n) weighs an edge from each node to a node of weight zero.
+
+    While edges begin at the same node, its x and its sum stay in registers.
+    """
+    register, own, total = rooms
     n = len(register)
     if len(ground) == 0:
         out[:] = 0.0
@@ -116,19 +120,29 @@ def laplacian(register, ahead, ends, S, ground, x, out):
         for i in range(len(x)):
             for k in range(n):
                 out[i, k] = ground[i, k] * x[i, k]
-    for e in range(len(ends)):
-        if ahead > 0:
-            far = ends[min(e + ahead, len(ends) - 1), 1]
-            prefetch_node(register, x, far)
-            prefetch_node(register, out, far)
-        i, j = ends[e, 0], ends[e, 1]
-        t = register
+    e = 0
+    while e < len(ends):
+        i = ends[e, 0]
         for k in range(n):
-            t = put(t, k, S[e, k] * (x[i, k] - x[j, k]))
+            own = put(own, k, x[i, k])
         for k in range(n):
-            out[i, k] += t[k]
+            total = put(total, k, 0.0)
+        while e < len(ends) and ends[e, 0] == i:
+            if len(far) > 0:
+                later = ends[min(e + AHEAD, len(ends) - 1), 1]
+                prefetch_node(register, x, later)
+                prefetch_node(register, out, later)
+            j = ends[e, 1]
+            t = register
+            for k in range(n):
+                t = put(t, k, S[e, k] * (own[k] - x[j, k]))
+            for k in range(n):
+                total = put(total, k, total[k] + t[k])
+            for k in range(n):
+                out[j, k] -= t[k]
+            e += 1
         for k in range(n):
-            out[j, k] -= t[k]
+            out[i, k] += total[k]
 
 
 @jit
@@ -146,15 +160,15 @@ def laplacian_diagonal(ends, S, ground, out):
 
 
 @jit
-def stretch(register, kind, ahead, ends, c, S, potential, u):
+def stretch(register, kind, far, ends, c, S, potential, u):
     """By how much the domain of g* would have to be stretched to hold u − SDφ."""
     n = u.shape[1]
     most = 1.0
     if kind != L1 and kind != L2:
         return most
     for e in range(len(ends)):
-        if ahead > 0:
-            prefetch_node(register, potential, ends[min(e + ahead, len(ends) - 1), 1])
+        if len(far) > 0:
+            prefetch_node(register, potential, ends[min(e + AHEAD, len(ends) - 1), 1])
         i, j = ends[e, 0], ends[e, 1]
         size = 0.0
         for k in range(n):
@@ -168,12 +182,12 @@ def stretch(register, kind, ahead, ends, c, S, potential, u):
 
 
 @jit
-def correct(register, kind, ahead, ends, c, S, potential, factor, u):
+def correct(register, kind, far, ends, c, S, potential, factor, u):
     """u ← (u − SDφ) / factor, back into the domain of g*; edges that were pushed out of it are marked in S."""
     n = u.shape[1]
     for e in range(len(ends)):
-        if ahead > 0:
-            prefetch_node(register, potential, ends[min(e + ahead, len(ends) - 1), 1])
+        if len(far) > 0:
+            prefetch_node(register, potential, ends[min(e + AHEAD, len(ends) - 1), 1])
         i, j = ends[e, 0], ends[e, 1]
         for k in range(n):
             u[e, k] = (u[e, k] - S[e, k] * (potential[i, k] - potential[j, k])) / factor

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from coterie.engines.base import LARGE
 from coterie.engines.ordering import are_far
-from coterie.kernels import flow, register
+from coterie.kernels import flow, known, register
 from coterie.kernels.conjugate import ConjugateGradients
-from coterie.kernels.prefetch import AHEAD
 from coterie.kernels.team import Team
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
@@ -49,13 +49,15 @@ class Repair:
     def __init__(self, problem: Problem, threads: int | None = None) -> None:
         self.problem = problem
         V, n = problem.graph.n_nodes, problem.n_features
-        movable = problem.graph.n_edges > 0 or problem.f.box is not None
+        movable = len(problem.graph.edges) > 0 or problem.f.box is not None
         self.needed = movable and (len(problem.M) < V or problem.f.seen is not None)
-        self.kind, self.ends = problem.penalty.kernel, problem.graph.edges
-        self.ahead = AHEAD if are_far(self.ends, V, n) else 0
-        self.team = Team(threads, problem.graph.n_edges, n, MOST_THREADS)
-        self.rooms = [register(n) for _ in range(self.team.T)]
-        self.cuts, self.copies = self.team.cuts(problem.graph.n_edges), np.empty((self.team.T - 1, V, n))
+        E = problem.graph.n_edges
+        self.kind, edges = problem.penalty.kernel, problem.graph.edges
+        self.ends = edges.astype(np.uint32) if E * n <= LARGE else edges
+        self.far = known(are_far(edges, V, n))
+        self.team = Team(threads, E, n, MOST_THREADS)
+        self.rooms = [(register(n), register(n), register(n)) for _ in range(self.team.T)]
+        self.cuts, self.copies = self.team.cuts(E), np.empty((self.team.T - 1, V, n))
         self.rest, self.diagonal = np.empty((V, n)), np.empty((V, n))
         self.lower, self.upper = np.zeros((2, V, n)) if problem.f.box is not None else np.empty((2, 0, n))
         if problem.f.box is not None:
@@ -73,7 +75,7 @@ class Repair:
 
     def keep_flat(self, x: Array) -> None:
         """x ← Nx."""
-        flow.keep_flat(self.rooms[0], *self._seen, x)
+        flow.keep_flat(self.rooms[0][0], *self._seen, x)
 
     def into_domain(self, u: Array) -> None:
         """Move u, in place, to where g* is finite, and to zero where no label is."""
@@ -147,7 +149,7 @@ class Repair:
         def laplacian(x: Array, out: Array) -> None:
             self._add_up(
                 lambda t, part, out: flow.laplacian(
-                    self.rooms[t], self.ahead, self.ends[part], self.S[part], ground[t], x, out
+                    self.rooms[t], self.far, self.ends[part], self.S[part], ground[t], x, out
                 ),
                 out,
             )
@@ -172,9 +174,9 @@ class Repair:
 
     def _moving(self, t: int, part: slice, potential: Array) -> tuple[Any, ...]:
         return (
-            self.rooms[t],
+            self.rooms[t][0],
             self.kind,
-            self.ahead,
+            self.far,
             self.ends[part],
             self.problem.c[part],
             self.S[part],
