@@ -12,7 +12,7 @@ from coterie.kernels import flow
 
 
 class ConjugateGradients:
-    """Jacobi-preconditioned steps on a (projected) Laplacian, all coordinates at once; `rest` is overwritten.
+    """Jacobi-preconditioned steps on a (projected) Laplacian, all coordinates at once; rest and diagonal are used up.
 
     ``apply(x, out)`` writes the product, ``keep(x)`` projects in place.
     """
@@ -21,7 +21,7 @@ class ConjugateGradients:
         self, apply: Callable[[Any, Any], None], rest: Any, diagonal: Any, keep: Callable[[Any], None]
     ) -> None:
         self.apply, self.keep = apply, keep
-        self.inverse = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0)
+        self.inverse = np.divide(1.0, diagonal, out=diagonal, where=diagonal > 0)
         self.x, self.r, self.Ap = np.zeros_like(rest), rest, np.empty_like(rest)
         self.z = self.inverse * rest
         keep(self.z)

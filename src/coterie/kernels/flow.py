@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numba
 import numpy as np
 
 from coterie.kernels import inlined, jit, reordered
@@ -250,3 +251,12 @@ def turn(beta, z, p):
     P, Z = p.ravel(), z.ravel()
     for i in range(len(P)):
         P[i] = Z[i] + beta * P[i]
+
+
+@numba.njit(cache=True, nogil=True)
+def least(rest, low, high, out):
+    """out ← min rest · w over low ≤ w ≤ high, entry by entry. Where nothing is left, infinite bounds cost nothing."""
+    for i in range(rest.shape[0]):
+        for k in range(rest.shape[1]):
+            r = rest[i, k]
+            out[i, k] = 0.0 if r == 0 else r * (low[i, k] if r > 0 else high[i, k])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 
@@ -26,6 +27,8 @@ class Best:
         self.certify = Certifier(problem, threads)
         self.objective, self.w = problem.objective(w), w.copy()
         self.proof = self.certify(w, u.copy() if u.any() else u, goal=self.goal, rounds=0)
+        if self.proof.u is u:  # zeros; u itself is the engine's to move, and zeros cost no memory
+            self.proof = replace(self.proof, u=np.zeros_like(u))
         self.aim_fails = 0
         self.partition: Partition | None = None
         self.history: list[Record] = []

@@ -20,6 +20,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.kernels import flow
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.base import by_node, dot, sum_by_group
@@ -168,8 +169,9 @@ class Enclosure:
 
 def charge_terms(rest: Array, low: Array, high: Array) -> Array:
     """min rest · w over low ≤ w ≤ high, entry by entry."""
-    with np.errstate(invalid="ignore"):  # 0 × ∞: no rest, no charge
-        return np.where(rest == 0, 0.0, np.where(rest > 0, rest * low, rest * high))
+    terms = np.empty_like(rest)
+    flow.least(rest, low, high, terms)
+    return terms
 
 
 def _excess(q: Quadratics, level: float) -> float:
