@@ -11,7 +11,7 @@ import numpy as np
 
 from coterie.engines.base import LARGE, RELAXATION, Mode, Travel
 from coterie.engines.ordering import Ordering, are_far
-from coterie.kernels import aligned, edges, nodes, register
+from coterie.kernels import aligned, cut, edges, nodes, register
 from coterie.kernels.team import Team
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
@@ -44,7 +44,7 @@ class NumbaEngine:
         self.place = np.full(V, -1)
         self.place[self.M] = np.arange(len(self.M))
         self.far = are_far(self.order.ends, V, n)
-        self.edge_kernel = edges.row_pass if E >= LONG_ROWS * V else edges.edge_pass
+        self.cut, self.edge_kernel = cut(n), edges.kernel(self.kind, n, E >= LONG_ROWS * V)
         self._share_out(V, E, n)
         self.w, self.u = self.order.nodes_in(w), self.order.edges_in(u)
         if self.u.size <= LARGE:  # above, there is no room for a copy
@@ -110,7 +110,7 @@ class NumbaEngine:
         self.T, self.edge_cuts, self.node_cuts = self.team.T, self.team.cuts(E), self.team.cuts(V)
         self.homes = [0, *self.order.ends[self.edge_cuts[1:-1], 0].tolist(), V]
         self.node_parts = [list(self._parts(first, last)) for first, last in pairwise(self.node_cuts)]
-        self.rooms = [tuple(register(n) for _ in range(4)) for _ in range(self.T)]
+        self.rooms = [(register(n), register(n)) for _ in range(self.T)]
 
     def _parts(self, first: int, last: int) -> Iterator[tuple[int, int, int, list[tuple[int, Array]]]]:
         """Cut a range of nodes by their homes; name the other threads that visit nodes there, and which."""
@@ -157,7 +157,7 @@ class NumbaEngine:
         moving = *factors, move
         if self.quadratic:
             prox = self.tau, self.place, self.low_rank, self.V, self.share2, self.share3, self.centre, self.w, self.w0
-            self._each_node_range(lambda t, i0, i1, xs: nodes.node_pass(*self.rooms[t][:2], i0, i1, *prox, xs, *moving))
+            self._each_node_range(lambda t, i0, i1, xs: nodes.node_pass(*self.rooms[t], i0, i1, *prox, xs, *moving))
             return
         self._each_node_range(
             lambda t, i0, i1, xs: nodes.node_gather(i0, i1, self.tau, self.w, xs, self.w_hat), spread=False
@@ -170,13 +170,20 @@ class NumbaEngine:
     def _edge_pass(self, factors: tuple[float, float, float], mode: Mode, probe: bool = False) -> list[Any]:
         if probe and self.u_hat is None:
             self.u_hat = np.empty_like(self.u)
-        equal = len(self.strength) == 1
+        if len(self.u) == 0:
+            return [0.0]
+        equal, u_hat = len(self.strength) == 1, self.u if self.u_hat is None else self.u_hat
         plan = edges.plan(self.kind, WAYS[mode], probe=probe, equal=equal, far=self.far)
-        where = self.order.ends, self.strength
-        moving = self.u, self.u0, *factors, self.w, self.u_hat if probe else self.u
-        return self._each_edge_range(
-            lambda t, first, last: self.edge_kernel(self.rooms[t], plan, first, last, *where, self.xs[t], *moving)
-        )
+
+        def work(t: int, first: int, last: int) -> float:
+            part = slice(first, last)
+            strength = self.strength if equal else self.strength[part]
+            dual = self.u[part], self.u0[part], *factors
+            return self.edge_kernel(
+                self.cut, plan, self.order.ends[part], strength, self.xs[t], *dual, self.w, u_hat[part]
+            )
+
+        return self._each_edge_range(work)
 
     def _probe_and_move(self, factors: tuple[float, float, float], mode: Mode) -> float:
         """One iteration that keeps Tz and its residual."""

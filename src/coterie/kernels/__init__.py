@@ -19,6 +19,7 @@ from numba.core import event
 numba.config.SLP_VECTORIZE = 1  # type: ignore[attr-defined]
 
 LINE = 64  # bytes that memory hands over at a time
+BLOCK = 8  # coordinates at a time, where there are more
 UNROLL_UP_TO = 10  # above that the compiler gives up on keeping vectors in registers, and is many times slower
 
 
@@ -35,6 +36,11 @@ def reordered(function: Any) -> Any:
     return numba.njit(cache=True, **{**OPTIONS, "fastmath": True})(function)
 
 
+def spliced(function: Any) -> Any:
+    """Make a function part of every kernel that calls it. Not for functions of arrays: those would be counted."""
+    return numba.njit(inline="always", **OPTIONS)(function)
+
+
 def inlined(function: Any) -> Any:
     """Compile a function into every kernel that calls it."""
     return numba.njit(forceinline=True, **OPTIONS)(function)
@@ -42,11 +48,27 @@ def inlined(function: Any) -> Any:
 
 def register(n: int) -> Any:
     """Return room for one vector of length n."""
-    return (0.0,) * n if n <= UNROLL_UP_TO else np.empty(n)
+    return np.empty(n) if is_wide(n) else (0.0,) * n
+
+
+def is_wide(n: int) -> bool:
+    """Whether vectors of n numbers are too long for registers, and handled in blocks."""
+    return n > UNROLL_UP_TO
+
+
+def cut(n: int) -> Any:
+    """Return n zeros; where that is wide, the zeros of a block and of what is left over, and the number of blocks.
+
+    The compiler knows the length of a tuple, and unrolls loops over it.
+    """
+    if not is_wide(n):
+        return (0.0,) * n
+    tail = (n - 1) % BLOCK + 1
+    return (0.0,) * BLOCK, (0.0,) * tail, (n - tail) // BLOCK
 
 
 def known(number: int) -> tuple[int, ...]:
-    """Return something of this length: the compiler knows the length of a tuple, and drops what it rules out."""
+    """Return something of this length, which the compiler knows; it drops what that rules out."""
     return (0,) * number
 
 

@@ -27,7 +27,8 @@ def find_clusters(kind, ends, c, u, margin, label):
     parent = np.empty(V, dtype=np.int64)
     for k in range(n):
         if kind == L2 and k > 0:
-            label[:, k] = label[:, 0]
+            for i in range(V):  # an assignment of slices would take seconds to compile
+                label[i, k] = label[i, 0]
             counts[k] = counts[0]
             continue
         for i in range(V):

@@ -1,9 +1,8 @@
 """Edge passes: the dual half of an iteration.
 
-Arrays: ``ends`` (E, 2) unsigned node numbers, in the order of the first, ``begin`` (V + 1) where those of each first
-end begin; ``strength`` (E, 2) holds c_e and σ_e side by side, or (1, 2) where they are the same for all edges;
-``xs`` (V, 2, n) holds x = 2ŵ − w and the running sum s = Dᵀu of each node side by side, so that one visit loads both.
-Each pass handles the edges first ≤ e < last.
+Arrays, those of edges with the part of one thread: ``ends`` (E, 2) unsigned node numbers, in the order of the first;
+``strength`` (E, 2) holds c_e and σ_e side by side, or (1, 2) where they are the same for all edges; ``xs`` (V, 2, n)
+holds x = 2ŵ − w and the running sum s = Dᵀu of each node side by side, so that one visit loads both.
 
 What a pass does is its *plan*, made of numbers that the compiler knows (`known`): every plan is a loop of its own.
 """
@@ -14,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from coterie.kernels import inlined, jit, known
+from coterie.kernels import inlined, is_wide, jit, known, spliced
 from coterie.kernels.prefetch import AHEAD, prefetch_node
-from coterie.kernels.vector import put
+from coterie.kernels.vector import at, put
 
 L1, L2, SQUARED = 0, 1, 2  # which penalty
 RELAXED, ANCHORED, KEEPING = 0, 1, 2  # u ← aû + bu, or + gu₀, or with u₀ ← û
+BEGIN = np.uint64(0)  # of the coordinates
 
 
 def plan(kind: int, way: int, *, probe: bool, equal: bool, far: bool) -> Any:
@@ -28,139 +28,203 @@ def plan(kind: int, way: int, *, probe: bool, equal: bool, far: bool) -> Any:
     return tuple(known(int(number)) for number in (kind, way, probe, equal, far))
 
 
-@inlined
-def dual_step(kind, t, c, sigma):
-    """Apply the proximal map of g* to the vector t of one edge."""
-    n = len(t)
+@spliced
+def dual_step(kind, t, length, c, sigma):
+    """Apply the proximal map of g* to (a part of) the vector t of one edge; length is that of the whole, squared."""
     if kind == L1:
-        for k in range(n):
+        for k in range(len(t)):
             t = put(t, k, min(max(t[k], -c), c))
-    elif kind == L2:
-        length = 0.0
-        for k in range(n):
-            length += t[k] * t[k]
-        if length > c * c:
-            factor = c / np.sqrt(length)
-            for k in range(n):
-                t = put(t, k, t[k] * factor)
-    else:
-        factor = 2 * c / (2 * c + sigma)
-        for k in range(n):
-            t = put(t, k, t[k] * factor)
+        return t
+    factor = 2 * c / (2 * c + sigma) if kind == SQUARED else (c / np.sqrt(length) if length > c * c else 1.0)
+    for k in range(len(t)):
+        t = put(t, k, t[k] * factor)
     return t
 
 
 @inlined
-def _mix(register, way, e, t, u, u0, a, b, g):
+def _mix(way, e, start, t, u, u0, a, b, g):
     """aû + bu + gu₀; when keeping, u₀ ← û."""
+    n = len(t)
     if way == KEEPING:
-        for k in range(len(register)):
-            before = u0[e, k]
-            u0[e, k] = t[k]
+        for k in range(n):
+            before = u0[e, at(start, k)]
+            u0[e, at(start, k)] = t[k]
             t = put(t, k, a * t[k] + g * before)
         return t
-    for k in range(len(register)):
-        t = put(t, k, a * t[k] + b * u[e, k])
+    for k in range(n):
+        t = put(t, k, a * t[k] + b * u[e, at(start, k)])
     if way == ANCHORED:
-        for k in range(len(register)):
-            t = put(t, k, t[k] + g * u0[e, k])
+        for k in range(n):
+            t = put(t, k, t[k] + g * u0[e, at(start, k)])
     return t
 
 
 @inlined
-def _edge(register, plan, total, e, i, j, x, c, sigma, xs, u, u0, a, b, g, w, u_hat):
-    """The next u of an edge; x is that of its first end. A probe keeps û and adds to the total."""
-    n = len(register)
-    t = register
-    for k in range(n):
-        t = put(t, k, u[e, k] + sigma * (x[k] - xs[j, 0, k]))
-    t = dual_step(len(plan[0]), t, c, sigma)
+def _towards(t, e, j, start, x, sigma, xs, u):
+    """u + σ(x − x_j), in the coordinates from start on."""
+    for k in range(len(t)):
+        t = put(t, k, u[e, at(start, k)] + sigma * (x[k] - xs[j, 0, at(start, k)]))
+    return t
+
+
+@spliced
+def _square(t):
+    total = 0.0
+    for k in range(len(t)):
+        total += t[k] * t[k]
+    return total
+
+
+@spliced
+def _sum(t):
+    total = 0.0
+    for k in range(len(t)):
+        total += t[k]
+    return total
+
+
+@inlined
+def _load(t, i, start, xs):
+    """x of a node, in the coordinates from start on."""
+    for k in range(len(t)):
+        t = put(t, k, xs[i, 0, at(start, k)])
+    return t
+
+
+@inlined
+def _edge(plan, total, t, length, e, i, j, start, x, c, sigma, xs, u, u0, a, b, g, w, u_hat):
+    """The next u of an edge from t = u + σ(x_i − x_j). A probe keeps û and adds to the total."""
+    n = len(t)
+    t = dual_step(len(plan[0]), t, length, c, sigma)
     if len(plan[2]) > 0:
         inverse = 1 / sigma
         for k in range(n):
-            du = t[k] - u[e, k]
-            dw = 0.5 * ((x[k] - w[i, k]) - (xs[j, 0, k] - w[j, k]))
+            du = t[k] - u[e, at(start, k)]
+            dw = 0.5 * ((x[k] - w[i, at(start, k)]) - (xs[j, 0, at(start, k)] - w[j, at(start, k)]))
             total = put(total, k, total[k] + du * (du * inverse - 2 * dw))
         for k in range(n):
-            u_hat[e, k] = t[k]
-    return _mix(register, len(plan[1]), e, t, u, u0, a, b, g), total
+            u_hat[e, at(start, k)] = t[k]
+    t = _mix(len(plan[1]), e, start, t, u, u0, a, b, g)
+    for k in range(n):
+        xs[j, 1, at(start, k)] -= t[k]
+    return t, total
+
+
+@inlined
+def _by_edge(plan, zeros, total, length, e, i, j, start, c, sigma, xs, u, u0, a, b, g, w, u_hat):
+    """Update some coordinates of one edge."""
+    n = len(zeros)
+    x = _load(zeros, i, start, xs)
+    t = _towards(zeros, e, j, start, x, sigma, xs, u)
+    if len(plan[0]) == L2 and length == 0.0:
+        length = _square(t)
+    t, total = _edge(plan, total, t, length, e, i, j, start, x, c, sigma, xs, u, u0, a, b, g, w, u_hat)
+    for k in range(n):
+        xs[i, 1, at(start, k)] += t[k]
+    for k in range(n):
+        u[e, at(start, k)] = t[k]
+    return total
+
+
+@inlined
+def _by_row(plan, zeros, total, e, start, ends, strength, xs, u, u0, a, b, g, w, u_hat):
+    """Update some coordinates of all edges that begin where edge e does; also return the edge that comes next."""
+    n = len(zeros)
+    i = ends[e, 0]
+    x, s = _load(zeros, i, start, xs), zeros
+    c, sigma = strength[0, 0], strength[0, 1]
+    while e < len(ends) and ends[e, 0] == i:
+        if len(plan[4]) > 0:
+            prefetch_node(zeros, xs, ends[min(e + AHEAD, len(ends) - 1), 1])
+        if len(plan[3]) == 0:
+            c, sigma = strength[e, 0], strength[e, 1]
+        j = ends[e, 1]
+        t = _towards(zeros, e, j, start, x, sigma, xs, u)
+        length = _square(t) if len(plan[0]) == L2 else 0.0
+        t, total = _edge(plan, total, t, length, e, i, j, start, x, c, sigma, xs, u, u0, a, b, g, w, u_hat)
+        for k in range(n):
+            s = put(s, k, s[k] + t[k])
+        for k in range(n):
+            u[e, at(start, k)] = t[k]
+        e += 1
+    for k in range(n):
+        xs[i, 1, at(start, k)] += s[k]
+    return total, e
 
 
 @jit
-def edge_pass(rooms, plan, first, last, ends, strength, xs, u, u0, a, b, g, w, u_hat):
+def edge_pass(zeros, plan, ends, strength, xs, u, u0, a, b, g, w, u_hat):
     """û = prox(u + σDx), u ← aû + bu + gu₀, s ← s + Dᵀu.
 
-    A probe returns the parts of Σ|du|²/σ − 2⟨du, D dw⟩, for the residual, with dw = (x − w)/2. (For dual steps w = x.)
+    A probe returns Σ|du|²/σ − 2⟨du, D dw⟩, for the residual, with dw = (x − w)/2. (For dual steps w = x.)
     """
-    register, x, _, total = rooms
-    n = len(register)
-    for k in range(n):
-        total = put(total, k, 0.0)
-    ends, u, u0, u_hat = ends[first:last], u[first:last], u0[first:last], u_hat[first:last]  # no index is negative
-    strength = strength if len(plan[3]) > 0 else strength[first:last]
-    if len(ends) == 0:
-        return total
+    total = zeros
     c, sigma = strength[0, 0], strength[0, 1]
     for e in range(len(ends)):
         if len(plan[4]) > 0:
-            far = ends[min(e + AHEAD, len(ends) - 1), 1]
-            prefetch_node(register, xs, far)
-            if len(plan[2]) > 0:
-                prefetch_node(register, w, far)
+            prefetch_node(zeros, xs, ends[min(e + AHEAD, len(ends) - 1), 1])
         if len(plan[3]) == 0:
             c, sigma = strength[e, 0], strength[e, 1]
         i, j = ends[e, 0], ends[e, 1]
-        for k in range(n):
-            x = put(x, k, xs[i, 0, k])
-        t, total = _edge(register, plan, total, e, i, j, x, c, sigma, xs, u, u0, a, b, g, w, u_hat)
-        for k in range(n):
-            xs[j, 1, k] -= t[k]
-        for k in range(n):
-            xs[i, 1, k] += t[k]
-        for k in range(n):
-            u[e, k] = t[k]
-    return total
+        total = _by_edge(plan, zeros, total, 0.0, e, i, j, BEGIN, c, sigma, xs, u, u0, a, b, g, w, u_hat)
+    return _sum(total)
 
 
 @jit
-def row_pass(rooms, plan, first, last, ends, strength, xs, u, u0, a, b, g, w, u_hat):
+def row_pass(zeros, plan, ends, strength, xs, u, u0, a, b, g, w, u_hat):
     """The same where nodes begin several edges: x and the sum of the first end stay in registers."""
-    register, x, s, total = rooms
-    n = len(register)
-    for k in range(n):
-        total = put(total, k, 0.0)
-    ends, u, u0, u_hat = ends[first:last], u[first:last], u0[first:last], u_hat[first:last]
-    strength = strength if len(plan[3]) > 0 else strength[first:last]
-    if len(ends) == 0:
-        return total
-    c, sigma = strength[0, 0], strength[0, 1]
-    e = 0
+    total = zeros
+    e = len(ends) - len(ends)  # zero, and no constant: one version of the row is enough
     while e < len(ends):
-        i = ends[e, 0]
-        for k in range(n):
-            x = put(x, k, xs[i, 0, k])
-        for k in range(n):
-            s = put(s, k, 0.0)
-        while e < len(ends) and ends[e, 0] == i:
-            if len(plan[4]) > 0:
-                far = ends[min(e + AHEAD, len(ends) - 1), 1]
-                prefetch_node(register, xs, far)
-                if len(plan[2]) > 0:
-                    prefetch_node(register, w, far)
-            if len(plan[3]) == 0:
-                c, sigma = strength[e, 0], strength[e, 1]
-            j = ends[e, 1]
-            t, total = _edge(register, plan, total, e, i, j, x, c, sigma, xs, u, u0, a, b, g, w, u_hat)
-            for k in range(n):
-                s = put(s, k, s[k] + t[k])
-            for k in range(n):
-                xs[j, 1, k] -= t[k]
-            for k in range(n):
-                u[e, k] = t[k]
-            e += 1
-        for k in range(n):
-            xs[i, 1, k] += s[k]
-    return total
+        total, e = _by_row(plan, zeros, total, e, BEGIN, ends, strength, xs, u, u0, a, b, g, w, u_hat)
+    return _sum(total)
+
+
+@jit
+def wide_edge_pass(cut, plan, ends, strength, xs, u, u0, a, b, g, w, u_hat):
+    """An edge pass in several blocks."""
+    block, tail, n_blocks = cut
+    most, total, length = block, tail, 0.0
+    c, sigma = strength[0, 0], strength[0, 1]
+    rest = np.uint64(n_blocks * len(block))
+    for e in range(len(ends)):
+        if len(plan[4]) > 0:
+            prefetch_node(block, xs, ends[min(e + AHEAD, len(ends) - 1), 1])
+        if len(plan[3]) == 0:
+            c, sigma = strength[e, 0], strength[e, 1]
+        i, j = ends[e, 0], ends[e, 1]
+        if len(plan[0]) == L2:
+            length = _square(_towards(tail, e, j, rest, _load(tail, i, rest, xs), sigma, xs, u))
+            for m in range(n_blocks):
+                start = np.uint64(m * len(block))
+                length += _square(_towards(block, e, j, start, _load(block, i, start, xs), sigma, xs, u))
+        for m in range(n_blocks):
+            start = np.uint64(m * len(block))
+            most = _by_edge(plan, block, most, length, e, i, j, start, c, sigma, xs, u, u0, a, b, g, w, u_hat)
+        total = _by_edge(plan, tail, total, length, e, i, j, rest, c, sigma, xs, u, u0, a, b, g, w, u_hat)
+    return _sum(most) + _sum(total)
+
+
+@jit
+def wide_row_pass(cut, plan, ends, strength, xs, u, u0, a, b, g, w, u_hat):
+    """A row pass in several blocks, for penalties that do not couple coordinates."""
+    block, tail, n_blocks = cut
+    most, total = block, tail
+    rest = np.uint64(n_blocks * len(block))
+    e = len(ends) - len(ends)
+    while e < len(ends):
+        for m in range(n_blocks):
+            start = np.uint64(m * len(block))
+            most, _ = _by_row(plan, block, most, e, start, ends, strength, xs, u, u0, a, b, g, w, u_hat)
+        total, e = _by_row(plan, tail, total, e, rest, ends, strength, xs, u, u0, a, b, g, w, u_hat)
+    return _sum(most) + _sum(total)
+
+
+def kernel(kind: int, n: int, long_rows: bool) -> Any:
+    """Return the edge pass for this penalty and this number of coordinates, on a graph with long rows or short ones."""
+    if not is_wide(n):
+        return row_pass if long_rows else edge_pass
+    return wide_row_pass if long_rows and kind != L2 else wide_edge_pass
 
 
 @jit

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numba
 import numpy as np
 
-from coterie.kernels import inlined, jit, reordered
-from coterie.kernels.edges import L1, L2
+from coterie.kernels import cut, inlined, is_wide, jit, reordered
+from coterie.kernels.edges import BEGIN, L1, L2
 from coterie.kernels.prefetch import AHEAD, prefetch_node
-from coterie.kernels.vector import put
+from coterie.kernels.vector import at, put
 
 LEAST_WEIGHT = 0.1  # of an edge without slack, against 1 for an edge with all of it
 PUSHED_WEIGHT = 0.03  # … when the last correction pushed it against its bound
@@ -107,52 +109,73 @@ def saturate_cuts(ends, c, w, u, S):
                 S[e, k] = 0.0
 
 
+@inlined
+def _begin_laplacian(ground, x, out):
+    for i in range(len(x)):
+        for k in range(x.shape[1]):
+            out[i, k] = ground[i, k] * x[i, k] if len(ground) > 0 else 0.0
+
+
+@inlined
+def _laplacian_row(zeros, far, e, start, ends, S, x, out):
+    """Add some coordinates of all edges that begin where edge e does; return the edge that comes next."""
+    n, i = len(zeros), ends[e, 0]
+    own, total = zeros, zeros
+    for k in range(n):
+        own = put(own, k, x[i, at(start, k)])
+    while e < len(ends) and ends[e, 0] == i:
+        if len(far) > 0:
+            later = ends[min(e + AHEAD, len(ends) - 1), 1]
+            prefetch_node(zeros, x, later)
+            prefetch_node(zeros, out, later)
+        j = ends[e, 1]
+        t = zeros
+        for k in range(n):
+            t = put(t, k, S[e, at(start, k)] * (own[k] - x[j, at(start, k)]))
+        for k in range(n):
+            total = put(total, k, total[k] + t[k])
+        for k in range(n):
+            out[j, at(start, k)] -= t[k]
+        e += 1
+    for k in range(n):
+        out[i, at(start, k)] += total[k]
+    return e
+
+
 @jit
-def laplacian(rooms, far, ends, S, ground, x, out):
+def _laplacian(zeros, far, ends, S, ground, x, out):
+    _begin_laplacian(ground, x, out)
+    e = len(ends) - len(ends)
+    while e < len(ends):
+        e = _laplacian_row(zeros, far, e, BEGIN, ends, S, x, out)
+
+
+@jit
+def _wide_laplacian(cut, far, ends, S, ground, x, out):
+    block, tail, n_blocks = cut
+    _begin_laplacian(ground, x, out)
+    e = len(ends) - len(ends)
+    while e < len(ends):
+        for m in range(n_blocks):
+            _laplacian_row(block, far, e, np.uint64(m * len(block)), ends, S, x, out)
+        e = _laplacian_row(tail, far, e, np.uint64(n_blocks * len(block)), ends, S, x, out)
+
+
+def laplacian(far: Any, ends: Any, S: Any, ground: Any, x: Any, out: Any) -> None:
     """out ← (DᵀSD + ground)x; ground (V, n) weighs an edge from each node to a node of weight zero.
 
     While edges begin at the same node, its x and its sum stay in registers.
     """
-    register, own, total = rooms
-    n = len(register)
-    if len(ground) == 0:
-        out[:] = 0.0
-    else:
-        for i in range(len(x)):
-            for k in range(n):
-                out[i, k] = ground[i, k] * x[i, k]
-    e = 0
-    while e < len(ends):
-        i = ends[e, 0]
-        for k in range(n):
-            own = put(own, k, x[i, k])
-        for k in range(n):
-            total = put(total, k, 0.0)
-        while e < len(ends) and ends[e, 0] == i:
-            if len(far) > 0:
-                later = ends[min(e + AHEAD, len(ends) - 1), 1]
-                prefetch_node(register, x, later)
-                prefetch_node(register, out, later)
-            j = ends[e, 1]
-            t = register
-            for k in range(n):
-                t = put(t, k, S[e, k] * (own[k] - x[j, k]))
-            for k in range(n):
-                total = put(total, k, total[k] + t[k])
-            for k in range(n):
-                out[j, k] -= t[k]
-            e += 1
-        for k in range(n):
-            out[i, k] += total[k]
+    n = x.shape[1]
+    (_wide_laplacian if is_wide(n) else _laplacian)(cut(n), far, ends, S, ground, x, out)
 
 
 @jit
 def laplacian_diagonal(ends, S, ground, out):
     """out ← the diagonal of DᵀSD + ground."""
-    if len(ground) == 0:
-        out[:] = 0.0
-    else:
-        out[:] = ground
+    for i in range(len(out)):
+        for k in range(out.shape[1]):
+            out[i, k] = ground[i, k] if len(ground) > 0 else 0.0
     for e in range(len(ends)):
         i, j = ends[e, 0], ends[e, 1]
         for k in range(S.shape[1]):

@@ -16,12 +16,11 @@ MOST = 4  # lines of a node: where n is large, the machine notices by itself tha
 
 
 def _prefetch_node(_context, register, values, node):
-    """Begin to load the numbers of a node from values, (V, n) or (V, 2, n), and do not wait for them.
+    """Begin to load numbers of a node from values, (V, n) or (V, 2, n), as many as the register has (twice that).
 
     To be called from the loop itself: inside a helper, Numba would count references to the array.
     """
-    numbers = (values.ndim - 1) * len(register) if isinstance(register, types.BaseTuple) else MOST * NUMBERS
-    lines = -(-numbers // NUMBERS)
+    lines = min(-(-(values.ndim - 1) * len(register) // NUMBERS), MOST)
 
     def generate(context, builder, signature, arguments):
         array = context.make_array(signature.args[1])(context, builder, arguments[1])

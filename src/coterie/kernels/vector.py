@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numba import types
 from numba.cpython.unsafe.tuple import tuple_setitem
 from numba.extending import overload
+
+from coterie.kernels import inlined
 
 
 def put(vector, k, value):
@@ -22,3 +25,9 @@ def _put(vector, k, value):
         return vector
 
     return into_array
+
+
+@inlined
+def at(start, k):
+    """start + k, unsigned: nothing to check for being negative, which would keep loops from becoming vectors."""
+    return start + np.uint64(k)

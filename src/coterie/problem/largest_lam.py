@@ -36,17 +36,16 @@ def _small_flow(graph: EmpiricalGraph, demand: Array) -> Array:
 
     The potential φ comes from conjugate gradients and may be rough; a spanning forest carries what is missing.
     """
-    from coterie.kernels import flow, known, register
+    from coterie.kernels import flow, known
     from coterie.kernels.conjugate import ConjugateGradients
     from coterie.kernels.contract import push_flows, spanning_forest
 
     S = np.repeat(graph.weights[:, None] ** 2, demand.shape[1], axis=1)
-    diagonal, n = np.empty_like(demand), demand.shape[1]
-    rooms = register(n), register(n), register(n)
+    diagonal = np.empty_like(demand)
     flow.laplacian_diagonal(graph.edges, S, flow.NO_GROUND, diagonal)
 
     def laplacian(x: Array, out: Array) -> None:
-        flow.laplacian(rooms, known(0), graph.edges, S, flow.NO_GROUND, x, out)
+        flow.laplacian(known(0), graph.edges, S, flow.NO_GROUND, x, out)
 
     potential = ConjugateGradients(laplacian, demand.copy(), diagonal, lambda x: None).run(CG_STEPS, ACCURACY)
     u = S * (graph.D @ potential)

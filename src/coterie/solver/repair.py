@@ -11,7 +11,7 @@ import numpy as np
 
 from coterie.engines.base import LARGE
 from coterie.engines.ordering import are_far
-from coterie.kernels import flow, known, register
+from coterie.kernels import BLOCK, flow, known, register
 from coterie.kernels.conjugate import ConjugateGradients
 from coterie.kernels.team import Team
 from coterie.problem import Problem
@@ -56,7 +56,7 @@ class Repair:
         self.ends = edges.astype(np.uint32) if E * n <= LARGE else edges
         self.far = known(are_far(edges, V, n))
         self.team = Team(threads, E, n, MOST_THREADS)
-        self.rooms = [(register(n), register(n), register(n)) for _ in range(self.team.T)]
+        self.room = register(n)
         self.cuts, self.copies = self.team.cuts(E), np.empty((self.team.T - 1, V, n))
         self.rest, self.diagonal = np.empty((V, n)), np.empty((V, n))
         self.lower, self.upper = np.zeros((2, V, n)) if problem.f.box is not None else np.empty((2, 0, n))
@@ -75,7 +75,7 @@ class Repair:
 
     def keep_flat(self, x: Array) -> None:
         """x ← Nx."""
-        flow.keep_flat(self.rooms[0][0], *self._seen, x)
+        flow.keep_flat(self.room, *self._seen, x)
 
     def into_domain(self, u: Array) -> None:
         """Move u, in place, to where g* is finite, and to zero where no label is."""
@@ -134,7 +134,7 @@ class Repair:
             factor = self._stretch(u, potential, s, G)
             if factor > enough.stretch:
                 factor, complete = 1.0, False
-        self._each_part(lambda t, part: flow.correct(*self._moving(t, part, potential), factor, u[part]))
+        self._each_part(lambda t, part: flow.correct(*self._moving(part, potential), factor, u[part]))
         if s is not None:
             s[:] = np.clip((s - G * potential) / factor, self.lower, self.upper)
         return complete
@@ -148,9 +148,7 @@ class Repair:
 
         def laplacian(x: Array, out: Array) -> None:
             self._add_up(
-                lambda t, part, out: flow.laplacian(
-                    self.rooms[t], self.far, self.ends[part], self.S[part], ground[t], x, out
-                ),
+                lambda t, part, out: flow.laplacian(self.far, self.ends[part], self.S[part], ground[t], x, out),
                 out,
             )
             keep(out)
@@ -159,7 +157,7 @@ class Repair:
 
     def _stretch(self, u: Array, potential: Array, s: Array | None, G: Array) -> float:
         """By how much the domain of the duals would have to be stretched to hold them after this correction."""
-        most = max(self._each_part(lambda t, part: flow.stretch(*self._moving(t, part, potential), u[part])))
+        most = max(self._each_part(lambda t, part: flow.stretch(*self._moving(part, potential), u[part])))
         if s is not None:
             moved = s - G * potential
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -172,16 +170,9 @@ class Repair:
         c = self.problem.c
         self._each_part(lambda t, part: flow.slack_weights(self.kind, c[part], u[part], self.S[part]))
 
-    def _moving(self, t: int, part: slice, potential: Array) -> tuple[Any, ...]:
-        return (
-            self.rooms[t][0],
-            self.kind,
-            self.far,
-            self.ends[part],
-            self.problem.c[part],
-            self.S[part],
-            potential,
-        )
+    def _moving(self, part: slice, potential: Array) -> tuple[Any, ...]:
+        c, S = self.problem.c[part], self.S[part]
+        return known(min(potential.shape[1], BLOCK)), self.kind, self.far, self.ends[part], c, S, potential
 
     def _each_part(self, work: Callable[[int, slice], Any]) -> list[Any]:
         """Do work(t, edges) on one part of the edges a thread."""
