@@ -213,7 +213,10 @@ def logistic_newton(room, X, y, share, starts, ridge, p, anchor, curvature, star
     out = start.copy()
     n = len(room)
     H, g, step, trial = np.empty((n, n)), np.empty(n), np.empty(n), np.empty(n)
-    bend = np.empty(np.diff(starts).max() if len(out) else 0)
+    most = 0
+    for i in range(len(out)):
+        most = max(most, starts[i + 1] - starts[i])
+    bend = np.empty(most)
     for i in range(len(out)):
         z, first, last = out[i], starts[i], starts[i + 1]
         size = 1.0
