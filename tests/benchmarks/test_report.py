@@ -91,7 +91,7 @@ def test_the_machine_is_described_without_names():
 
 
 def test_the_kernel_report():
-    bandwidth, best = kernel.measure(side=30, rounds=1)
-    text = kernel.report(bandwidth, best, 2 * 30 * 29 * kernel.N)
+    bandwidths, best = kernel.measure(side=30, rounds=1)
+    text = kernel.report(bandwidths, best, 2 * 30 * 29 * kernel.N)
     assert "edge pass, one thread" in text
     assert set(best) == {(what, threads) for what in ("edge pass", "iteration") for threads in (1, 2)}
