@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coterie.kernels import flow, known, register
+from coterie.kernels import flow, known, laplacian, register
 from coterie.kernels.edges import L1, L2, SQUARED
 
 EDGES = np.array([[0, 1], [0, 3], [1, 2], [2, 3], [2, 4]])  # node 5 has none
@@ -78,10 +78,10 @@ def test_saturate_cuts(n: int) -> None:
 @sizes
 def test_laplacian_and_its_diagonal(n: int, grounded: bool, far: bool) -> None:
     S, x = shares(n), random(V, n)
-    ground = np.abs(random(V, n, seed=7)) if grounded else flow.NO_GROUND
+    ground = np.abs(random(V, n, seed=7)) if grounded else laplacian.NO_GROUND
     out, diagonal = np.full((V, n), np.nan), np.full((V, n), np.nan)
-    flow.laplacian(known(far), EDGES, S, ground, x, out)
-    flow.laplacian_diagonal(EDGES, S, ground, diagonal)
+    laplacian.apply(known(far), EDGES, S, ground, x, out)
+    laplacian.diagonal(EDGES, S, ground, diagonal)
     D = np.zeros((len(EDGES), V))
     for e, (i, j) in enumerate(EDGES):
         D[e, i], D[e, j] = 1.0, -1.0

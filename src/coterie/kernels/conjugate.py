@@ -1,4 +1,4 @@
-"""Conjugate gradients on node vectors, with the compiled passes of `flow.py`."""
+"""Conjugate gradients on node vectors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,35 @@ from typing import Any
 
 import numpy as np
 
-from coterie.kernels import flow
+from coterie.kernels import jit, reordered
+
+
+@reordered
+def inner(a, b):
+    """⟨a, b⟩. (A threaded BLAS would wake its threads for each of these short sums, at many times the cost.)"""
+    total = 0.0
+    x, y = a.ravel(), b.ravel()
+    for i in range(len(x)):
+        total += x[i] * y[i]
+    return total
+
+
+@jit
+def descend(alpha, p, Ap, inverse, x, r, z):
+    """One step of preconditioned conjugate gradients: x ← x + αp, r ← r − αAp, z ← r · inverse."""
+    X, R, Z, P, AP, J = x.ravel(), r.ravel(), z.ravel(), p.ravel(), Ap.ravel(), inverse.ravel()
+    for i in range(len(X)):
+        X[i] += alpha * P[i]
+        R[i] -= alpha * AP[i]
+        Z[i] = J[i] * R[i]
+
+
+@jit
+def turn(beta, z, p):
+    """The next direction: p ← z + βp."""
+    P, Z = p.ravel(), z.ravel()
+    for i in range(len(P)):
+        P[i] = Z[i] + beta * P[i]
 
 
 class ConjugateGradients:
@@ -25,7 +53,7 @@ class ConjugateGradients:
         self.x, self.r, self.Ap = np.zeros_like(rest), rest, np.empty_like(rest)
         self.z = self.inverse * rest
         keep(self.z)
-        self.p, self.rz = self.z.copy(), flow.inner(rest, self.z)
+        self.p, self.rz = self.z.copy(), inner(rest, self.z)
         self.first, self.steps = self.rz, 0
 
     def run(self, steps: int, accuracy: float) -> Any:
@@ -35,13 +63,13 @@ class ConjugateGradients:
                 break
             self.apply(self.p, self.Ap)
             self.steps += 1
-            curvature = flow.inner(self.p, self.Ap)
+            curvature = inner(self.p, self.Ap)
             if curvature <= 0:
                 break
-            flow.descend(self.rz / curvature, self.p, self.Ap, self.inverse, self.x, self.r, self.z)
+            descend(self.rz / curvature, self.p, self.Ap, self.inverse, self.x, self.r, self.z)
             self.keep(self.z)
-            self.rz, before = flow.inner(self.r, self.z), self.rz
-            flow.turn(self.rz / before, self.z, self.p)
+            self.rz, before = inner(self.r, self.z), self.rz
+            turn(self.rz / before, self.z, self.p)
         return self.x
 
     def steps_to(self, accuracy: float) -> float:

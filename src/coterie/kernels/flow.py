@@ -1,21 +1,18 @@
-"""Passes over the edges for objective and certificate: Dᵀu, g(Dw), and the weighted Laplacian of dual repair."""
+"""Passes over the edges for objective and certificate: Dᵀu, g(Dw), and the corrections of dual repair."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numba
 import numpy as np
 
-from coterie.kernels import cut, inlined, is_wide, jit, reordered
-from coterie.kernels.edges import BEGIN, L1, L2
+from coterie.kernels import inlined, jit
+from coterie.kernels.edges import L1, L2
 from coterie.kernels.prefetch import AHEAD, prefetch_node
-from coterie.kernels.vector import at, put
+from coterie.kernels.vector import put
 
 LEAST_WEIGHT = 0.1  # of an edge without slack, against 1 for an edge with all of it
 PUSHED_WEIGHT = 0.03  # … when the last correction pushed it against its bound
 PUSHED = -1.0  # marks such edges in S
-NO_GROUND = np.empty((0, 0))
 
 
 @inlined
@@ -109,80 +106,6 @@ def saturate_cuts(ends, c, w, u, S):
                 S[e, k] = 0.0
 
 
-@inlined
-def _begin_laplacian(ground, x, out):
-    for i in range(len(x)):
-        for k in range(x.shape[1]):
-            out[i, k] = ground[i, k] * x[i, k] if len(ground) > 0 else 0.0
-
-
-@inlined
-def _laplacian_row(zeros, far, e, start, ends, S, x, out):
-    """Add some coordinates of all edges that begin where edge e does; return the edge that comes next."""
-    n, i = len(zeros), ends[e, 0]
-    own, total = zeros, zeros
-    for k in range(n):
-        own = put(own, k, x[i, at(start, k)])
-    while e < len(ends) and ends[e, 0] == i:
-        if len(far) > 0:
-            later = ends[min(e + AHEAD, len(ends) - 1), 1]
-            prefetch_node(zeros, x, later)
-            prefetch_node(zeros, out, later)
-        j = ends[e, 1]
-        t = zeros
-        for k in range(n):
-            t = put(t, k, S[e, at(start, k)] * (own[k] - x[j, at(start, k)]))
-        for k in range(n):
-            total = put(total, k, total[k] + t[k])
-        for k in range(n):
-            out[j, at(start, k)] -= t[k]
-        e += 1
-    for k in range(n):
-        out[i, at(start, k)] += total[k]
-    return e
-
-
-@jit
-def _laplacian(zeros, far, ends, S, ground, x, out):
-    _begin_laplacian(ground, x, out)
-    e = len(ends) - len(ends)
-    while e < len(ends):
-        e = _laplacian_row(zeros, far, e, BEGIN, ends, S, x, out)
-
-
-@jit
-def _wide_laplacian(cut, far, ends, S, ground, x, out):
-    block, tail, n_blocks = cut
-    _begin_laplacian(ground, x, out)
-    e = len(ends) - len(ends)
-    while e < len(ends):
-        for m in range(n_blocks):
-            _laplacian_row(block, far, e, np.uint64(m * len(block)), ends, S, x, out)
-        e = _laplacian_row(tail, far, e, np.uint64(n_blocks * len(block)), ends, S, x, out)
-
-
-def laplacian(far: Any, ends: Any, S: Any, ground: Any, x: Any, out: Any) -> None:
-    """out ← (DᵀSD + ground)x; ground (V, n) weighs an edge from each node to a node of weight zero.
-
-    While edges begin at the same node, its x and its sum stay in registers.
-    """
-    n = x.shape[1]
-    (_wide_laplacian if is_wide(n) else _laplacian)(cut(n), far, ends, S, ground, x, out)
-
-
-@jit
-def laplacian_diagonal(ends, S, ground, out):
-    """out ← the diagonal of DᵀSD + ground."""
-    for i in range(len(out)):
-        for k in range(out.shape[1]):
-            out[i, k] = ground[i, k] if len(ground) > 0 else 0.0
-    for e in range(len(ends)):
-        i, j = ends[e, 0], ends[e, 1]
-        for k in range(S.shape[1]):
-            out[i, k] += S[e, k]
-            out[j, k] += S[e, k]
-
-
 @jit
 def stretch(register, kind, far, ends, c, S, potential, u):
     """By how much the domain of g* would have to be stretched to hold u − SDφ."""
@@ -246,34 +169,6 @@ def keep_flat(register, place, sees_all, seen, x):
                 t = put(t, k, t[k] - d * seen[row, r, k])
         for k in range(n):
             x[i, k] = t[k]
-
-
-@reordered
-def inner(a, b):
-    """⟨a, b⟩. (A threaded BLAS would wake its threads for each of these short sums, at many times the cost.)"""
-    total = 0.0
-    x, y = a.ravel(), b.ravel()
-    for i in range(len(x)):
-        total += x[i] * y[i]
-    return total
-
-
-@jit
-def descend(alpha, p, Ap, inverse, x, r, z):
-    """One step of preconditioned conjugate gradients: x ← x + αp, r ← r − αAp, z ← r · inverse."""
-    X, R, Z, P, AP, J = x.ravel(), r.ravel(), z.ravel(), p.ravel(), Ap.ravel(), inverse.ravel()
-    for i in range(len(X)):
-        X[i] += alpha * P[i]
-        R[i] -= alpha * AP[i]
-        Z[i] = J[i] * R[i]
-
-
-@jit
-def turn(beta, z, p):
-    """The next direction: p ← z + βp."""
-    P, Z = p.ravel(), z.ravel()
-    for i in range(len(P)):
-        P[i] = Z[i] + beta * P[i]
 
 
 @numba.njit(cache=True, nogil=True)

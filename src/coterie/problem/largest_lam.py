@@ -36,18 +36,18 @@ def _small_flow(graph: EmpiricalGraph, demand: Array) -> Array:
 
     The potential φ comes from conjugate gradients and may be rough; a spanning forest carries what is missing.
     """
-    from coterie.kernels import flow, known
+    from coterie.kernels import known, laplacian
     from coterie.kernels.conjugate import ConjugateGradients
     from coterie.kernels.contract import push_flows, spanning_forest
 
     S = np.repeat(graph.weights[:, None] ** 2, demand.shape[1], axis=1)
     diagonal = np.empty_like(demand)
-    flow.laplacian_diagonal(graph.edges, S, flow.NO_GROUND, diagonal)
+    laplacian.diagonal(graph.edges, S, laplacian.NO_GROUND, diagonal)
 
-    def laplacian(x: Array, out: Array) -> None:
-        flow.laplacian(known(0), graph.edges, S, flow.NO_GROUND, x, out)
+    def product(x: Array, out: Array) -> None:
+        laplacian.apply(known(0), graph.edges, S, laplacian.NO_GROUND, x, out)
 
-    potential = ConjugateGradients(laplacian, demand.copy(), diagonal, lambda x: None).run(CG_STEPS, ACCURACY)
+    potential = ConjugateGradients(product, demand.copy(), diagonal, lambda x: None).run(CG_STEPS, ACCURACY)
     u = S * (graph.D @ potential)
     via, order = np.empty(graph.n_nodes, dtype=np.int64), np.empty(graph.n_nodes, dtype=np.int64)
     spanning_forest(graph.n_nodes, graph.edges, via, order)

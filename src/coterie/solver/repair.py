@@ -11,7 +11,7 @@ import numpy as np
 
 from coterie.engines.base import LARGE
 from coterie.engines.ordering import are_far
-from coterie.kernels import BLOCK, flow, known, register
+from coterie.kernels import BLOCK, flow, known, laplacian, register
 from coterie.kernels.conjugate import ConjugateGradients
 from coterie.kernels.team import Team
 from coterie.problem import Problem
@@ -121,7 +121,7 @@ class Repair:
 
         Clipped, unless a stretch of the domain that is small enough holds the result: then scaled, and True.
         """
-        G = flow.NO_GROUND
+        G = laplacian.NO_GROUND
         if s is not None:
             least = 0.5 * flow.LEAST_WEIGHT * (self.upper - self.lower)
             G = np.maximum(np.minimum(self.upper - s, s - self.lower), least)
@@ -141,19 +141,19 @@ class Repair:
 
     def _descent(self, keep: Callable[[Array], None], G: Array) -> ConjugateGradients:
         """Conjugate gradients for N (DᵀSD + G) N φ = rest."""
-        ground = [G] + [flow.NO_GROUND] * (self.team.T - 1)
+        ground = [G] + [laplacian.NO_GROUND] * (self.team.T - 1)
         self._add_up(
-            lambda t, part, out: flow.laplacian_diagonal(self.ends[part], self.S[part], ground[t], out), self.diagonal
+            lambda t, part, out: laplacian.diagonal(self.ends[part], self.S[part], ground[t], out), self.diagonal
         )
 
-        def laplacian(x: Array, out: Array) -> None:
+        def product(x: Array, out: Array) -> None:
             self._add_up(
-                lambda t, part, out: flow.laplacian(self.far, self.ends[part], self.S[part], ground[t], x, out),
+                lambda t, part, out: laplacian.apply(self.far, self.ends[part], self.S[part], ground[t], x, out),
                 out,
             )
             keep(out)
 
-        return ConjugateGradients(laplacian, self.rest, self.diagonal, keep)
+        return ConjugateGradients(product, self.rest, self.diagonal, keep)
 
     def _stretch(self, u: Array, potential: Array, s: Array | None, G: Array) -> float:
         """By how much the domain of the duals would have to be stretched to hold them after this correction."""
