@@ -109,23 +109,26 @@ class NumbaEngine:
         self.team = Team(self.threads, E, n)
         self.T, self.edge_cuts, self.node_cuts = self.team.T, self.team.cuts(E), self.team.cuts(V)
         self.homes = [0, *self.order.ends[self.edge_cuts[1:-1], 0].tolist(), V]
-        self.node_parts = [list(self._parts(first, last)) for first, last in pairwise(self.node_cuts)]
+        visits = [self._visited(t, V) for t in range(self.T)] if self.T > 1 else []
+        self.node_parts = [list(self._parts(first, last, visits)) for first, last in pairwise(self.node_cuts)]
         self.rooms = [(register(n), register(n)) for _ in range(self.T)]
 
-    def _parts(self, first: int, last: int) -> Iterator[tuple[int, int, int, list[tuple[int, Array]]]]:
+    def _parts(
+        self, first: int, last: int, visits: list[Array]
+    ) -> Iterator[tuple[int, int, int, list[tuple[int, Array]]]]:
         """Cut a range of nodes by their homes; name the other threads that visit nodes there, and which."""
         for home, (begin, end) in enumerate(pairwise(self.homes)):
             begin, end = max(first, begin), min(last, end)
             if begin < end:
-                visits = ((t, self._visited(t, begin, end)) for t in range(self.T) if t != home)
-                yield home, begin, end, [(t, visited) for t, visited in visits if len(visited)]
+                here = (slice(*np.searchsorted(visited, (begin, end))) for visited in visits)
+                near = [(t, visits[t][part]) for t, part in enumerate(here) if t != home]
+                yield home, begin, end, [(t, visited) for t, visited in near if len(visited)]
 
-    def _visited(self, t: int, begin: int, end: int) -> Array:
-        """The nodes of a range at which edges of thread t end."""
-        ends = self.order.ends[self.edge_cuts[t] : self.edge_cuts[t + 1]]
-        seen = np.zeros(end - begin, dtype=bool)
-        seen[ends[(ends >= begin) & (ends < end)] - begin] = True
-        return begin + np.flatnonzero(seen)
+    def _visited(self, t: int, V: int) -> Array:
+        """The nodes at which edges of thread t end, in order."""
+        seen = np.zeros(V, dtype=bool)
+        seen[self.order.ends[self.edge_cuts[t] : self.edge_cuts[t + 1]]] = True
+        return np.flatnonzero(seen)
 
     def _setup_prox(self, n: int) -> None:
         q = self.problem.f

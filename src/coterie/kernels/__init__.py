@@ -1,8 +1,8 @@
 """Compiled loops. Plain functions on arrays: no classes, no allocation per node or edge.
 
-Every kernel takes a *register*: a tuple of n zeros (n ≤ 10) or a scratch array of length n (above). From the
-length of a tuple the compiler knows n, unrolls the loops over coordinates and keeps them in vector registers,
-1.4 to 2.8 times faster than a loop of unknown length; one source serves both.
+Kernels take a *register*, a tuple of n zeros. From its length the compiler knows n, unrolls the loops over
+coordinates and keeps them in vector registers, 1.4 to 2.8 times faster than a loop of unknown length. Above n = 10
+passes over edges take blocks of coordinates instead (`cut`), passes over nodes a scratch array (`register`).
 """
 
 from __future__ import annotations

@@ -48,13 +48,10 @@ class Repair:
 
     def __init__(self, problem: Problem, threads: int | None = None) -> None:
         self.problem = problem
-        V, n = problem.graph.n_nodes, problem.n_features
-        movable = len(problem.graph.edges) > 0 or problem.f.box is not None
+        V, n, E = problem.graph.n_nodes, problem.n_features, problem.graph.n_edges
+        movable = E > 0 or problem.f.box is not None
         self.needed = movable and (len(problem.M) < V or problem.f.seen is not None)
-        E = problem.graph.n_edges
-        self.kind, edges = problem.penalty.kernel, problem.graph.edges
-        self.ends = edges.astype(np.uint32) if E * n <= LARGE else edges
-        self.far = known(are_far(edges, V, n))
+        self.kind = problem.penalty.kernel
         self.team = Team(threads, E, n, MOST_THREADS)
         self.room = register(n)
         self.cuts, self.copies = self.team.cuts(E), np.empty((self.team.T - 1, V, n))
@@ -69,6 +66,17 @@ class Repair:
         self._seen = place, rows is None, np.empty((0, 0, 0)) if rows is None else rows
 
     @cached_property
+    def ends(self) -> Array:
+        """The edges, in small numbers where there is room for a copy."""
+        edges = self.problem.graph.edges
+        return edges.astype(np.uint32) if len(edges) * self.problem.n_features <= LARGE else edges
+
+    @cached_property
+    def far(self) -> tuple[int, ...]:
+        """Whether neighbours lie far apart, for kernels."""
+        return known(are_far(self.problem.graph.edges, self.problem.graph.n_nodes, self.problem.n_features))
+
+    @cached_property
     def S(self) -> Array:
         """Weights of edges in corrections, (E, n); single precision is plenty."""
         return np.zeros((self.problem.graph.n_edges, self.problem.n_features), dtype=np.float32)
@@ -81,7 +89,7 @@ class Repair:
         """Move u, in place, to where g* is finite, and to zero where no label is."""
         flow.into_domain(self.kind, self.problem.c, u)
         if len(self.problem.undetermined):
-            u[np.isin(self.ends[:, 0], self.problem.undetermined)] = 0.0
+            u[np.isin(self.problem.graph.edges[:, 0], self.problem.undetermined)] = 0.0
 
     def rounds(self, u: Array, n_rounds: int, s: Array | None = None, enough: Enough | None = None) -> bool:
         """Improve u in place; return whether anything is left to do.
@@ -89,7 +97,7 @@ class Repair:
         With s (V, n), the duals of a loss's box, both move, and it is N(Dᵀu + s) that is made small.
         """
         for _ in range(n_rounds):
-            self._add_up(lambda t, part, out: flow.divergence(self.ends[part], u[part], out), self.rest)
+            self._diverge(u)
             if s is not None:
                 self.rest += s
             self.keep_flat(self.rest)
@@ -110,7 +118,7 @@ class Repair:
         for _ in range(n_rounds):
             self._weigh(u)
             flow.saturate_cuts(self.ends, self.problem.c, w, u, self.S)
-            self._add_up(lambda t, part, out: flow.divergence(self.ends[part], u[part], out), self.rest)
+            self._diverge(u)
             self.rest += target
             self._correct(u, lambda x: None)
 
@@ -164,6 +172,10 @@ class Repair:
                 ratio = np.where(moved > 0, moved / self.upper, moved / self.lower)
             most = max(most, float(np.where(moved == 0, 0.0, ratio).max(initial=0.0)))
         return most
+
+    def _diverge(self, u: Array) -> None:
+        """rest ← Dᵀu."""
+        self._add_up(lambda t, part, out: flow.divergence(self.ends[part], u[part], out), self.rest)
 
     def _weigh(self, u: Array) -> None:
         """S ← the slack of u, more or less."""
