@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from coterie.problem import LocalDatasets, Problem
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
-from coterie.problem.losses.base import LocalLosses, by_node, dot, sum_by_group
-from coterie.problem.losses.quadratic import Quadratics, thin_svd
+from coterie.problem.losses.base import LocalLosses, dot, sum_by_group
+from coterie.problem.losses.design import EPS, Support
+from coterie.problem.losses.quadratic import Quadratics
 
 CONSENSUS_STEPS = 100  # for the first balance of the steps, which is a guess anyway
 
@@ -118,8 +119,19 @@ class PulledLosses(LocalLosses):
             y = y + x - v[groups]
         return v, -pull[:, None] * y
 
-    def doubt(self, w: Array) -> float:
-        return self.base.doubt(w[self.place])
+    def support(self, p: Array, w: Array) -> Support:
+        """What supports L_i, and the tangent of the tether with the slope that is left."""
+        _, rest = self._apart(p, w)
+        base = self.base.support(rest[self.place], w[self.place])
+        at, q, low, doubt = np.zeros(len(p)), np.zeros_like(p), np.zeros_like(p), np.zeros_like(p)
+        at[self.place], q[self.place] = base.at, base.q
+        low[self.place], doubt[self.place] = base.low, base.doubt
+        b = np.where((self.rho > 0)[:, None], p + self.s - q, 0.0)
+        tether = dot(b, w - self.v), -0.5 * (b**2).sum(axis=1) / np.where(self.rho > 0, self.rho, 1.0)
+        force = -dot(self.s, w)
+        at += sum(tether) + force - 16 * EPS * (sum(map(np.abs, tether)) + np.abs(force))
+        doubt += 4 * EPS * (np.abs(b) + np.abs(self.s)) + EPS * np.abs(q)
+        return Support(at, q + (b - self.s), low, doubt)
 
     @property
     def seen(self) -> Array | None:
@@ -133,11 +145,6 @@ class PulledLosses(LocalLosses):
         rows[self.rho > 0] = np.eye(n)
         sees_all = np.einsum("irk->i", rows**2) > n - 0.5
         return None if sees_all.all() else rows
-
-    def minorant(self, level: float) -> Quadratics | None:
-        """Forces are not bounded from below, and the objective may be negative: only tethers keep a minorant."""
-        q = None if self.s.any() else self.base.minorant(level)
-        return None if q is None else _tethered_quadratics(q, self.place, self.rho, self.v)
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,18 +165,18 @@ class SmoothPulledLosses(PulledLosses):
 
 
 def _tethered_quadratics(q: Quadratics, place: NDArray[np.int64], rho: Array, v: Array) -> Quadratics:
-    """q_i(w) + (ρ_i/2)‖w − v_i‖² as quadratics: least squares with n more rows a node."""
-    (K, n), r = v.shape, q.V.shape[1]
-    rows, target = np.zeros((K, r + n, n)), np.zeros((K, r + n))
-    root = np.sqrt(q.h)
-    rows[place, :r], target[place, :r] = root[:, :, None] * q.V, root * by_node(q.V, q.centre)
-    rows[:, r:], target[:, r:] = np.sqrt(rho)[:, None, None] * np.eye(n), np.sqrt(rho)[:, None] * v
-    U, s, V = thin_svd(rows)
-    inverse = np.divide(1.0, s, out=np.zeros_like(s), where=s > 0)
-    centre = by_node(V.transpose(0, 2, 1), inverse * by_node(U.transpose(0, 2, 1), target))
-    floor = 0.5 * ((by_node(rows, centre) - target) ** 2).sum(axis=1)
-    floor[place] += q.floor
-    return Quadratics(V, s**2, centre, floor)
+    """q_i(w) + (ρ_i/2)‖w − v_i‖² as quadratics: least squares with n more rows per node."""
+    (K, n), d = v.shape, q.design
+    tied, ridged = np.flatnonzero(rho > 0), np.flatnonzero(d.ridge)
+    extra, columns = np.repeat(tied, n), np.tile(np.arange(n), len(tied))
+    nodes = np.concatenate([np.repeat(place, np.diff(d.starts)), extra, np.repeat(place, len(ridged))])
+    columns = np.concatenate([columns, np.tile(ridged, len(place))])
+    order = np.argsort(nodes, kind="stable")
+    X = np.concatenate([d.X, np.eye(n)[columns]])[order]
+    y = np.concatenate([d.y, v[tied].ravel(), np.zeros(len(place) * len(ridged))])[order]
+    s = np.concatenate([d.s, np.repeat(0.5 * rho[tied], n), np.tile(d.ridge[ridged], len(place))])[order]
+    rows = LabelledRows(np.arange(K), np.bincount(nodes, minlength=K), X, y, s)
+    return Quadratics.from_rows(rows, s, np.zeros(n))
 
 
 def _with_losses(problem: Problem, M: NDArray[np.int64], f: LocalLosses) -> Problem:

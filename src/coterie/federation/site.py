@@ -36,13 +36,12 @@ class Site:
 
     def __init__(self, problem: Problem, boundary: NDArray[np.int64]) -> None:
         self.problem, self.boundary = problem, boundary
-        self.enclosure = Enclosure(problem)
+        self.enclosure = Enclosure(problem, shift=False)
 
     def introduce(self, name: str, hosts: Array, columns: tuple[str, ...] = ()) -> Introduction:
         """Say what the server must know before the first question."""
         f, M = self.problem.f, self.problem.M
-        lower = f.minorant(self.problem.scale) if len(M) else None
-        floor = float(lower.floor.sum()) if lower is not None else (-np.inf if len(M) else 0.0)
+        floor = 0.0 if f.design is not None or not len(M) else -np.inf  # rows cost nothing less than nothing
         size = float((f.pooled(np.zeros(len(M), dtype=np.int64), 1)[0] ** 2).sum()) if len(M) else 0.0
         return Introduction(name, hosts, columns, floor, self.problem.scale, size)
 
@@ -75,4 +74,4 @@ class Site:
         nothing = np.zeros(len(self.boundary))
         tilted = pulled(self.problem, self.boundary, rho=nothing, v=np.zeros_like(force), force=force)
         proof = Certifier(tilted)(w, u.copy())
-        return proof.uncharged, proof.left
+        return proof.uncharged - proof.left * float(np.abs(w).max(initial=0.0)), proof.left

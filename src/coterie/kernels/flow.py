@@ -7,6 +7,7 @@ import numpy as np
 
 from coterie.kernels import inlined, jit
 from coterie.kernels.edges import L1, L2
+from coterie.kernels.exact import EPS, add, strict
 from coterie.kernels.prefetch import AHEAD, prefetch_node
 from coterie.kernels.vector import put
 
@@ -34,18 +35,62 @@ def divergence(ends, u, out):
             out[j, k] -= u[e, k]
 
 
-@jit
+@strict
+def exact_divergence(ends, u, hi, lo, doubt):
+    """hi + lo ← Dᵀu in twice the precision; doubt ← how far that may be from the truth."""
+    n = u.shape[1]
+    hi[:] = 0.0
+    lo[:] = 0.0
+    doubt[:] = 0.0
+    count = np.zeros(len(hi))
+    for e in range(len(ends)):
+        i, j = ends[e, 0], ends[e, 1]
+        count[i] += 1
+        count[j] += 1
+        for k in range(n):
+            t = u[e, k]
+            hi[i, k], lo[i, k] = add(hi[i, k], lo[i, k], t)
+            hi[j, k], lo[j, k] = add(hi[j, k], lo[j, k], -t)
+            doubt[i, k] += abs(t)
+            doubt[j, k] += abs(t)
+    for i in range(len(hi)):
+        for k in range(n):
+            doubt[i, k] *= ((count[i] + 2) * EPS) ** 2
+
+
+@strict
+def add_exactly(s, hi, lo):
+    """hi + lo ← hi + lo + s."""
+    for i in range(len(s)):
+        for k in range(s.shape[1]):
+            hi[i, k], lo[i, k] = add(hi[i, k], lo[i, k], s[i, k])
+
+
+@strict
+def across(ends, u, w):
+    """⟨u, Dw⟩, less what rounding may have added."""
+    total, low, size = 0.0, 0.0, 0.0
+    for e in range(len(ends)):
+        i, j = ends[e, 0], ends[e, 1]
+        for k in range(u.shape[1]):
+            t = u[e, k] * (w[i, k] - w[j, k])
+            total, low = add(total, low, t)
+            size += abs(t)
+    return total + low - 4 * EPS * size
+
+
+@strict
 def variation(kind, ends, c, w):
     """g(Dw) = Σ c_e φ(w_i − w_j)."""
-    total = 0.0
+    total, low = 0.0, 0.0
     for e in range(len(ends)):
         i, j = ends[e, 0], ends[e, 1]
         part = 0.0
         for k in range(w.shape[1]):
             d = w[i, k] - w[j, k]
             part += abs(d) if kind == L1 else d * d
-        total += c[e] * (np.sqrt(part) if kind == L2 else part)
-    return total
+        total, low = add(total, low, c[e] * (np.sqrt(part) if kind == L2 else part))
+    return total + low
 
 
 @inlined
@@ -169,12 +214,3 @@ def keep_flat(register, place, sees_all, seen, x):
                 t = put(t, k, t[k] - d * seen[row, r, k])
         for k in range(n):
             x[i, k] = t[k]
-
-
-@numba.njit(cache=True, nogil=True)
-def least(rest, low, high, out):
-    """out ← min rest · w over low ≤ w ≤ high, entry by entry. Where nothing is left, infinite bounds cost nothing."""
-    for i in range(rest.shape[0]):
-        for k in range(rest.shape[1]):
-            r = rest[i, k]
-            out[i, k] = 0.0 if r == 0 else r * (low[i, k] if r > 0 else high[i, k])

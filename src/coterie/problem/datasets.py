@@ -150,8 +150,9 @@ class LabelledRows:
     @cached_property
     def shares(self) -> NDArray[np.float64]:
         """What each row counts in the mean over its node: 1/m_i when all weights are equal."""
-        total = np.add.reduceat(self.weights, self.starts[:-1]) if len(self.m) else self.weights
-        return self.weights / np.repeat(total, self.m)
+        weights = self.weights.astype(np.longdouble)
+        total = np.add.reduceat(weights, self.starts[:-1]) if len(self.m) else weights
+        return (weights / np.repeat(total, self.m)).astype(np.float64)
 
     @cached_property
     def blocks(self) -> list[Block]:

@@ -92,7 +92,7 @@ class Problem:
         """f(w) + g(Dw)."""
         from coterie.kernels.flow import variation
 
-        return float(self.f.value(w[self.M]).sum() + variation(self.penalty.kernel, self.graph.edges, self.c, w))
+        return float(self.f.exact(w[self.M]).sum() + variation(self.penalty.kernel, self.graph.edges, self.c, w))
 
     @cached_property
     def scale(self) -> float:

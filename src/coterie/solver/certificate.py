@@ -18,10 +18,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from coterie.engines.base import LARGE
-from coterie.kernels.flow import divergence
+from coterie.kernels import flow
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
-from coterie.solver.enclosure import Enclosure
+from coterie.problem.losses.design import EPS
+from coterie.solver.enclosure import Enclosure, Rest
 from coterie.solver.repair import Enough, Repair
 
 FLOOR = 1e-8  # relative gaps divide by the objective, or by this part of the objective of zero weights
@@ -66,10 +67,9 @@ class Certifier:
         `goal` (absolute); if the goal is in sight, for as long as it takes.
         """
         level = self.problem.objective(w)
-        doubt = self.problem.f.doubt(w[self.problem.M])
         self.repair.into_domain(u)
         s = self._split(w, u)
-        proof = self._bound(w, u, s, level, doubt)
+        proof = self._bound(w, u, s, level, CHARGED * goal)
         done, more = 0, self.repair.needed
         while more and done + BATCH <= (MOST if level - proof.uncharged <= goal else rounds):
             charge, beyond = proof.uncharged - proof.dual_bound, level - proof.uncharged
@@ -78,7 +78,7 @@ class Certifier:
             before = proof if u.size > LARGE else replace(proof, u=u.copy())
             more = self.repair.rounds(u, BATCH, s, _enough(level, charge, max(MINOR * beyond, goal - max(beyond, 0.0))))
             done += BATCH
-            proof = self._bound(w, u, s, level, doubt)
+            proof = self._bound(w, u, s, level, CHARGED * goal)
             if proof.dual_bound < before.dual_bound and before.u is not u:
                 return before
         return proof
@@ -88,34 +88,49 @@ class Certifier:
         problem, M = self.problem, self.problem.M
         if problem.f.box is None:
             return None
-        flow, s = np.empty_like(w), np.zeros_like(w)
-        divergence(problem.graph.edges, u, flow)
-        s[M] = problem.f.split(-flow[M], w[M])
+        out, s = np.empty_like(w), np.zeros_like(w)
+        flow.divergence(problem.graph.edges, u, out)
+        s[M] = problem.f.split(-out[M], w[M])
         return s
 
-    def _bound(self, w: Array, u: Array, s: Array | None, level: float, doubt: float) -> Certificate:
-        """The certificate of u and s. As s is in the box, L_i*(q_i + s_i) is at most core_i*(q_i)."""
+    def _bound(self, w: Array, u: Array, s: Array | None, level: float, allowed: float) -> Certificate:
+        """The certificate of u and s: affine functions below every part of the objective, added up at w."""
         problem, M = self.problem, self.problem.M
-        rest = np.empty_like(w)
-        divergence(problem.graph.edges, u, rest)
+        rho, low, doubt = (np.empty_like(w) for _ in range(3))
+        flow.exact_divergence(problem.graph.edges, u, rho, low, doubt)
         if s is not None:
-            rest += s
-        q, conjugate = problem.f.core.conjugate(-rest[M], w[M])
-        rest[M] += q
-        g = problem.penalty.conjugate(u, problem.c)
-        unconditional, condition, reach, left = True, "", np.inf, 0.0
-        charge = self.enclosure.charge(rest, level)
-        if charge is None:
-            left = float(np.abs(rest).sum())
-            reach = REACH * float(np.abs(w).max(initial=0.0)) if left > 0 else np.inf
-            charge = -reach * left if 0 < reach < np.inf else (-np.inf if left > 0 else 0.0)
-            if left > 0:
-                unconditional = False
-                condition = f"some minimiser has no weight above {reach:.3g} in absolute value"
-        size = np.abs(conjugate).sum() + abs(g) + abs(level) + (abs(charge) if np.isfinite(charge) else 0.0)
-        uncharged = float(-conjugate.sum() - g - ROUNDING * size - doubt)
+            flow.add_exactly(s, rho, low)
+        support = problem.f.core.support(-rho[M], w[M])
+        rho[M], low[M] = _sum(rho[M], support.q, low[M] + support.low)
+        doubt[M] += support.doubt
+        rho += low
+        doubt += EPS * np.abs(rho)
+        terms = self._edge_terms(w, u, s)
+        uncharged = float(support.at.sum()) + sum(terms)
+        uncharged -= ROUNDING * (float(np.abs(support.at).sum()) + sum(map(abs, terms)))
+        charge = self.enclosure.charge(Rest(rho, doubt, w), level, allowed)
+        left, reach, condition = float((np.abs(rho) + doubt).sum()), np.inf, ""
+        if charge == -np.inf and left > 0:
+            largest = float(np.abs(w).max(initial=0.0))
+            reach = REACH * largest
+            charge = -(reach + largest) * left if reach > 0 else -np.inf
+            condition = f"some minimiser has no weight above {reach:.3g} in absolute value"
         bound = uncharged + charge if np.isfinite(uncharged + charge) else -np.inf
-        return Certificate(level, bound, unconditional, condition, u, uncharged, reach, left)
+        return Certificate(level, bound, not condition, condition, u, uncharged, reach, left)
+
+    def _edge_terms(self, w: Array, u: Array, s: Array | None) -> tuple[float, float, float]:
+        """⟨u, Dw⟩, −g*(u) and ⟨s, w⟩: what the penalties of edges and of the box come to at w, at least."""
+        problem = self.problem
+        across = flow.across(problem.graph.edges, u, w)
+        box = 0.0 if s is None else float(np.vdot(s, w)) - ROUNDING * float(np.abs(s * w).sum())
+        return across, -problem.penalty.conjugate(u, problem.c), box
+
+
+def _sum(a: Array, b: Array, low: Array) -> tuple[Array, Array]:
+    """a + b + low as hi + low, exactly but for the rounding of low."""
+    hi = a + b
+    t = hi - a
+    return hi, low + ((a - (hi - t)) + (b - t))
 
 
 def _enough(level: float, charge: float, allowed: float) -> Enough:

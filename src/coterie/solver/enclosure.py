@@ -1,190 +1,192 @@
 """Where a minimiser provably lies, and what an imperfect dual point costs there.
 
-Let q_i ≤ L_i be quadratics with Hessians H_i, centres ŵ_i and floors, and Δ = level − Σ floors, where `level`
-is any objective value reached. For a minimiser w*,
+Losses and penalties are never negative, so at a minimiser w* each part of the objective is at most Δ, any objective
+that was reached. Three things follow, and all are used, the cheapest first:
 
-    Σ ½ (w*_i − ŵ_i)ᵀ H_i (w*_i − ŵ_i) ≤ Δ    and    g(Dw*) ≤ Δ.
+* ridge_k w² ≤ Δ and alpha_k |w| ≤ Δ cap the weights of labelled nodes in penalised columns;
+* g(Dw*) ≤ Δ keeps the nodes of a component within R of each other, and its rows keep one v near them all in an ellipsoid;
+* a labelled node whose own rows see every direction is in an ellipsoid of its own.
 
-* The second says that nodes of a component are within R of each other in every coordinate.
-* Hence one v near them all has ‖v − v̂‖_H ≤ √(2Δ) + R √(n Σ λ_max(H_i)) with H = Σ H_i and v̂ the pooled
-  minimiser; along directions that no node of the component sees, w* can be shifted at no cost until v = v̂.
-* The first alone bounds the weights of a labelled node whose H_i has full rank, and, where all have, all of
-  them together: Σ⟨r_i, w*_i − ŵ_i⟩ ≥ −√(2Δ Σ r_iᵀH_i⁻¹r_i).
-* Unlabelled nodes can be clipped to the hull of the labelled ones at no cost: differences only shrink.
+Unlabelled nodes can be clipped to the hull of the labelled ones at no cost: differences only shrink. In a direction that no row of a
+component sees, all its weights can be shifted at no cost, so *some* minimiser has any value there, and zero is taken.
 """
 
 from __future__ import annotations
 
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.kernels import flow
+from coterie.kernels import charge as kernels
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
-from coterie.problem.losses.base import by_node, dot, sum_by_group
-from coterie.problem.losses.quadratic import Quadratics
+from coterie.problem.losses.base import by_node
+from coterie.solver.ellipsoids import WIDER, Ellipsoids
 
-SMALL = 1e-10  # eigenvalues below this are computed again, row by row, where nothing cancels
-FLAT = 1e-24  # … and a direction with less curvature than that has none
-ROUNDING = 64 * np.finfo(float).eps  # relative error of the sums behind a pooled minimiser
-MARGIN = 1e-9  # boxes are wider than computed by this part, for rounding
+
+class Rest(NamedTuple):
+    """ρ = q + Dᵀu (V, n) of a dual point, how far it may be from the truth, and the weights that it was computed at."""
+
+    rho: Array
+    doubt: Array
+    w: Array
 
 
 class Enclosure:
     """Bounds on the minimisers of one problem."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, shift: bool = True) -> None:
         self.problem = problem
-        self.component = problem.graph.components
-        self.C = int(self.component.max()) + 1
-        self._pooled: tuple[Quadratics, Array, Array, Array, Array] | None = None
+        self.shift = shift  # whether the components are whole: part of a larger graph cannot be shifted alone
+        self.design = problem.f.design if len(problem.M) else None
 
-    def charge(self, rest: Array, level: float) -> float | None:
-        """Return a lower bound on Σ_i ⟨rest_i, w*_i⟩, or None when the loss gives no quadratic bound."""
-        q = self.problem.f.minorant(level)
-        if q is None:
-            return None
-        low, high = self._box(q, level)
-        terms = charge_terms(rest, low, high)
-        M = self.problem.M
-        joint, labelled = self._joint_charge(q, rest[M], level), float(terms[M].sum())
-        terms[M] = 0.0
-        return float(terms.sum()) + (labelled if joint is None else max(labelled, joint))
+    def charge(self, rest: Rest, level: float, enough: float = 0.0) -> float:
+        """Return a lower bound on Σ_i ⟨ρ_i, w*_i − w_i⟩ for some minimiser w*; −∞ where there is none.
 
-    def box(self, level: float) -> tuple[Array, Array] | None:
-        """Return corners (V, n) of a box that holds a minimiser, or None when the loss gives no quadratic bound."""
-        q = self.problem.f.minorant(level)
-        return None if q is None else self._box(q, level)
+        The next better way is tried only while the bound is below −enough.
+        """
+        if not rest.rho.any() and not rest.doubt.any():
+            return 0.0
+        if self.design is None or not np.isfinite(level):
+            return -np.inf
+        caps = self._caps(level)
+        best = -np.inf
+        if np.isfinite(caps).all():
+            best = -float(((np.abs(rest.rho) + rest.doubt) * (caps + np.abs(rest.w))).sum()) * WIDER
+        if best < -enough:
+            by_component, widths = self._by_component(rest, level, caps)
+            best = max(best, float(by_component.sum()))
+            if best < -enough:
+                best = max(best, float(np.maximum(by_component, self._by_node(rest, level, caps, *widths)).sum()))
+        return best
 
     def reach(self, level: float) -> float:
-        """Return the largest |weight| of a labelled node of any w whose objective is at most `level`.
-
-        Infinite where the data of a node's component leave some direction open, or the loss gives no quadratic bound.
-        """
+        """Return the largest |weight| of a labelled node of any w whose objective is at most `level`, or infinity."""
         M = self.problem.M
-        if not len(M):
-            return 0.0
-        q = self.problem.f.minorant(level) if np.isfinite(level) else None
-        if q is None:
-            return np.inf
-        excess = _excess(q, level)
-        centre, reach = self._around_pooled(q, excess)
-        groups = self.component[M]
-        H = sum_by_group(q.H, groups, self.C)
-        rank = np.einsum("ckl,clk->c", self._pooled_inverse(q, groups)[0], H)
-        open_ended = rank < self.problem.n_features - 0.5
-        furthest = (np.abs(centre) + reach * (1 + MARGIN) + MARGIN * np.abs(centre))[groups]
-        furthest[open_ended[groups]] = np.inf
-        own = _around_own(q, excess)
-        if own is not None:
-            furthest = np.minimum(furthest, np.abs(q.centre) + own)
-        return float(furthest.max())
+        if self.design is None or not np.isfinite(level):
+            return np.inf if len(M) else 0.0
+        level, caps = max(level, 0.0), self._caps(max(level, 0.0))
+        v0, width = self._component_box(level, caps)
+        furthest = np.minimum((np.abs(v0) + width)[self._component[M]], caps)
+        own = self._own.radius(level, np.zeros(len(M)), caps)
+        furthest = np.minimum(furthest, np.abs(self._own.v0) + self._own.half_widths(own, caps))
+        return float(furthest.max()) * WIDER
 
-    def _box(self, q: Quadratics, level: float) -> tuple[Array, Array]:
-        problem, component = self.problem, self.component
-        excess = _excess(q, level)
-        centre, reach = self._around_pooled(q, excess)
-        reach = reach * (1 + MARGIN) + MARGIN * np.abs(centre)
-        low, high = (centre - reach)[component], (centre + reach)[component]
-        own = _around_own(q, excess)
-        if own is not None:
-            M = problem.M
-            low[M] = np.maximum(low[M], q.centre - own)
-            high[M] = np.minimum(high[M], q.centre + own)
-            self._clip_unlabelled(low, high)
-        low[problem.undetermined] = high[problem.undetermined] = 0.0
-        return low, high
+    def open_columns(self) -> NDArray[np.int64]:
+        """Columns of X in directions that the rows of some component do not see, or hide in rounding."""
+        if self.design is None or not len(self.problem.M):
+            return np.empty(0, dtype=np.int64)
+        pooled = self._pooled
+        bad = ~pooled.resolved
+        lengths = np.abs(pooled.C[bad]).max(axis=2, initial=0.0)
+        weak = lengths > 1e-3 * lengths.max(axis=1, keepdims=True, initial=0.0)
+        return np.flatnonzero((weak | (lengths == 0)).any(axis=0))
 
-    def _joint_charge(self, q: Quadratics, rest: Array, level: float) -> float | None:
-        if q.V.shape[1] < q.V.shape[2] or not (q.h > 0).all():
-            return None
-        spread = float((by_node(q.V, rest) ** 2 / q.h).sum())
-        return float(dot(rest, q.centre).sum() - np.sqrt(2 * _excess(q, level) * spread))
-
-    def _around_pooled(self, q: Quadratics, excess: float) -> tuple[Array, Array]:
-        """Centre and half-width (C, n) of a box for all nodes of each component."""
-        if self._pooled is None or self._pooled[0] is not q:
-            groups = self.component[self.problem.M]
-            inverse, variance = self._pooled_inverse(q, groups)
-            centre = by_node(inverse, sum_by_group(q.b, groups, self.C))
-            doubt = by_node(np.abs(inverse), sum_by_group(np.abs(q.b), groups, self.C)) * ROUNDING
-            largest = sum_by_group(q.h.max(axis=1, initial=0.0), groups, self.C)
-            self._pooled = q, centre, doubt, np.sqrt(variance), np.sqrt(self.problem.n_features * largest)
-        _, centre, doubt, spread, stretch = self._pooled
-        weakest, longest = self._edges_of_components
-        with np.errstate(divide="ignore", invalid="ignore"):  # λ = 0: nothing holds neighbours together
-            R = np.where(longest > 0, self.problem.penalty.spread(excess, weakest, longest), 0.0)
-            distance = np.sqrt(2 * excess) + np.where(R > 0, R * stretch, 0.0)
-            reach = np.where(spread > 0, distance[:, None] * spread, 0.0) + R[:, None] + doubt
-        return centre, reach
-
-    def _pooled_inverse(self, q: Quadratics, groups: NDArray[np.int64]) -> tuple[Array, Array]:
-        """(Σ H_i)⁻¹ of each component, zero along directions that none of its nodes sees, and its diagonal.
-
-        In the diagonal, eigenvalues that are hard to tell are halved, to be safe.
-        """
-        H = sum_by_group(q.H, groups, self.C)
-        diagonal = np.einsum("ckk->ck", H)
-        unit = np.divide(1.0, np.sqrt(diagonal), out=np.zeros_like(diagonal), where=diagonal > 0)
-        values, vectors = np.linalg.eigh(H * unit[:, :, None] * unit[:, None, :])
-        vectors = vectors * unit[:, :, None]
-        for c, j in np.argwhere(values < SMALL):
-            members = groups == c
-            along = np.matmul(q.V[members], vectors[c, :, j])
-            values[c, j] = float((q.h[members] * along**2).sum())
-        inverse = np.divide(1.0, values, out=np.zeros_like(values), where=values > FLAT)
-        safe = np.where(values < SMALL, 2 * inverse, inverse)
-        diagonal = np.einsum("ckj,cj->ck", vectors**2, safe)
-        return np.matmul(vectors * inverse[:, None, :], vectors.transpose(0, 2, 1)), diagonal
+    def _caps(self, level: float) -> Array:
+        """|w_k| at labelled nodes at most, (n,)."""
+        box, caps = self.problem.f.box, np.full(self.problem.n_features, np.inf)
+        assert self.design is not None
+        with np.errstate(divide="ignore"):
+            if box is not None:
+                caps = np.minimum(caps, level / np.minimum(box[1], -box[0]))
+            return np.minimum(caps, np.sqrt(level / self.design.ridge)) * WIDER
 
     @cached_property
-    def _edges_of_components(self) -> tuple[Array, Array]:
-        """The smallest strength in each component, and a bound on the length of its paths."""
-        weakest = np.full(self.C, np.inf)
-        np.minimum.at(weakest, self.component[self.problem.graph.edges[:, 0]], self.problem.c)
-        return weakest, np.bincount(self.component, minlength=self.C) - 1.0
+    def _cappable(self) -> NDArray[np.bool_]:
+        return np.isfinite(self._caps(1.0))
 
     @cached_property
-    def _labelled_by_component(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Labelled nodes sorted by component, where each component begins, and which components those are."""
-        M = self.problem.M
-        order = M[np.argsort(self.component[M], kind="stable")]
-        present, begins = np.unique(self.component[order], return_index=True)
-        return order, begins, present
+    def _component(self) -> NDArray[np.int64]:
+        """The component of each node; at λ = 0, and where nothing else holds nodes together, the node itself."""
+        V = self.problem.graph.n_nodes
+        return np.arange(V) if self.problem.lam == 0 else self.problem.graph.components
 
-    def _clip_unlabelled(self, low: Array, high: Array) -> None:
-        """Give unlabelled nodes the hull of the labelled nodes of their component."""
-        if len(self.problem.M) in (0, self.problem.graph.n_nodes):
-            return
-        order, begins, present = self._labelled_by_component
-        hull_low, hull_high = np.zeros((2, self.C, low.shape[1]))
-        hull_low[present] = np.minimum.reduceat(low[order], begins)
-        hull_high[present] = np.maximum.reduceat(high[order], begins)
-        free = np.ones(len(low), dtype=bool)
-        free[self.problem.M] = False
-        low[free], high[free] = hull_low[self.component[free]], hull_high[self.component[free]]
+    @cached_property
+    def _labelled_component(self) -> NDArray[np.int64]:
+        """Components with a label, numbered from 0: of each node, or −1."""
+        number = np.full(int(self._component.max()) + 1, -1)
+        present = np.unique(self._component[self.problem.M])
+        number[present] = np.arange(len(present))
+        return number[self._component]
+
+    @cached_property
+    def _pooled(self) -> Ellipsoids:
+        assert self.design is not None
+        groups = self._labelled_component[self.problem.M]
+        return Ellipsoids.of(self.design, groups, int(groups.max()) + 1, self._cappable, self.shift)
+
+    @cached_property
+    def _own(self) -> Ellipsoids:
+        assert self.design is not None
+        K = len(self.problem.M)
+        return Ellipsoids.of(self.design, np.arange(K), K, self._cappable, False)
+
+    def _spread(self, level: float) -> Array:
+        """R of each labelled component."""
+        G, group = len(self._pooled.v0), self._labelled_component
+        size = np.bincount(group[group >= 0], minlength=G)
+        weakest = np.full(G, np.inf)
+        if self.problem.lam > 0:
+            begins = group[self.problem.graph.edges[:, 0]]
+            np.minimum.at(weakest, begins[begins >= 0], self.problem.c[begins >= 0])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            R = self.problem.penalty.spread(level, weakest, size - 1.0) * WIDER
+        return np.where(size > 1, R, 0.0)
+
+    def _component_box(self, level: float, caps: Array) -> tuple[Array, Array]:
+        R = self._spread(level)
+        radius = self._pooled.radius(level, R, caps)
+        return self._pooled.v0, self._pooled.half_widths(radius, caps) + R[:, None]
+
+    def _by_component(self, rest: Rest, level: float, caps: Array) -> tuple[Array, tuple[Array, Array]]:
+        """The charge of each component, all its nodes around one v; and a box for its nodes."""
+        R = self._spread(level)
+        radius = self._pooled.radius(level, R, caps)
+        charge = _around(self._pooled, self._labelled_component, rest, radius, R, caps)
+        return charge, (self._pooled.v0, self._pooled.half_widths(radius, caps) + R[:, None])
+
+    def _by_node(self, rest: Rest, level: float, caps: Array, centre: Array, width: Array) -> Array:
+        """The charge of each component, labelled nodes by themselves where their own rows allow it."""
+        M, group, own = self.problem.M, self._labelled_component, self._own
+        K, G = len(M), len(centre)
+        radius, alone = own.radius(level, np.zeros(K), caps), np.full(len(group), -1)
+        alone[M] = np.arange(K)
+        charge = _around(own, alone, rest, radius, np.zeros(K), caps)
+        low, high = np.maximum(centre - width, -caps), np.minimum(centre + width, caps)
+        box = own.half_widths(radius, caps)
+        self._shrink_to_hull(low, high, np.maximum(own.v0 - box, -caps), np.minimum(own.v0 + box, caps))
+        others = group.copy()
+        others[M[np.isfinite(charge)]] = -1
+        total = np.zeros(G)
+        kernels.least(rest.rho, rest.doubt, rest.w, others, low, high, total)
+        kept = np.isfinite(charge)
+        return total * WIDER + np.bincount(group[M[kept]], charge[kept], minlength=G)
+
+    def _shrink_to_hull(self, low: Array, high: Array, own_low: Array, own_high: Array) -> None:
+        """Nodes of a component lie in the hull of its labelled ones, unlabelled ones included."""
+        group = self._labelled_component[self.problem.M]
+        hull_low, hull_high = np.full_like(low, np.inf), np.full_like(high, -np.inf)
+        np.minimum.at(hull_low, group, own_low)
+        np.maximum.at(hull_high, group, own_high)
+        np.maximum(low, hull_low, out=low)
+        np.minimum(high, hull_high, out=high)
 
 
-def charge_terms(rest: Array, low: Array, high: Array) -> Array:
-    """min rest · w over low ≤ w ≤ high, entry by entry."""
-    terms = np.empty_like(rest)
-    flow.least(rest, low, high, terms)
-    return terms
+def _around(sets: Ellipsoids, group: NDArray[np.int64], rest: Rest, radius: Array, R: Array, caps: Array) -> Array:
+    """A lower bound on Σ ⟨ρ_i, w*_i − w_i⟩ over the nodes of each group, −∞ where the group has no ellipsoid.
 
-
-def _excess(q: Quadratics, level: float) -> float:
-    return max(level - float(q.floor.sum()), 0.0) * (1 + MARGIN) + 1e-15 * abs(level)
-
-
-def _around_own(q: Quadratics, excess: float) -> Array | None:
-    """Half-width (|M|, n) of a box around each labelled node's own minimiser; infinite without full rank."""
-    if q.V.shape[1] < q.V.shape[2]:
-        return None
-    full = np.asarray((q.h > 0).all(axis=1))
-    if not full.any():
-        return None
-    variance = np.einsum("irk,ir->ik", q.V**2, 1.0 / np.where(q.h > 0, q.h, 1.0))
-    own = np.sqrt(2 * excess * variance) * (1 + MARGIN) + MARGIN * np.abs(q.centre)
-    return np.where(full[:, None], own, np.inf)
+    Σ_i ⟨ρ_i, w*_i − w_i⟩ = Σ_i ⟨ρ_i, v₀ − w_i⟩ + ⟨Σ_i ρ_i, v − v₀⟩ + Σ_i ⟨ρ_i, w*_i − v⟩.
+    """
+    G, n = sets.v0.shape
+    first, lost = np.zeros((2, G))
+    total, slack, size = np.zeros((3, G, n))
+    kernels.gather(rest.rho, rest.doubt, rest.w, group, sets.v0, first, lost, total, slack, size)
+    turned, C = by_node(sets.C.transpose(0, 2, 1), total), np.abs(sets.C).transpose(0, 2, 1)
+    unsure = by_node(C, slack + (n + 1) * np.finfo(float).eps * np.abs(total))
+    with np.errstate(invalid="ignore"):
+        along = np.linalg.norm(np.abs(turned) + unsure, axis=1) * radius
+        apart = np.where(R > 0, size.sum(axis=1) * R, 0.0)
+        beyond = np.where(sets.capped, size * caps, 0.0).sum(axis=1)
+    return np.where(np.isfinite(radius), first - (lost + along + apart + beyond) * WIDER, -np.inf)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from math import prod
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,7 @@ from scipy.sparse import csr_array
 
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
-
-if TYPE_CHECKING:
-    from coterie.problem.losses.quadratic import Quadratics
+from coterie.problem.losses.design import EPS, Design, Support
 
 
 class Loss(ABC):
@@ -45,6 +43,10 @@ class LocalLosses(ABC):
     @abstractmethod
     def value(self, w: Array) -> Array:
         """L_i(w_i), shape (|M|,)."""
+
+    def exact(self, w: Array) -> Array:
+        """The same to the last digits, where `value` trades some for speed."""
+        return self.value(w)
 
     @abstractmethod
     def prox(self, v: Array, tau: Array, start: Array) -> Array:
@@ -77,9 +79,16 @@ class LocalLosses(ABC):
         that add up to zero in each group.
         """
 
-    def doubt(self, w: Array) -> float:
-        """How much rounding may have moved Σ L_i(w_i) and its conjugate, beyond the rounding of their sums."""
-        return 0.0
+    def support(self, p: Array, w: Array) -> Support:
+        """Affine functions below the L_i, with slopes near p, that are close to L_i near w_i."""
+        q, value = self.conjugate(p, w)
+        rounding = 16 * EPS * (dot(np.abs(q), np.abs(w)) + np.abs(value))
+        return Support(dot(q, w) - value - rounding, q, np.zeros_like(q), np.zeros_like(q))
+
+    @property
+    def design(self) -> Design | None:
+        """The rows that `core` is a sum over; None where it is not. Without it no minimiser can be enclosed."""
+        return None
 
     @property
     def seen(self) -> Array | None:
@@ -108,10 +117,6 @@ class LocalLosses(ABC):
         It is sought around the weights `near`.
         """
         raise TypeError(f"{type(self).__name__} has no box")
-
-    def minorant(self, level: float) -> Quadratics | None:
-        """Quadratics q_i ≤ L_i, valid wherever Σ L_i ≤ level, and flat only where L_i is; None: unknown."""
-        return None
 
 
 def linear_predictor(X: Array, w: Array) -> Array:

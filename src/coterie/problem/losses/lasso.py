@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -14,19 +14,18 @@ from coterie.problem.losses.base import (
     LocalLosses,
     Loss,
     as_columns,
-    by_node,
     check_strength,
     penalised_columns,
     sum_by_group,
 )
-from coterie.problem.losses.quadratic import Quadratics, thin_svd
+from coterie.problem.losses.design import Design
+from coterie.problem.losses.quadratic import Quadratics
 from coterie.problem.losses.squared import row_scale
 
 ACCURACY = 1e-13  # coordinate descent ends when no step changes the gradient by more, relative to its size
 MAX_SWEEPS = 2000
 CONJUGATE_SWEEPS = 25  # any end of the descent gives a valid bound
 SPLIT_CURVATURE = 0.01  # of the fit, added around the weights near which a dual is split
-STEEPER = 1e6  # curvature of the quadratics that bound alpha|w| from below, at most, relative to that of the fit
 
 
 @dataclass(frozen=True)
@@ -61,13 +60,12 @@ class SparseQuadratics(LocalLosses):
 
     q: Quadratics
     alpha: Array
-    _latest: list[tuple[float, Quadratics]] = field(default_factory=list)  # of the minorants
 
     def value(self, w: Array) -> Array:
         return self.q.value(w) + np.abs(w) @ self.alpha
 
-    def doubt(self, w: Array) -> float:
-        return self.q.doubt(w)
+    def exact(self, w: Array) -> Array:
+        return self.q.exact(w) + np.abs(w) @ self.alpha
 
     def prox(self, v: Array, tau: Array, start: Array) -> Array:
         """Mostly no weight changes its sign; the others take longer."""
@@ -103,11 +101,16 @@ class SparseQuadratics(LocalLosses):
         return self.q.gradient(_descend(self.q.H, target, trace, alpha, near, CONJUGATE_SWEEPS))
 
     def pooled(self, groups: NDArray[np.int64], n_groups: int) -> tuple[Array, Array]:
+        """By coordinate descent, with every column in units of its own curvature."""
         H = sum_by_group(self.q.H, groups, n_groups)
         b = sum_by_group(self.q.b, groups, n_groups)
         size = np.bincount(groups, minlength=n_groups)[:, None]
-        trace = 1e-15 * np.trace(H, axis1=1, axis2=2) + np.finfo(float).tiny
-        v = _descend(H, b, trace, size * self.alpha, np.zeros_like(b), MAX_SWEEPS)
+        diagonal = np.einsum("gkk->gk", H)
+        unit = np.where(diagonal > 0, 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)), 1.0)
+        alpha, trace = size * self.alpha * unit, np.full(n_groups, 1e-15)
+        v = unit * _descend(
+            H * unit[:, :, None] * unit[:, None, :], unit * b, trace, alpha, np.zeros_like(b), MAX_SWEEPS
+        )
         slope = self.q.gradient(v[groups])
         share = sum_by_group(slope, groups, n_groups) / np.maximum(size, 1)
         return v, slope - share[groups]
@@ -120,36 +123,13 @@ class SparseQuadratics(LocalLosses):
     def core(self) -> Quadratics:
         return self.q
 
+    @property
+    def design(self) -> Design:
+        return self.q.design
+
     @cached_property
     def seen(self) -> Array | None:
         return self.q.seen
-
-    def minorant(self, level: float) -> Quadratics:
-        """alpha|w| ≥ alpha w²/R for |w| ≤ R, and R = (level − Σ min q)/alpha bounds every penalised weight.
-
-        A larger R is as valid. It is kept so large that the curvature alpha/R does not drown that of q_i, and made
-        anew only when the level has halved.
-        """
-        strongest, steepest = self.alpha.max(initial=0.0), self.q.h.max(initial=0.0)
-        if strongest == 0:
-            return self.q
-        least = strongest / (STEEPER * steepest) if steepest > 0 else 1.0
-        reach = max((level - float(self.q.floor.sum())) / strongest, least)
-        if not self._latest or not reach <= self._latest[0][0] <= 2 * reach:
-            self._latest[:] = [(reach, self._with_curvature(1.0 / reach))]
-        return self._latest[0][1]
-
-    def _with_curvature(self, factor: float) -> Quadratics:
-        """Return q_i(w) + factor · Σ alpha_k w_k²."""
-        root = np.sqrt(self.q.h)
-        extra = np.diag(np.sqrt(2 * factor * self.alpha))
-        rows = np.concatenate([root[:, :, None] * self.q.V, np.broadcast_to(extra, (len(root), *extra.shape))], axis=1)
-        U, s, V = thin_svd(rows)
-        seen = U[:, : root.shape[1]].transpose(0, 2, 1)  # the extra rows pull towards 0
-        inverse = np.divide(1.0, s, out=np.zeros_like(s), where=s > 0)
-        centre = by_node(V.transpose(0, 2, 1), inverse * by_node(seen, root * by_node(self.q.V, self.q.centre)))
-        floor = self.q.value(centre) + factor * centre**2 @ self.alpha
-        return Quadratics(V, s**2, centre, floor)
 
 
 def _descend(H: Array, target: Array, curvature: Array, alpha: Array, start: Array, max_sweeps: int) -> Array:

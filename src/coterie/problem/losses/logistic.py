@@ -23,11 +23,12 @@ from coterie.problem.losses.base import (
     penalised_columns,
     sum_by_group,
 )
+from coterie.problem.losses.design import LOGISTIC, Design, Support
+from coterie.problem.losses.pooling import Pool
 from coterie.problem.losses.quadratic import Quadratics
 
 ACCURACY = 1e-12  # Newton ends when the gradient of the inner problem is this small, relative to its terms
 MAX_STEPS = 60
-LAST_STEP = 1e-8  # a Newton step this small, relative to the weights, leaves an error that is only rounding
 CONJUGATE_STEPS = 12  # any end of the descent gives a valid bound
 
 
@@ -69,7 +70,7 @@ class Logistic(Loss):
 
     def error(self, X: Array, y: Array, w: Array) -> Array:
         z = linear_predictor(X, w)
-        return np.logaddexp(0, z) - y * z
+        return np.logaddexp(0, np.where(y > 0.5, -z, z))  # log(1 + e^z) − yz would cancel
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,15 +82,13 @@ class LogisticLosses(LocalLosses):
     ridge: Array
 
     def value(self, w: Array) -> Array:
-        total = w**2 @ self.ridge
-        for block, z in self._margins(w):
-            total[block.of] += dot(np.logaddexp(0, z) - block.y * z, self.rows.shares[block.rows])
-        return total
+        return self.design.values(w)
 
     def gradient(self, w: Array) -> Array:
         total = 2 * self.ridge * w
         for block, z in self._margins(w):
-            total[block.of] += np.einsum("im,imk->ik", (expit(z) - block.y) * self.rows.shares[block.rows], block.X)
+            pull = np.where(block.y > 0.5, -expit(-z), expit(z)) * self.rows.shares[block.rows]
+            total[block.of] += np.einsum("im,imk->ik", pull, block.X)
         return total
 
     def hessian(self, w: Array) -> Array:
@@ -108,35 +107,24 @@ class LogisticLosses(LocalLosses):
         With s_r = expit⟨x_r, w⟩ that difference is (1/m) Σ_r [s_r log s_r + (1 − s_r) log(1 − s_r)] + ridge ‖w‖²,
         in which nothing cancels, however large w is.
         """
-        size = sum(np.einsum("imk,imk->", b.X, b.X) for b in self.rows.blocks) / max(self.rows.X.size, 1)
-        trace = np.full(len(p), 1e-9 * size + np.finfo(float).tiny)
-        w = self._newton(p, near, trace, near, CONJUGATE_STEPS)
+        w = self._attaining(p, near)
         q = self.gradient(w)
         value = w**2 @ self.ridge
         for block, z in self._margins(w):
             value[block.of] -= dot(entr(expit(z)) + entr(expit(-z)), self.rows.shares[block.rows])
         return q, value
 
-    def pooled(self, groups: NDArray[np.int64], n_groups: int) -> tuple[Array, Array]:
-        def total(of_nodes: Array) -> Array:
-            return sum_by_group(of_nodes, groups, n_groups)
+    def support(self, p: Array, w: Array) -> Support:
+        """From the duals at the weights that Newton finds for p."""
+        return self.design.support(*self.design.slopes(self._attaining(p, w)), w)
 
-        v = np.zeros((n_groups, self.rows.X.shape[1]))
-        now = total(self.value(v[groups]))
-        for _ in range(MAX_STEPS):
-            slope = total(self.gradient(v[groups]))
-            H = total(self.hessian(v[groups]))
-            step = -by_node(np.linalg.pinv(H, rcond=1e-12, hermitian=True), slope)
-            length = np.ones((n_groups, 1))
-            for _ in range(30):  # halve the steps that do not descend
-                then = total(self.value((v + length * step)[groups]))
-                short = then > now + 1e-4 * length[:, 0] * dot(slope, step) + 1e-15 * now
-                if not short.any():
-                    break
-                length[short] *= 0.5
-            v, now = v + length * step, then
-            if (np.abs(step) <= LAST_STEP * np.abs(v).max(axis=1, keepdims=True)).all():
-                break
+    @cached_property
+    def design(self) -> Design:
+        rows = self.rows
+        return Design(LOGISTIC, rows.X, rows.y, rows.shares, rows.starts, self.ridge)
+
+    def pooled(self, groups: NDArray[np.int64], n_groups: int) -> tuple[Array, Array]:
+        v, _ = Pool.of(self.design, groups, n_groups).minimise()
         p = self.gradient(v[groups])
         size = np.maximum(np.bincount(groups, minlength=n_groups), 1)[:, None]
         return v, p - (sum_by_group(p, groups, n_groups) / size)[groups]
@@ -145,13 +133,13 @@ class LogisticLosses(LocalLosses):
     def seen(self) -> Array | None:
         return Quadratics.from_rows(self.rows, self.rows.weights, self.ridge).seen
 
-    def minorant(self, level: float) -> Quadratics | None:
-        if not (self.ridge > 0).all():
-            return None
-        count, n = len(self.rows.M), len(self.ridge)
-        V = np.broadcast_to(np.eye(n), (count, n, n))
-        h = np.broadcast_to(2 * self.ridge, (count, n))
-        return Quadratics(V, h, np.zeros((count, n)), np.zeros(count))
+    def _attaining(self, p: Array, near: Array) -> Array:
+        """The w with ∇L(w) = p, or close to it: a trace of curvature at `near` keeps it from running away."""
+        return self._newton(p, near, np.full(len(p), self._trace), near, CONJUGATE_STEPS)
+
+    @cached_property
+    def _trace(self) -> float:
+        return 1e-9 * float(np.mean(self.rows.X**2)) + float(np.finfo(float).tiny)
 
     def _margins(self, w: Array) -> list[tuple[Block, Array]]:
         return [(b, by_node(b.X, w[b.of])) for b in self.rows.blocks]

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
-from coterie.problem.losses.base import LocalLosses, by_node, dot, sum_by_group
+from coterie.problem.losses.base import LocalLosses, by_node, dot
+from coterie.problem.losses.design import SQUARED, Design, Support
+from coterie.problem.losses.pooling import Pool
 
-CLEARLY = 100  # times rounding: a singular value that is certainly none
+REFINEMENTS = 2  # of the duals of rows: the second is for columns that are nearly dependent
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +34,8 @@ class Quadratics(LocalLosses):
     h : (|M|, r), ≥ 0
     centre : (|M|, n)
     floor : (|M|,)
+    rows : Design
+        The rows themselves. What is proven is proven of them: the spectral form only finds good points.
     """
 
     smooth: ClassVar[bool] = True
@@ -39,6 +43,7 @@ class Quadratics(LocalLosses):
     h: Array
     centre: Array
     floor: Array
+    rows: Design
 
     @classmethod
     def from_rows(cls, rows: LabelledRows, scale: Array, ridge: Array) -> Quadratics:
@@ -55,14 +60,17 @@ class Quadratics(LocalLosses):
             X = np.concatenate([block.X * root[:, :, None], np.broadcast_to(extra, (k, *extra.shape))], axis=1)
             y = np.concatenate([block.y * root, np.zeros((k, len(extra)))], axis=1)
             U, s, Vt = thin_svd(X)
-            _check_sizes(X, s)
             inverse = np.divide(1.0, s, out=np.zeros_like(s), where=s > 0)
             fit = by_node(Vt.transpose(0, 2, 1), inverse * by_node(U.transpose(0, 2, 1), y))
             width = s.shape[1]
             V[block.of, :width], h[block.of, :width] = Vt, 2 * s**2
             centre[block.of] = fit
             floor[block.of] = ((by_node(X, fit) - y) ** 2).sum(axis=1)
-        return cls(V, h, centre, floor)
+        return cls(V, h, centre, floor, Design(SQUARED, rows.X, rows.y, scale, rows.starts, ridge))
+
+    @property
+    def design(self) -> Design:
+        return self.rows
 
     @cached_property
     def H(self) -> Array:
@@ -76,6 +84,9 @@ class Quadratics(LocalLosses):
 
     def value(self, w: Array) -> Array:
         return self.floor + 0.5 * np.einsum("ir,ir->i", self.h, by_node(self.V, w - self.centre) ** 2)
+
+    def exact(self, w: Array) -> Array:
+        return self.design.values(w)
 
     def gradient(self, w: Array) -> Array:
         return self._spectral(self.h, w - self.centre)
@@ -99,18 +110,17 @@ class Quadratics(LocalLosses):
         inverse = np.divide(1.0, self.h, out=np.zeros_like(self.h), where=seen)
         return q, dot(q, self.centre) + 0.5 * np.einsum("ir,ir->i", inverse, coordinates**2) - self.floor
 
-    def doubt(self, w: Array) -> float:
-        """Where columns are nearly dependent the centre is far away, and w − ŵ loses digits."""
-        length = np.sqrt(self.h.max(axis=1, initial=0.0)) * np.linalg.norm(self.centre, axis=1)
-        return float(16 * np.finfo(float).eps * (length * np.sqrt(2 * self.value(w))).sum())
+    def support(self, p: Array, w: Array) -> Support:
+        """From the duals that are best at w, corrected until their forces are p as far as the data see."""
+        a, b = self.design.slopes(w)
+        inverse = np.divide(1.0, self.h, out=np.zeros_like(self.h), where=self.h > 0)
+        for _ in range(REFINEMENTS):
+            q, low, _ = self.design.forces(a, b)
+            self.design.moved(a, b, self._spectral(inverse, (p - q) - low))
+        return self.design.support(a, b, w)
 
     def pooled(self, groups: NDArray[np.int64], n_groups: int) -> tuple[Array, Array]:
-        H = sum_by_group(self.H, groups, n_groups)
-        b = sum_by_group(self.b, groups, n_groups)
-        diagonal = np.einsum("gkk->gk", H)
-        unit = np.divide(1.0, np.sqrt(diagonal), out=np.zeros_like(diagonal), where=diagonal > 0)
-        inverse = np.linalg.pinv(H * unit[:, :, None] * unit[:, None, :], hermitian=True)
-        v = unit * by_node(inverse, unit * b)
+        v, _ = Pool.of(self.design, groups, n_groups).minimise()
         alone = np.bincount(groups, minlength=n_groups)[groups] == 1
         v[groups[alone]] = self.centre[alone]
         return v, self.gradient(v[groups])
@@ -120,9 +130,6 @@ class Quadratics(LocalLosses):
         if self.V.shape[1] == self.V.shape[2] and (self.h > 0).all():
             return None
         return self.V * (self.h > 0)[:, :, None]
-
-    def minorant(self, level: float) -> Quadratics:
-        return self
 
     def _spectral(self, factors: Array, x: Array) -> Array:
         return by_node(self.V.transpose(0, 2, 1), factors * by_node(self.V, x))
@@ -135,6 +142,9 @@ def thin_svd(X: Array) -> tuple[Array, Array, Array]:
         return np.divide(X, s[:, :, None], out=np.zeros_like(X), where=s[:, :, None] > 0), s, np.ones((len(X), 1, 1))
     U, s, Vt = np.linalg.svd(X, full_matrices=False)
     s[s <= s[:, :1] * _rounding(X)] = 0.0
+    for k in np.flatnonzero(_hidden(X, s)):
+        U[k], s[k], Vt[k] = _jacobi_svd(X[k])
+    Vt *= (X != 0).any(axis=1)[:, None, :]  # a column of zeros is not seen: noise there would be taken for data
     return U, s, Vt
 
 
@@ -143,22 +153,30 @@ def _rounding(X: Array) -> float:
     return max(X.shape[1:]) * float(np.finfo(float).eps)
 
 
-def _check_sizes(X: Array, s: Array) -> None:
-    """Refuse columns that are independent, but of sizes so different that rounding hides it.
-
-    Where a singular value was set to zero, and columns of equal length have a higher rank, what was dropped is no
-    rounding but data: the centre is no least-squares fit, and a bound on the loss without them is none.
-    """
-    doubtful = (s == 0).any(axis=1)
-    if not doubtful.any():
-        return
-    X, rank = X[doubtful], (s[doubtful] > 0).sum(axis=1)
-    size = np.linalg.norm(X, axis=1)
-    even = np.divide(X, size[:, None, :], out=np.zeros_like(X), where=size[:, None, :] > 0)
-    true = np.linalg.svd(even, compute_uv=False)
-    hidden = (true > true[:, :1] * CLEARLY * _rounding(X)).sum(axis=1) > rank
+def _hidden(X: Array, s: Array) -> NDArray[np.bool_]:
+    """Whether columns of equal length have a higher rank: then what was set to zero is not rounding, but data."""
+    hidden = (s == 0).any(axis=1)
     if hidden.any():
-        raise ValueError(
-            f"column {int(size[hidden][0].argmax())} of X is so large beside its spread or other columns that rounding "
-            "hides them; subtract its mean and change its unit (of an estimator, standardize=True does both)"
-        )
+        even = _evened(X[hidden])[0]
+        true = np.linalg.svd(even, compute_uv=False)
+        hidden[hidden] = (true > true[:, :1] * _rounding(X)).sum(axis=1) > (s[hidden] > 0).sum(axis=1)
+    return np.asarray(hidden)
+
+
+def _evened(X: Array) -> tuple[Array, Array]:
+    """Columns in units of their own length, and the lengths."""
+    size = np.linalg.norm(X, axis=-2)
+    return np.divide(X, size[..., None, :], out=np.zeros_like(X), where=size[..., None, :] > 0), size
+
+
+def _jacobi_svd(X: Array) -> tuple[Array, Array, Array]:
+    """The thin SVD of one matrix by Jacobi's method, which is accurate however different the columns' lengths are."""
+    from scipy.linalg.lapack import dgejsv
+
+    r = min(X.shape)
+    tall = X if X.shape[0] >= X.shape[1] else np.vstack([X, np.zeros((X.shape[1] - X.shape[0], X.shape[1]))])
+    s, U, V, work, _, info = dgejsv(tall, joba=0)
+    s = s * (work[0] / work[1])
+    rank = np.linalg.matrix_rank(_evened(X)[0], tol=None)
+    s[rank:] = 0.0
+    return (U[: X.shape[0], :r], s[:r], V.T[:r]) if info == 0 else np.linalg.svd(X, full_matrices=False)

@@ -1,0 +1,107 @@
+"""The rows behind a loss: L_i(w) = Σ_r s_r ψ(⟨x_r, w⟩; y_r) + Σ_k ridge_k w_k²."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.problem.arrays import Array
+
+SQUARED, LOGISTIC = 0, 1  # as in coterie.kernels.rows, which takes a second to import
+EPS = 2.0**-52
+
+
+@dataclass(frozen=True, eq=False)
+class Support:
+    """Affine functions below the losses: L_i(z) ≥ at_i + ⟨q_i + low_i, z − w_i⟩ for every z.
+
+    Attributes
+    ----------
+    at : array of shape (|M|,)
+        Lower bounds on L_i(w_i), rounding included.
+    q, low : arrays of shape (|M|, n)
+        Slopes in twice the precision.
+    doubt : array of shape (|M|, n)
+        How far q + low may be from the slope that was proven.
+    """
+
+    at: Array
+    q: Array
+    low: Array
+    doubt: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """Rows sorted by node, with the scalar loss ψ that they have in common.
+
+    Attributes
+    ----------
+    kind : int
+        SQUARED or LOGISTIC.
+    X, y, s : arrays of shape (N, n), (N,) and (N,)
+        Rows, labels, and the factor > 0 that each row carries.
+    starts : array of shape (|M| + 1,)
+    ridge : array of shape (n,)
+    """
+
+    kind: int
+    X: Array
+    y: Array
+    s: Array
+    starts: NDArray[np.int64]
+    ridge: Array
+
+    @property
+    def n_nodes(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def curvature(self) -> float:
+        """The second derivative of ψ at most: 2 for squared error, ¼ for the logistic loss."""
+        return 2.0 if self.kind == SQUARED else 0.25
+
+    def values(self, w: Array) -> Array:
+        """L_i(w_i), with residuals in twice the precision."""
+        out = np.empty(self.n_nodes)
+        from coterie.kernels import rows as kernels
+
+        kernels.values(self.kind, *self._rows, self.ridge, w, out)
+        return out
+
+    def slopes(self, w: Array) -> tuple[Array, Array]:
+        """The duals of rows and of ridge that are best at w: s_r ψ'(⟨x_r, w_i⟩) and 2 ridge w."""
+        a, b = np.empty(len(self.X)), np.empty((self.n_nodes, self.X.shape[1]))
+        from coterie.kernels import rows as kernels
+
+        kernels.slopes(self.kind, *self._rows, self.ridge, w, a, b)
+        return a, b
+
+    def moved(self, a: Array, b: Array, step: Array) -> None:
+        """Move the duals of squared error, in place, as moving the weights by `step` would."""
+        from coterie.kernels import rows as kernels
+
+        kernels.move_slopes(self.X, self.s, self.starts, self.ridge, step, a, b)
+
+    def forces(self, a: Array, b: Array) -> tuple[Array, Array, Array]:
+        """Σ_r a_r x_r + b at every node in twice the precision, and a bound on the error of that."""
+        q, low, size = (np.empty_like(b) for _ in range(3))
+        from coterie.kernels import rows as kernels
+
+        kernels.forces(self.X, self.starts, a, b, q, low, size)
+        terms = (np.diff(self.starts) + 2.0)[:, None] * EPS
+        return q, low, size * terms**2
+
+    def support(self, a: Array, b: Array, w: Array) -> Support:
+        """What these duals prove."""
+        at = np.empty(self.n_nodes)
+        from coterie.kernels import rows as kernels
+
+        kernels.lower_bounds(self.kind, *self._rows, self.ridge, w, a, b, at)
+        return Support(at, *self.forces(a, b))
+
+    @property
+    def _rows(self) -> tuple[Array, Array, Array, Array]:
+        return self.X, self.y, self.s, self.starts

@@ -1,0 +1,147 @@
+"""Pooled models: one weight vector for all nodes of a group, and coordinates in which it is well determined.
+
+For each group, F(v) = Σ_i L_i(v) is minimised over v by Newton steps in coordinates t with v = v₀ + Ct, in which the Hessian is
+the identity, up to a small and known error. C is found by orthonormalising the rows again and again (Cholesky, in the
+coordinates found so far), which no difference of units and hardly any collinearity can spoil: where a Gram
+matrix of the rows as they came would lose all digits, the next one, in better coordinates, has them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.problem.arrays import Array
+from coterie.problem.losses.base import by_node
+from coterie.problem.losses.design import LOGISTIC, SQUARED, Design
+
+PASSES = 5  # of orthonormalising; two do for well-behaved columns
+NEAR = 1e-6  # a Gram matrix this close to the identity is not improved further
+RESOLVED = 0.1  # a Gram matrix within this of the identity proves that all directions are seen
+NEWTON_STEPS = 60
+SETTLED = 1e-9  # a Newton step this long, in units of the pooled Hessian, relative to the loss, is the last one
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """C of v = v₀ + Ct for each group, and what is known of it.
+
+    Attributes
+    ----------
+    C : array of shape (G, n, n)
+        A column of zeros where a direction is left out: of columns that the data do not see.
+    error : array of shape (G,)
+        A bound on ‖CᵀHC − I‖ over the directions that are there.
+    longest : array of shape (G,)
+        A bound on ‖Cᵀx‖ over all rows x.
+    weak : array of shape (G, n)
+        Directions that rounding hides, or that are left out.
+    """
+
+    C: Array
+    error: Array
+    longest: Array
+    weak: NDArray[np.bool_]
+
+    @property
+    def resolved(self) -> NDArray[np.bool_]:
+        """Groups in which every direction that is not left out is seen, provably."""
+        return self.error <= RESOLVED
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """The nodes of a design, in groups; only the `columns` marked for a group are free, all other weights are zero."""
+
+    design: Design
+    groups: NDArray[np.int64]
+    n_groups: int
+    columns: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, design: Design, groups: NDArray[np.int64], n_groups: int, columns: Array | None = None) -> Pool:
+        shape = n_groups, design.X.shape[1]
+        free = np.ones(shape, dtype=bool) if columns is None else np.broadcast_to(columns, shape)
+        return cls(design, groups, n_groups, free)
+
+    def coordinates(self, h: Array, start: Array | None = None) -> Coordinates:
+        """Coordinates for the Hessian Σ_r h_r x_r x_rᵀ + 2 ridge, from those of a similar one."""
+        from coterie.kernels import gram as kernels
+
+        d, G, n = self.design, self.n_groups, self.design.X.shape[1]
+        C = self._diagonal(h) if start is None else start.copy()
+        gram, doubt, longest = np.empty((G, n, n)), np.empty(G), np.empty(G)
+        weak = np.zeros((G, n), dtype=bool)
+        error = np.full(G, np.inf)
+        for _ in range(PASSES):
+            kernels.gram(d.X, h, d.starts, self._ridge, self.groups, C, gram, doubt, longest)
+            there = np.einsum("gkj->gj", np.abs(C)) > 0
+            unit = np.where(there[:, :, None] & np.eye(n, dtype=bool), 1.0, 0.0)
+            error, before = np.linalg.norm(gram - unit, axis=(1, 2)) * (1 + 1e-12) + doubt, error
+            if not ((error > NEAR) & (error < 0.9 * before)).any():
+                break
+            kernels.orthonormalise(gram, doubt, C, weak)
+        weak[error <= RESOLVED] = False
+        return Coordinates(C, error, longest, weak | ~there)
+
+    @property
+    def _ridge(self) -> Array:
+        """Curvature of the ridge; kernels add it once for each node."""
+        return 2 * self.design.ridge
+
+    def _diagonal(self, h: Array) -> Array:
+        """Each free column in units of its own length; a column of zeros stays out."""
+        from coterie.kernels import gram as kernels
+
+        d, n = self.design, self.design.X.shape[1]
+        lengths = np.empty((self.n_groups, n))
+        kernels.lengths(d.X, h, d.starts, self._ridge, self.groups, lengths)
+        unit = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=(lengths > 0) & self.columns)
+        return unit[:, :, None] * np.eye(n)
+
+    def slope(self, v: Array, C: Array) -> tuple[Array, Array]:
+        """Cᵀ∇F(v) and a bound on its error."""
+        from coterie.kernels import gram as kernels
+
+        a, b = self.design.slopes(v[self.groups])
+        out, doubt = np.empty_like(v), np.empty(self.n_groups)
+        kernels.project(self.design.X, self.design.starts, self.groups, C, a, b, out, doubt)
+        return out, doubt
+
+    def value(self, v: Array) -> Array:
+        """F(v) of each group."""
+        return np.bincount(self.groups, self.design.values(v[self.groups]), minlength=self.n_groups)
+
+    def bend(self, v: Array) -> Array:
+        """ψ'' of each row at v, times its factor."""
+        if self.design.kind == SQUARED:
+            return 2 * self.design.s
+        a, _ = self.design.slopes(v[self.groups])
+        chance = np.abs(a) / self.design.s
+        return self.design.s * chance * (1 - chance)
+
+    def minimise(self) -> tuple[Array, Coordinates]:
+        """v that minimises F, and coordinates for the Hessian there."""
+        v = np.zeros((self.n_groups, self.design.X.shape[1]))
+        at = self.coordinates(self.bend(v))
+        now = self.value(v)
+        for _ in range(NEWTON_STEPS):
+            C = at.C * ~at.weak[:, None, :]
+            slope, _ = self.slope(v, C)
+            step, length = -by_node(C, slope), np.ones((self.n_groups, 1))
+            gain = (slope**2).sum(axis=1)
+            for _ in range(40):  # halve the steps that do not descend
+                then = self.value(v + length * step)
+                short = then > now - 1e-4 * length[:, 0] * gain + 4e-16 * now
+                if not short.any():
+                    break
+                length[short] *= 0.5
+            length[short] = 0.0
+            v, now = v + length * step, np.where(short, now, then)
+            if (gain <= SETTLED**2 * now).all() or not length.any():
+                break
+            if self.design.kind == LOGISTIC:
+                at = self.coordinates(self.bend(v), at.C)
+        return v, at

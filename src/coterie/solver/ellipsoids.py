@@ -1,0 +1,153 @@
+"""Ellipsoids that hold the weights of a minimiser, one for each group of nodes, proven from their rows.
+
+Nodes of a group are within R of each other in every coordinate, and their losses add up to Δ at most, so one v near them all
+has F(v) = Σ L_i(v) ≤ T. In coordinates v = v₀ + Ct whose Gram matrix is within φ of the identity (`Pool`),
+
+    squared error:  F(v) ≥ F(v₀) − ‖ĝ‖‖t‖ + ½(1 − φ)‖t‖²,
+    logistic:       F(v) ≥ F(v₀) + ‖t‖ [(1 − φ)(e^−τ + τ − 1)/(κτ) − ‖ĝ‖]   wherever ‖t‖ ≥ τ/κ, for any τ > 0,
+
+with ĝ = Cᵀ∇F(v₀) and κ = max ‖Cᵀx_r‖. Both bound ‖t‖. See docs/certificate.md for the proofs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.problem.arrays import Array
+from coterie.problem.losses.design import SQUARED, Design
+from coterie.problem.losses.pooling import Coordinates, Pool
+from coterie.solver.null_directions import null_columns
+
+WIDER = 1 + 1e-9  # for the rounding of what is computed here
+TAUS = np.array([0.25, 0.5, 1.0, 2.0, 4.0, 8.0])
+
+
+@dataclass(frozen=True, eq=False)
+class Ellipsoids:
+    """What is known of every group before any objective is.
+
+    Attributes
+    ----------
+    design : Design
+    v0, C : arrays of shape (G, n) and (G, n, n)
+    error, longest, slope, least : arrays of shape (G,)
+        φ, κ, and bounds on ‖ĝ‖ (from above) and F(v₀) (from below).
+    capped : array of shape (G, n)
+        Columns that C leaves out because the penalty of the loss bounds their weights.
+    resolved : array of shape (G,)
+        Where ‖t‖ is bounded at all.
+    off : (squares, sums) of shape (G,) each
+        What R = 1 costs (`kernels.gram.stretch`), with ridge among the squares.
+    ridged : array of shape (G,)
+        Ridge of all nodes and free columns together.
+    groups : array of shape (|M|,)
+    """
+
+    design: Design
+    v0: Array
+    C: Array
+    error: Array
+    longest: Array
+    slope: Array
+    least: Array
+    capped: NDArray[np.bool_]
+    resolved: NDArray[np.bool_]
+    off: tuple[Array, Array]
+    ridged: Array
+    groups: NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls, design: Design, groups: NDArray[np.int64], n_groups: int, cappable: NDArray[np.bool_], shift: bool
+    ) -> Ellipsoids:
+        """Look for ellipsoids over all columns; where the data leave some open, over those that are not capped.
+
+        With `shift`, moving all weights of a group together costs nothing but loss, so that directions
+        that no row sees can be fixed at zero.
+        """
+        n = design.X.shape[1]
+        columns, capped = np.ones((n_groups, n), dtype=bool), np.zeros((n_groups, n), dtype=bool)
+
+        def look() -> tuple[Pool, Array, Coordinates, NDArray[np.bool_]]:
+            pool = Pool.of(design, groups, n_groups, columns)
+            v, at = pool.minimise()
+            return pool, v, at, _hidden(at, columns)
+
+        pool, v, at, hidden = look()
+        if hidden.any() and cappable.any():
+            columns[hidden], capped[hidden] = ~cappable, cappable
+            pool, v, at, hidden = look()
+        if hidden.any() and shift:
+            for g in np.flatnonzero(hidden):
+                columns[g, null_columns(design, groups == g, columns[g], at.C[g], at.weak[g])] = False
+            pool, v, at, hidden = look()
+        slope, doubt = pool.slope(v, at.C)
+        off = _stretch(design, groups, n_groups, np.ones(n))
+        ridged = np.bincount(groups, minlength=n_groups) * float(design.ridge.sum())
+        return cls(
+            design,
+            v,
+            at.C,
+            at.error,
+            at.longest,
+            (np.linalg.norm(slope, axis=1) + doubt) * WIDER,
+            pool.value(v) / WIDER,
+            capped,
+            ~hidden,
+            off,
+            ridged,
+            groups,
+        )
+
+    def radius(self, level: float, R: Array, caps: Array) -> Array:
+        """The largest ‖t‖ of any minimiser, (G,), given an objective that was reached; infinite where unknown."""
+        T = self._budget(level, R, caps) - self.least
+        T, kept = np.maximum(T, 0.0), (1 - self.error) / WIDER
+        with np.errstate(all="ignore"):
+            if self.design.kind == SQUARED:
+                radius = (self.slope + np.sqrt(self.slope**2 + 2 * kept * T)) / kept
+            else:
+                grown = ((np.exp(-TAUS) + TAUS - 1) / TAUS)[:, None]
+                steep = kept * grown / (self.longest * WIDER) - self.slope
+                found = np.where(steep > 0, np.maximum(TAUS[:, None] / self.longest, T / steep), np.inf)
+                radius = found.min(axis=0)
+        return np.where(self.resolved & np.isfinite(radius), radius * WIDER, np.inf)
+
+    def _budget(self, level: float, R: Array, caps: Array) -> Array:
+        """What F(v) can be at most."""
+        extra = np.zeros((2, len(R)))
+        if self.capped.any():
+            bounded = np.where(np.isfinite(caps), caps, 0.0)
+            extra = np.array(_stretch(self.design, self.groups, len(R), bounded)) * self.capped.any(axis=1)
+        squares, sums = self.off
+        with np.errstate(invalid="ignore"):
+            if self.design.kind == SQUARED:
+                far = np.where(R > 0, R * np.sqrt(squares + self.ridged), 0.0)
+                return (np.sqrt(level) + far + np.sqrt(extra[0])) ** 2 * WIDER
+            far = np.where(R > 0, R * np.sqrt(self.ridged), 0.0)
+            return (level + np.where(R > 0, R * sums, 0.0) + extra[1] + (2 * np.sqrt(level) + far) * far) * WIDER
+
+    def half_widths(self, radius: Array, caps: Array) -> Array:
+        """By how much v can differ from v₀ in each coordinate, (G, n)."""
+        spread = np.linalg.norm(self.C, axis=2)
+        with np.errstate(invalid="ignore"):
+            width = np.where(spread > 0, spread * radius[:, None], 0.0) * WIDER
+        width = np.where(self.capped, caps, width)
+        return np.where(np.isfinite(radius)[:, None], width, np.inf)
+
+
+def _hidden(at: Coordinates, columns: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Groups in which a direction of these columns is not seen, or cannot be told from rounding."""
+    there = np.abs(at.C).max(axis=1) > 0
+    return ~at.resolved | (columns & ~there).any(axis=1)
+
+
+def _stretch(design: Design, groups: NDArray[np.int64], n_groups: int, size: Array) -> tuple[Array, Array]:
+    from coterie.kernels.gram import stretch
+
+    squares, sums = np.empty(n_groups), np.empty(n_groups)
+    stretch(design.X, design.s, design.starts, groups, size, squares, sums)
+    return squares, sums
