@@ -93,8 +93,7 @@ class Ledger:
 
     def level(self, site: int) -> float:
         """What the site's own part of the objective can be at an optimum."""
-        reached = self.objective if self.held else min(self.objective, self.scale)  # zero weights reach the scale
-        return reached - float(np.delete(self.floors, site).sum())
+        return self.objective - float(np.delete(self.floors, site).sum())
 
     def note(self, questions: Mapping[int, Question], answers: Mapping[int, Answer]) -> None:
         """Take answers, and the objective that all latest weights have together."""

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.problem import LocalDatasets, Problem
+from coterie.problem import Problem
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
 from coterie.problem.losses.base import LocalLosses, dot, sum_by_group
@@ -32,7 +32,7 @@ def pulled(problem: Problem, nodes: NDArray[np.int64], *, rho: Array, v: Array, 
     else:
         kind = SmoothPulledLosses if problem.f.smooth and not force.any() else PulledLosses
         f = kind(problem.f, place, all_rho, all_v, all_force)
-    return _with_losses(problem, M, f)
+    return problem.with_losses(M, f, problem.lam)
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,13 +177,3 @@ def _tethered_quadratics(q: Quadratics, place: NDArray[np.int64], rho: Array, v:
     s = np.concatenate([d.s, np.repeat(0.5 * rho[tied], n), np.tile(d.ridge[ridged], len(place))])[order]
     rows = LabelledRows(np.arange(K), np.bincount(nodes, minlength=K), X, y, s)
     return Quadratics.from_rows(rows, s, np.zeros(n))
-
-
-def _with_losses(problem: Problem, M: NDArray[np.int64], f: LocalLosses) -> Problem:
-    """Return the problem with the losses f at the nodes M, whatever its rows are."""
-    n = problem.n_features
-    none = np.empty(0)
-    rows = LabelledRows(M, np.zeros(len(M), dtype=np.int64), np.empty((0, n)), none, none, {problem.loss: f})
-    data = LocalDatasets(rows.X, rows.y, np.empty(0, dtype=np.int64), problem.graph.n_nodes, rows.weights)
-    data.__dict__["labelled"] = rows
-    return replace(problem, data=data)

@@ -28,15 +28,16 @@ def _row_in(X, r, C, g, z, doubt):
 
 
 @strict
-def gram(X, h, starts, ridge, group, C, G, doubt, longest):
+def gram(X, h, starts, ridge, group, C, G, doubt, spoilt, longest):
     """G ← Σ_r h_r z_r z_rᵀ + Σ_i Cᵀ diag(ridge) C; doubt ← how far that is from the truth at most (Frobenius norm).
 
-    longest ← the largest |z_r|, less than a little below the truth.
+    spoilt ← Σ_r h_r |error of z_r|², column by column; longest ← the largest |z_r|, or a little more.
     """
     n = X.shape[1]
     z, dz = np.empty(n), np.empty(n)
     G[:] = 0.0
     doubt[:] = 0.0
+    spoilt[:] = 0.0
     longest[:] = 0.0
     rows, size = np.zeros(len(G)), np.zeros(len(G))
     for i in range(len(starts) - 1):
@@ -47,6 +48,7 @@ def gram(X, h, starts, ridge, group, C, G, doubt, longest):
             for j in range(n):
                 zz += z[j] * z[j]
                 dd += dz[j] * dz[j]
+                spoilt[g, j] += h[r] * dz[j] * dz[j]
                 t = h[r] * z[j]
                 if t != 0:
                     for k in range(j + 1):
@@ -86,7 +88,7 @@ def lengths(X, h, starts, ridge, group, out):
 
 
 @strict
-def orthonormalise(G, doubt, C, weak):
+def orthonormalise(G, spoilt, C, weak):
     """C ← C L⁻ᵀ with G = LLᵀ: in the new coordinates, Gram matrices are closer to the identity.
 
     A pivot that rounding may have made is raised to what rounding can make; its column is marked as weak.
@@ -94,9 +96,7 @@ def orthonormalise(G, doubt, C, weak):
     n = G.shape[1]
     L = np.empty((n, n))
     for g in range(len(G)):
-        trace = 0.0
         for j in range(n):
-            trace += G[g, j, j]
             for k in range(n):
                 L[j, k] = 0.0
         for j in range(n):
@@ -113,7 +113,7 @@ def orthonormalise(G, doubt, C, weak):
             pivot = G[g, j, j]
             for m in range(j):
                 pivot -= L[j, m] * L[j, m]
-            least = max(8 * n * EPS * G[g, j, j], doubt[g])
+            least = max(8 * n * EPS * G[g, j, j], 4 * spoilt[g, j])
             if pivot < 4 * least:
                 weak[g, j] = True
             L[j, j] = np.sqrt(max(pivot, least))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.problem.arrays import Array
-from coterie.problem.datasets import LocalDatasets
+from coterie.problem.datasets import LabelledRows, LocalDatasets
 from coterie.problem.graph import EmpiricalGraph
 from coterie.problem.losses import LocalLosses, Loss, SquaredError
 from coterie.problem.losses.base import check_strength
@@ -96,5 +96,17 @@ class Problem:
 
     @cached_property
     def scale(self) -> float:
-        """The objective of all-zero weights: what relative gaps are measured against when the optimum is 0."""
+        """The loss of the best constant model: what relative gaps are measured against when the optimum is 0."""
+        if self.f.design is not None:
+            return self.f.design.scale
         return float(self.f.value(np.zeros((len(self.M), self.n_features))).sum())
+
+    def with_losses(self, M: NDArray[np.int64], f: LocalLosses, lam: float) -> Problem:
+        """Return the problem with the losses f at the nodes M, whatever its rows are, and another λ."""
+        none = np.empty(0)
+        rows = LabelledRows(
+            M, np.zeros(len(M), dtype=np.int64), np.empty((0, self.n_features)), none, none, {self.loss: f}
+        )
+        data = LocalDatasets(rows.X, rows.y, np.empty(0, dtype=np.int64), self.graph.n_nodes, rows.weights)
+        data.__dict__["labelled"] = rows
+        return replace(self, data=data, lam=lam)

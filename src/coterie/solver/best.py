@@ -41,6 +41,13 @@ class Best:
         return relative_gap(self.problem, self.objective, bound)
 
     @property
+    def reached(self) -> Status | None:
+        """How the solve ends if it ends now because the gap is small enough; None: it is not."""
+        if self.gap > self.tol:
+            return None
+        return Status.OPTIMAL if self.proof.unconditional else Status.CONDITIONAL
+
+    @property
     def goal(self) -> float:
         """The absolute gap that is asked for."""
         return self.tol * gap_unit(self.problem, self.objective)
@@ -79,13 +86,22 @@ class Best:
         """Keep the better bound; but of two that rest on a condition, the one whose condition asks for less."""
         proof = self.certify(self.w, u, goal=self.goal, rounds=rounds)
         stale = self.proof.reach < 0.5 * proof.reach or self._refuted(self.proof)
-        if not self._refuted(proof) and (stale or proof.dual_bound > self.proof.dual_bound):
+        proven = proof.unconditional and not self.proof.unconditional and self._in_reach(proof)
+        if not self._refuted(proof) and (stale or proven or proof.dual_bound > self.proof.dual_bound):
             self.proof = proof
         return proof
 
     def _refuted(self, proof: Certificate) -> bool:
-        """Whether weights have been found below a bound: then the condition that it rests on is false."""
-        return not proof.unconditional and proof.dual_bound > self.objective * (1 + 1e-12)
+        """Whether weights have been found below a bound: then the condition that it rests on is false.
+
+        That of a bound without condition would be an error of this program, and must not pass for a gap of 0.
+        """
+        refuted = proof.dual_bound > self.objective + 1e-12 * gap_unit(self.problem, self.objective)
+        if refuted and proof.unconditional:
+            raise ArithmeticError(
+                f"the proven bound {proof.dual_bound!r} is above the objective {self.objective!r}: please report this"
+            )
+        return refuted
 
     def _in_reach(self, proof: Certificate) -> bool:
         return self.objective - proof.dual_bound <= self.goal

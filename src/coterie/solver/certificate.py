@@ -20,12 +20,12 @@ import numpy as np
 from coterie.engines.base import LARGE
 from coterie.kernels import flow
 from coterie.problem import Problem
-from coterie.problem.arrays import Array
+from coterie.problem.arrays import Array, as_floats
 from coterie.problem.losses.design import EPS
 from coterie.solver.enclosure import Enclosure, Rest
 from coterie.solver.repair import Enough, Repair
 
-FLOOR = 1e-8  # relative gaps divide by the objective, or by this part of the objective of zero weights
+FLOOR = 1e-8  # relative gaps divide by the objective, or by this part of the loss of the best constant model
 ROUNDING = 16 * np.finfo(float).eps  # each sum below is charged this much of the size of its terms
 BATCH = 3  # rounds of repair between two looks at the bound
 REACH = 10.0  # conditional bounds hold for minimisers with weights up to so many times the largest
@@ -114,7 +114,7 @@ class Certifier:
             largest = float(np.abs(w).max(initial=0.0))
             reach = REACH * largest
             charge = -(reach + largest) * left if reach > 0 else -np.inf
-            condition = f"some minimiser has no weight above {reach:.3g} in absolute value"
+            condition = _condition(reach)
         bound = uncharged + charge if np.isfinite(uncharged + charge) else -np.inf
         return Certificate(level, bound, not condition, condition, u, uncharged, reach, left)
 
@@ -141,20 +141,44 @@ def _enough(level: float, charge: float, allowed: float) -> Enough:
 
 def certify(problem: Problem, w: Array, u: Array) -> Certificate:
     """Return the objective at w and a lower bound on the optimum, from a dual point near u."""
-    check_point(problem, w, u)
-    return Certifier(problem)(w, u.copy())
+    from coterie.solver.units import Units
+
+    units = Units.of(problem)
+    w, u = units.into(*check_point(problem, w, u))
+    proof = Certifier(units.problem)(w, u.copy())
+    return replace(
+        proof,
+        objective=proof.objective * units.value,
+        dual_bound=proof.dual_bound * units.value,
+        uncharged=proof.uncharged * units.value,
+        condition=_condition(proof.reach * units.weight) if proof.condition else "",
+        u=proof.u * (units.value / units.weight),
+        reach=proof.reach * units.weight,
+        left=proof.left * (units.value / units.weight),
+    )
 
 
-def check_point(problem: Problem, w: Array, u: Array) -> None:
-    """Refuse weights and duals that do not belong to the problem."""
-    n = problem.n_features
-    for name, array, shape in (("w", w, (problem.graph.n_nodes, n)), ("u", u, (problem.graph.n_edges, n))):
-        if np.shape(array) != shape:
-            raise ValueError(f"{name} must have shape {shape} for this problem; got {np.shape(array)}")
+def check_point(problem: Problem, w: Array, u: Array) -> tuple[Array, Array]:
+    """Return weights and duals as float64; refuse those that do not belong to the problem, or are not finite."""
+    n, point = problem.n_features, []
+    for name, given, shape in (("w", w, (problem.graph.n_nodes, n)), ("u", u, (problem.graph.n_edges, n))):
+        array = as_floats(given, name)
+        if array.shape != shape:
+            raise ValueError(f"{name} must have shape {shape} for this problem; got {array.shape}")
+        bad = np.argwhere(~np.isfinite(array))
+        if bad.size:
+            i, k = bad[0]
+            raise ValueError(f"{name}[{i}, {k}] is {array[i, k]}; weights and duals must be finite")
+        point.append(array)
+    return point[0], point[1]
+
+
+def _condition(reach: float) -> str:
+    return f"some minimiser has no weight above {reach:.3g} in absolute value"
 
 
 def gap_unit(problem: Problem, objective: float) -> float:
-    """What gaps are relative to: max(|objective|, FLOOR × objective of zero weights)."""
+    """What gaps are relative to: max(|objective|, FLOOR × loss of the best constant model)."""
     return max(abs(objective), FLOOR * problem.scale, np.finfo(float).tiny)
 
 

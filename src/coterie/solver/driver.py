@@ -64,8 +64,8 @@ def drive(
     the start waits until it has a chance.
     """
     best = Best(problem, tol, w, u, getattr(engine, "threads", None))
-    if best.gap <= tol or max_iter == 0:
-        return best.solution(Status.OPTIMAL if best.gap <= tol else Status.ITERATION_LIMIT, 0)
+    if best.reached or max_iter == 0:
+        return best.solution(best.reached or Status.ITERATION_LIMIT, 0)
     steps = Steps.of(problem)
     race = Race(*steps.modes)
     engine.setup(problem, w, u)
@@ -90,8 +90,8 @@ def drive(
                     checked, check = done, best.next_check(BLOCK)
                     if callback is not None:
                         callback(best.history[-1])
-                    if best.gap <= tol or end is not None:
-                        return best.solution(Status.OPTIMAL if best.gap <= tol else end or Status.STALLED, done)
+                    if best.reached or end is not None:
+                        return best.solution(best.reached or end or Status.STALLED, done)
                 if travel is not None:
                     break
                 before = r
@@ -102,7 +102,7 @@ def drive(
     except KeyboardInterrupt:
         with suppress(KeyboardInterrupt):  # whoever cannot wait gets what there is
             best.improve(*engine.point(), done, _last_rounds(done))
-        return best.solution(Status.OPTIMAL if best.gap <= tol else Status.INTERRUPTED, done)
+        return best.solution(best.reached or Status.INTERRUPTED, done)
 
 
 def _last_rounds(done: int) -> int:

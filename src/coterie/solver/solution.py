@@ -18,6 +18,7 @@ class Status(Enum):
     """How a solve ended; the value is a sentence for people."""
 
     OPTIMAL = "The certified gap is within the tolerance."
+    CONDITIONAL = "The gap is within the tolerance, but only under a condition that is not proven."
     ITERATIONS_DONE = "The number of iterations asked for was run; the gap says how far from optimal the result is."
     ITERATION_LIMIT = "The iteration limit was reached before the gap was within the tolerance."
     TIME_LIMIT = "The time limit was reached before the gap was within the tolerance."
@@ -48,7 +49,7 @@ class Solution:
     objective, dual_bound : float
         f(w) + g(Dw), and a lower bound on what any weights can reach.
     gap : float
-        (objective − dual_bound) / max(|objective|, 1e-8 × objective of zero weights).
+        (objective − dual_bound) / max(|objective|, 1e-8 × loss of the best constant model).
     unconditional : bool
         Whether the bound is proven; otherwise `condition` says what it rests on.
     condition : str
@@ -88,4 +89,4 @@ class Solution:
 
 
 class NotConverged(UserWarning):
-    """The certified gap is above the tolerance that was asked for."""
+    """The gap is above the tolerance that was asked for, or rests on a condition that is not proven."""

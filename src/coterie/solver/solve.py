@@ -17,7 +17,9 @@ from coterie.solver.algorithm1 import initial
 from coterie.solver.certificate import check_point
 from coterie.solver.driver import drive
 from coterie.solver.presolve import presolve
+from coterie.solver.reasons import in_words
 from coterie.solver.solution import NotConverged, Record, Solution, Status
+from coterie.solver.units import Units
 
 
 def solve(
@@ -58,11 +60,11 @@ def solve(
     for name, value in limits.items():
         if not isinstance(value, Real) or not float(value) >= 0:
             raise ValueError(f"{name} must be a number ≥ 0, got {value!r}")
-    if start is not None:
-        check_point(problem, start.w, start.u)
+    point = None if start is None else check_point(problem, start.w, start.u)
     began = time.perf_counter()
-    reduced = presolve(problem)
-    w, u = initial(reduced.problem) if start is None else reduced.restrict(start.w.copy(), start.u)
+    units = Units.of(problem)
+    reduced = presolve(units.problem)
+    w, u = initial(reduced.problem) if point is None else reduced.restrict(*units.into(*point))
     w[reduced.problem.undetermined] = 0.0
     solution = drive(
         reduced.problem,
@@ -72,18 +74,14 @@ def solve(
         tol=tol,
         max_iter=int(max_iter),
         time_limit=time_limit,
-        callback=callback,
+        callback=units.telling(callback),
         expected=0 if start is None else start.n_iter,
     )
     w, u = reduced.lift(solution.w, solution.u)
-    seconds = time.perf_counter() - began
-    solution = replace(solution, w=w, u=u, seconds=seconds, undetermined=problem.undetermined, graph=problem.graph)
+    solution = units.back(replace(solution, w=w, u=u, undetermined=problem.undetermined, graph=problem.graph))
+    solution = replace(solution, seconds=time.perf_counter() - began)
     if solution.status is not Status.OPTIMAL:
-        warnings.warn(
-            f"{solution.status.value} Certified gap: {solution.gap:.2e}, asked for: {tol:.2e}.",
-            NotConverged,
-            stacklevel=2,
-        )
+        warnings.warn(in_words(problem, solution, tol), NotConverged, stacklevel=2)
     return solution
 
 

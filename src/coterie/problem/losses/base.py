@@ -90,6 +90,13 @@ class LocalLosses(ABC):
         """The rows that `core` is a sum over; None where it is not. Without it no minimiser can be enclosed."""
         return None
 
+    def in_units(self, x: float, y: float) -> tuple[LocalLosses, float] | None:
+        """The losses of rows X/x with labels y/y, and what their values are to be multiplied with; None: unknown.
+
+        x and y are powers of two, so that nothing is rounded. Weights are then in units of y/x.
+        """
+        return None
+
     @property
     def seen(self) -> Array | None:
         """Orthonormal rows (|M|, r, n), zero rows among them, that span what the data of each node see of w.

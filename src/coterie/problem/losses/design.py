@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from coterie.problem.arrays import Array
 
 SQUARED, LOGISTIC = 0, 1  # as in coterie.kernels.rows, which takes a second to import
 EPS = 2.0**-52
+CONSTANT = 1e-16  # of Σ s y²: labels that vary less are taken for constant
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +63,23 @@ class Design:
     def curvature(self) -> float:
         """The second derivative of ψ at most: 2 for squared error, ¼ for the logistic loss."""
         return 2.0 if self.kind == SQUARED else 0.25
+
+    @property
+    def scale(self) -> float:
+        """The loss of the best constant model: labels that are all shifted alike do not change it.
+
+        Where even that is (nearly) 0, the part of Σ s y² that rounding of the labels could make.
+        """
+        if self.kind == LOGISTIC:
+            return float(np.log(2) * self.s.sum())
+        total = float(self.s.sum())
+        mean = float(self.s @ self.y) / total if total > 0 else 0.0
+        return max(float(self.s @ (self.y - mean) ** 2), CONSTANT * float(self.s @ self.y**2))
+
+    def in_units(self, x: float, y: float) -> Design:
+        """The same rows, X/x and y/y; ridge so that values are those of before, divided by y² (or by 1)."""
+        labels = self.y / y if self.kind == SQUARED else self.y
+        return replace(self, X=self.X / x, y=labels, ridge=self.ridge / x**2)
 
     def values(self, w: Array) -> Array:
         """L_i(w_i), with residuals in twice the precision."""

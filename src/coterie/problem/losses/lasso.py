@@ -14,6 +14,7 @@ from coterie.problem.losses.base import (
     LocalLosses,
     Loss,
     as_columns,
+    by_node,
     check_strength,
     penalised_columns,
     sum_by_group,
@@ -24,6 +25,7 @@ from coterie.problem.losses.squared import row_scale
 
 ACCURACY = 1e-13  # coordinate descent ends when no step changes the gradient by more, relative to its size
 MAX_SWEEPS = 2000
+NEVER = 1e300  # a strength that keeps a weight at zero
 CONJUGATE_SWEEPS = 25  # any end of the descent gives a valid bound
 SPLIT_CURVATURE = 0.01  # of the fit, added around the weights near which a dual is split
 
@@ -107,10 +109,8 @@ class SparseQuadratics(LocalLosses):
         size = np.bincount(groups, minlength=n_groups)[:, None]
         diagonal = np.einsum("gkk->gk", H)
         unit = np.where(diagonal > 0, 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)), 1.0)
-        alpha, trace = size * self.alpha * unit, np.full(n_groups, 1e-15)
-        v = unit * _descend(
-            H * unit[:, :, None] * unit[:, None, :], unit * b, trace, alpha, np.zeros_like(b), MAX_SWEEPS
-        )
+        alpha, H = size * self.alpha * unit, H * unit[:, :, None] * unit[:, None, :]
+        v = unit * _grow(H, unit * b, alpha)
         slope = self.q.gradient(v[groups])
         share = sum_by_group(slope, groups, n_groups) / np.maximum(size, 1)
         return v, slope - share[groups]
@@ -123,6 +123,10 @@ class SparseQuadratics(LocalLosses):
     def core(self) -> Quadratics:
         return self.q
 
+    def in_units(self, x: float, y: float) -> tuple[SparseQuadratics, float]:
+        q, unit = self.q.in_units(x, y)
+        return SparseQuadratics(q, self.alpha * (y / x) / unit), unit
+
     @property
     def design(self) -> Design:
         return self.q.design
@@ -130,6 +134,24 @@ class SparseQuadratics(LocalLosses):
     @cached_property
     def seen(self) -> Array | None:
         return self.q.seen
+
+
+def _grow(H: Array, target: Array, alpha: Array) -> Array:
+    """argmin ½ zᵀHz − ⟨target, z⟩ + Σ alpha|z|, from zero and one column more at a time: the one that is missed most.
+
+    Plain coordinate descent would share weight among collinear columns, and take for ever to move it to the cheapest.
+    """
+    z, n = np.zeros_like(target), target.shape[1]
+    trace, active = np.full(len(z), 1e-15), alpha == 0
+    for _ in range(n + 1):
+        missed = np.where(active, 0.0, np.abs(target - by_node(H, z)) - alpha)
+        worst = missed.argmax(axis=1)
+        more = missed.max(axis=1) > ACCURACY * np.abs(target).max(axis=1)
+        active[more, worst[more]] = True
+        z = _descend(H, target, trace, np.where(active, alpha, NEVER), z, MAX_SWEEPS)
+        if not more.any():
+            break
+    return z
 
 
 def _descend(H: Array, target: Array, curvature: Array, alpha: Array, start: Array, max_sweeps: int) -> Array:

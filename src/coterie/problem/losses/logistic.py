@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -122,6 +122,9 @@ class LogisticLosses(LocalLosses):
     def design(self) -> Design:
         rows = self.rows
         return Design(LOGISTIC, rows.X, rows.y, rows.shares, rows.starts, self.ridge)
+
+    def in_units(self, x: float, y: float) -> tuple[LogisticLosses, float]:
+        return LogisticLosses(replace(self.rows, X=self.rows.X / x, bound={}), self.ridge / x**2), 1.0
 
     def pooled(self, groups: NDArray[np.int64], n_groups: int) -> tuple[Array, Array]:
         v, _ = Pool.of(self.design, groups, n_groups).minimise()

@@ -72,17 +72,18 @@ class Pool:
 
         d, G, n = self.design, self.n_groups, self.design.X.shape[1]
         C = self._diagonal(h) if start is None else start.copy()
-        gram, doubt, longest = np.empty((G, n, n)), np.empty(G), np.empty(G)
+        gram, spoilt = np.empty((G, n, n)), np.empty((G, n))
+        doubt, longest = np.empty((2, G))
         weak = np.zeros((G, n), dtype=bool)
         error = np.full(G, np.inf)
         for _ in range(PASSES):
-            kernels.gram(d.X, h, d.starts, self._ridge, self.groups, C, gram, doubt, longest)
+            kernels.gram(d.X, h, d.starts, self._ridge, self.groups, C, gram, doubt, spoilt, longest)
             there = np.einsum("gkj->gj", np.abs(C)) > 0
             unit = np.where(there[:, :, None] & np.eye(n, dtype=bool), 1.0, 0.0)
             error, before = np.linalg.norm(gram - unit, axis=(1, 2)) * (1 + 1e-12) + doubt, error
             if not ((error > NEAR) & (error < 0.9 * before)).any():
                 break
-            kernels.orthonormalise(gram, doubt, C, weak)
+            kernels.orthonormalise(gram, spoilt, C, weak)
         weak[error <= RESOLVED] = False
         return Coordinates(C, error, longest, weak | ~there)
 

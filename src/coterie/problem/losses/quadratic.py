@@ -72,6 +72,10 @@ class Quadratics(LocalLosses):
     def design(self) -> Design:
         return self.rows
 
+    def in_units(self, x: float, y: float) -> tuple[Quadratics, float]:
+        rows = self.rows.in_units(x, y)
+        return Quadratics(self.V, self.h / x**2, self.centre * (x / y), self.floor / y**2, rows), y**2
+
     @cached_property
     def H(self) -> Array:
         """Hessians, (|M|, n, n)."""

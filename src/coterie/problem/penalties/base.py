@@ -18,6 +18,8 @@ class Penalty(ABC):
     """
 
     kernel: ClassVar[int]
+    degree: ClassVar[int] = 1
+    """φ(tz) = t^degree φ(z) for t > 0."""
 
     @abstractmethod
     def value(self, z: Array, c: Array) -> float:

@@ -16,6 +16,7 @@ class SquaredVariation(Penalty):
     """φ(z) = ‖z‖₂²: weights vary gradually; no two are exactly equal at any finite λ."""
 
     kernel: ClassVar[int] = 2
+    degree: ClassVar[int] = 2
 
     def value(self, z: Array, c: Array) -> float:
         return float(c @ (z**2).sum(axis=1))

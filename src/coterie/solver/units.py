@@ -1,0 +1,73 @@
+"""Units in which rows and labels are of order one: no constant of the method then knows what the user measures in.
+
+Units are powers of two, so that going there and back rounds nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from coterie.problem import Problem
+from coterie.problem.arrays import Array
+from coterie.problem.losses.design import SQUARED
+from coterie.solver.solution import Record, Solution
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """A problem in units of its own: weights are to be multiplied by `weight`, objectives by `value`."""
+
+    problem: Problem
+    weight: float = 1.0
+    value: float = 1.0
+
+    @classmethod
+    def of(cls, problem: Problem) -> Units:
+        """Choose units by the root mean square of X and of y."""
+        design = problem.f.design
+        if design is None or not len(problem.M):
+            return cls(problem)
+        x = _power_of_two(design.X)
+        y = _power_of_two(design.y) if design.kind == SQUARED else 1.0
+        changed = problem.f.in_units(x, y)
+        if changed is None or (x == 1 and y == 1):
+            return cls(problem)
+        f, value = changed
+        weight = y / x
+        return cls(
+            problem.with_losses(problem.M, f, problem.lam * weight**problem.penalty.degree / value), weight, value
+        )
+
+    def into(self, w: Array, u: Array) -> tuple[Array, Array]:
+        """Weights and duals in these units."""
+        return w / self.weight, u * (self.weight / self.value)
+
+    def back(self, solution: Solution) -> Solution:
+        """The solution in the units of the user."""
+        return replace(
+            solution,
+            w=solution.w * self.weight,
+            u=solution.u * (self.value / self.weight),
+            objective=solution.objective * self.value,
+            dual_bound=solution.dual_bound * self.value,
+            history=tuple(map(self.record, solution.history)),
+        )
+
+    def record(self, record: Record) -> Record:
+        return record._replace(objective=record.objective * self.value, dual_bound=record.dual_bound * self.value)
+
+    def telling(self, callback: Callable[[Record], None] | None) -> Callable[[Record], None] | None:
+        """A callback that is told in the units of the user."""
+        return None if callback is None else lambda record: callback(self.record(record))
+
+
+def _power_of_two(x: Array) -> float:
+    """The power of two nearest to the root mean square of the entries that are not zero; 1 where there is none."""
+    largest = float(np.abs(x).max(initial=0.0))
+    if largest == 0:
+        return 1.0
+    there = x[x != 0] / largest
+    return float(2.0 ** np.round(np.log2(largest) + 0.5 * np.log2(np.mean(there * there))))
