@@ -9,7 +9,8 @@ import numpy as np
 
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
-from coterie.solver.certificate import Certificate, Certifier, gap_unit, relative_gap
+from coterie.solver.certificate import MOST, Certificate, Certifier, gap_unit, relative_gap
+from coterie.solver.newton import newton_point
 from coterie.solver.snap import Partition, polish
 from coterie.solver.solution import Record, Solution, Status
 
@@ -68,6 +69,11 @@ class Best:
         excess = self.objective - proof.uncharged
         self.checks.append((n_iter, excess / self.goal if self.goal > 0 else np.inf))
         self._note(n_iter)
+
+    def improve_by_newton(self, n_iter: int, seconds: float) -> None:
+        """Take what second-order steps offer, from the best weights."""
+        fixed = self.certify.enclosure.free_weights()
+        self.improve(*newton_point(self.problem, self.w, self.goal, seconds, fixed), n_iter, MOST)
 
     def _aim(self, partition: Partition, w: Array, u: Array, rounds: int) -> Certificate | None:
         """Polish the weights and look for the dual that proves them optimal, unless that keeps failing."""

@@ -14,6 +14,7 @@ from coterie.problem.arrays import Array
 from coterie.solver.balance import Steps
 from coterie.solver.best import Best
 from coterie.solver.certificate import BATCH, MOST
+from coterie.solver.newton import is_small
 from coterie.solver.solution import Record, Solution, Status
 
 BLOCK = 20  # iterations between two looks at the residual
@@ -23,6 +24,7 @@ TRY_OTHER = 4  # every so many epochs, the slower mode gets a chance
 ROUNDING = 1e-12  # a residual this much smaller than the largest has no more to give
 SOONER = 2 / 3  # of the expected iterations have passed when the gap is first looked at …
 LATEST = 120  # … but it is after this many, as a warm start may be much better than expected
+CRAWLS = 200  # iterations without success, after which a small problem is worth second-order steps
 ROUND_COSTS = 16  # iterations, about; the certificate may take half as long as the iterations since the last one
 
 
@@ -69,6 +71,7 @@ def drive(
     steps = Steps.of(problem)
     race = Race(*steps.modes)
     engine.setup(problem, w, u)
+    second_order = CRAWLS if is_small(problem) else max_iter + 1
     done, checked, check, largest = 0, 0, max(BLOCK, min(int(SOONER * expected), LATEST)), 0.0
     try:
         while True:
@@ -87,6 +90,9 @@ def drive(
                 if done >= check or end is not None:
                     rounds = _last_rounds(done) if end is not None else (done - checked) // ROUND_COSTS
                     best.improve(*engine.point(), done, rounds)
+                    if done >= second_order and best.reached is None:
+                        best.improve_by_newton(done, _seconds_left(best, time_limit))
+                        second_order = max_iter + 1
                     checked, check = done, best.next_check(BLOCK)
                     if callback is not None:
                         callback(best.history[-1])
@@ -115,6 +121,10 @@ def _epoch_ends(mode: Mode, epoch: int, done: int, first: float, before: float, 
         return r > before
     shrunk = r <= SHRINK * first or (mode is Mode.HALPERN and r <= 0.5 * first and r > before)
     return shrunk or epoch >= max(2 * BLOCK, LONGEST * done)
+
+
+def _seconds_left(best: Best, time_limit: float | None) -> float:
+    return np.inf if time_limit is None else max(time_limit - (time.perf_counter() - best.began), 0.0)
 
 
 def _limit(best: Best, done: int, max_iter: int, time_limit: float | None) -> Status | None:

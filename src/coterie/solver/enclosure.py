@@ -74,6 +74,15 @@ class Enclosure:
         furthest = np.minimum(furthest, np.abs(self._own.v0) + self._own.half_widths(own, caps))
         return float(furthest.max()) * WIDER
 
+    def free_weights(self) -> NDArray[np.bool_]:
+        """Mark weights (V, n) that can be given any value: one for each direction that no row of a component sees."""
+        mask = np.zeros((self.problem.graph.n_nodes, self.problem.n_features), dtype=bool)
+        if self.design is not None:
+            root = np.unique(self._labelled_component[self.problem.M], return_index=True)[1]
+            open_ended = (np.abs(self._pooled.C).max(axis=1) == 0) & ~self._pooled.capped
+            mask[self.problem.M[root]] = open_ended & self._pooled.resolved[:, None]
+        return mask
+
     def open_columns(self) -> NDArray[np.int64]:
         """Columns of X in directions that the rows of some component do not see, or hide in rounding."""
         if self.design is None or not len(self.problem.M):
