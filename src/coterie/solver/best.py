@@ -72,7 +72,9 @@ class Best:
 
     def improve_by_newton(self, n_iter: int, seconds: float) -> None:
         """Take what second-order steps offer, from the best weights."""
-        fixed = self.certify.enclosure.free_weights()
+        enclosure = self.certify.enclosure
+        self._offer(enclosure.pooled_weights())
+        fixed = enclosure.free_weights()
         self.improve(*newton_point(self.problem, self.w, self.goal, seconds, fixed), n_iter, MOST)
 
     def _aim(self, partition: Partition, w: Array, u: Array, rounds: int) -> Certificate | None:
@@ -124,7 +126,7 @@ class Best:
         if len(self.checks) < 2 or excess <= 1:
             return k + 2 * block
         k_before, before = self.checks[-2]
-        rate = np.log(before / excess) / (k - k_before) if before > excess else 0.0
+        rate = np.log(before / excess) / (k - k_before) if before > excess and k > k_before else 0.0
         wait = np.log(excess) / rate if rate > 0 else longest
         return k + int(np.clip(wait, block, longest))
 

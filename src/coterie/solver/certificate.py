@@ -21,7 +21,7 @@ from coterie.engines.base import LARGE
 from coterie.kernels import flow
 from coterie.problem import Problem
 from coterie.problem.arrays import Array, as_floats
-from coterie.problem.losses.design import EPS
+from coterie.problem.losses.design import EPS, LOGISTIC
 from coterie.solver.enclosure import Enclosure, Rest
 from coterie.solver.repair import Enough, Repair
 
@@ -116,6 +116,9 @@ class Certifier:
             charge = -(reach + largest) * left if reach > 0 else -np.inf
             condition = _condition(reach)
         bound = uncharged + charge if np.isfinite(uncharged + charge) else -np.inf
+        if bound < 0 and problem.f.design is not None:  # no loss is less; but there may be no minimiser
+            bound = 0.0
+            condition = condition if problem.f.design.kind == LOGISTIC else ""
         return Certificate(level, bound, not condition, condition, u, uncharged, reach, left)
 
     def _edge_terms(self, w: Array, u: Array, s: Array | None) -> tuple[float, float, float]:

@@ -1,7 +1,7 @@
 """Ellipsoids that hold the weights of a minimiser, one for each group of nodes, proven from their rows.
 
-Nodes of a group are within R of each other in every coordinate, and their losses add up to Δ at most, so one v near them all
-has F(v) = Σ L_i(v) ≤ T. In coordinates v = v₀ + Ct whose Gram matrix is within φ of the identity (`Pool`),
+Nodes of a group are within R of each other in every coordinate, and their losses add up to Δ at most, so one v near
+them all has F(v) = Σ L_i(v) ≤ T. In coordinates v = v₀ + Ct whose Gram matrix is within φ of the identity (`Pool`),
 
     squared error:  F(v) ≥ F(v₀) − ‖ĝ‖‖t‖ + ½(1 − φ)‖t‖²,
     logistic:       F(v) ≥ F(v₀) + ‖t‖ [(1 − φ)(e^−τ + τ − 1)/(κτ) − ‖ĝ‖]   wherever ‖t‖ ≥ τ/κ, for any τ > 0,

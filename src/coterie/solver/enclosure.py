@@ -4,11 +4,12 @@ Losses and penalties are never negative, so at a minimiser w* each part of the o
 that was reached. Three things follow, and all are used, the cheapest first:
 
 * ridge_k w² ≤ Δ and alpha_k |w| ≤ Δ cap the weights of labelled nodes in penalised columns;
-* g(Dw*) ≤ Δ keeps the nodes of a component within R of each other, and its rows keep one v near them all in an ellipsoid;
+* g(Dw*) ≤ Δ keeps the nodes of a component within R of each other, and its rows keep a v near them in an ellipsoid;
 * a labelled node whose own rows see every direction is in an ellipsoid of its own.
 
-Unlabelled nodes can be clipped to the hull of the labelled ones at no cost: differences only shrink. In a direction that no row of a
-component sees, all its weights can be shifted at no cost, so *some* minimiser has any value there, and zero is taken.
+Unlabelled nodes can be clipped to the hull of the labelled ones at no cost: differences only shrink. In a direction
+that no row of a component sees, all its weights can be shifted at no cost, so *some* minimiser has any value there, and
+zero is taken.
 """
 
 from __future__ import annotations
@@ -73,6 +74,13 @@ class Enclosure:
         own = self._own.radius(level, np.zeros(len(M)), caps)
         furthest = np.minimum(furthest, np.abs(self._own.v0) + self._own.half_widths(own, caps))
         return float(furthest.max()) * WIDER
+
+    def pooled_weights(self) -> Array:
+        """The weights (V, n) of one model for each component: as good as any where the classes can be separated."""
+        out = np.zeros((self.problem.graph.n_nodes, self.problem.n_features))
+        there = self._labelled_component >= 0
+        out[there] = self._pooled.v0[self._labelled_component[there]]
+        return out
 
     def free_weights(self) -> NDArray[np.bool_]:
         """Mark weights (V, n) that can be given any value: one for each direction that no row of a component sees."""

@@ -29,7 +29,7 @@ from coterie.problem.losses.design import SQUARED as SQUARED_ERROR
 from coterie.problem.losses.design import Design
 
 LARGEST = 6_000  # unknowns, rows included: a factorisation then takes milliseconds
-STEPS = 80
+STEPS = 150
 SHRINK = 0.15  # of μ, once Newton's method has settled for the last one
 
 
@@ -101,7 +101,7 @@ class _Newton:
         w = self.w.ravel().copy()
         d = self.D @ w
         mu = max(float(np.abs(d).max(initial=0.0)), float(np.abs(w).max(initial=0.0)), 1e-6)
-        total = float(self.c.sum())
+        total = 0.0 if self._exact else float(self.c.sum())
         least = 1e-3 * accuracy / total if total > 0 else mu
         u = np.zeros_like(self.c)
         now = self._smoothed(w, mu)
@@ -119,7 +119,7 @@ class _Newton:
                 w, now = w + length * dw, then
             u = self._inside(u + du)
             if decrement <= 0.1 * max(mu * total, accuracy) or length <= 1e-4:
-                if mu <= least or self._exact:
+                if mu <= least:
                     break
                 mu = max(SHRINK * mu, 0.5 * least)
                 now = self._smoothed(w, mu)

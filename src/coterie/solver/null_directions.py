@@ -24,10 +24,15 @@ def null_columns(
 ) -> list[int]:
     """Columns whose weights can be fixed at zero: the others make up for them at every row of these nodes, exactly.
 
-    Candidates are the weak columns j of C, whose entries after the j-th are zero.
+    Where there are no more different rows than columns that C resolves, those columns can make up for anything.
+    Otherwise candidates are the weak columns j of C, whose entries after the j-th are zero.
     """
     rows = np.repeat(nodes, np.diff(design.starts))
     X = design.X[rows]
+    strong = int((columns & ~weak).sum())
+    X = X[X[:, columns].any(axis=1)]
+    if not design.ridge[columns].any() and len(np.unique(X[:, columns], axis=0)) <= strong:
+        return [int(j) for j in np.flatnonzero(columns & weak)]
     found: list[tuple[int, Array]] = []
     for j in np.flatnonzero(columns & weak):
         direction = np.zeros(len(columns)) if C[j, j] == 0 else C[:, j] / C[j, j]
@@ -63,6 +68,6 @@ def _vanishes(X: Array, whole: Array) -> bool:
 
 
 def _upper_half(x: Array) -> Array:
-    """x with the lower 27 bits of its mantissa cleared: its product with 20 bits is exact, and so is that of the rest."""
+    """x with the lower half of its mantissa cleared: its product with 20 bits is exact, and so is that of the rest."""
     t = 134217729.0 * x
     return t - (t - x)

@@ -1,9 +1,9 @@
 """Pooled models: one weight vector for all nodes of a group, and coordinates in which it is well determined.
 
-For each group, F(v) = Σ_i L_i(v) is minimised over v by Newton steps in coordinates t with v = v₀ + Ct, in which the Hessian is
-the identity, up to a small and known error. C is found by orthonormalising the rows again and again (Cholesky, in the
-coordinates found so far), which no difference of units and hardly any collinearity can spoil: where a Gram
-matrix of the rows as they came would lose all digits, the next one, in better coordinates, has them.
+For each group, F(v) = Σ_i L_i(v) is minimised over v by Newton steps in coordinates t with v = v₀ + Ct, in which the
+Hessian is the identity, up to a small and known error. C is found by orthonormalising the rows again and again (by
+Cholesky, in the coordinates found so far), which no difference of units and hardly any collinearity can spoil: where a
+Gram matrix of the rows as they came would lose all digits, the next one, in better coordinates, has them.
 """
 
 from __future__ import annotations
@@ -141,8 +141,8 @@ class Pool:
                 length[short] *= 0.5
             length[short] = 0.0
             v, now = v + length * step, np.where(short, now, then)
-            if (gain <= SETTLED**2 * now).all() or not length.any():
-                break
             if self.design.kind == LOGISTIC:
                 at = self.coordinates(self.bend(v), at.C)
+            if (gain <= SETTLED**2 * now).all() or not length.any():
+                break
         return v, at
