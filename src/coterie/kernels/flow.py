@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
-from coterie.kernels import inlined, jit
+from coterie.kernels import exact, inlined, jit
 from coterie.kernels.edges import L1, L2
 from coterie.kernels.prefetch import AHEAD, prefetch_node
 from coterie.kernels.vector import put
@@ -171,7 +170,7 @@ def keep_flat(register, place, sees_all, seen, x):
             x[i, k] = t[k]
 
 
-@numba.njit(cache=True, nogil=True)
+@exact
 def least(rest, low, high, out):
     """out ← min rest · w over low ≤ w ≤ high, entry by entry. Where nothing is left, infinite bounds cost nothing."""
     for i in range(rest.shape[0]):
