@@ -9,6 +9,7 @@ from contextlib import suppress
 import numpy as np
 
 from coterie.engines.base import Engine, Mode
+from coterie.kernels.blas import one_thread
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
 from coterie.solver.balance import Steps
@@ -46,6 +47,7 @@ class Race:
         self.epochs += 1
 
 
+@one_thread
 def drive(
     problem: Problem,
     engine: Engine,
