@@ -54,19 +54,21 @@ def test_set_back_after_an_error():
     assert threads() == {2}
 
 
-def test_blocks_that_overlap_in_two_threads():
+def test_blocks_inside_each_other_and_in_another_thread():
     entered, leave = threading.Event(), threading.Event()
 
     def other():
-        with one_thread:
+        with one_thread():
             entered.set()
             leave.wait()
 
     helper = threading.Thread(target=other)
-    with one_thread:
+    with one_thread():
+        with one_thread():
+            assert threads() == {1}
+        assert threads() == {1}
         helper.start()
         entered.wait()
-    assert threads() == {1}  # the other one is still at work
     leave.set()
     helper.join()
     assert threads() == {2}

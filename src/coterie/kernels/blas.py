@@ -8,9 +8,10 @@ instead of 0.02 s.
 from __future__ import annotations
 
 import threading
-from contextlib import ContextDecorator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
@@ -18,31 +19,24 @@ if TYPE_CHECKING:
 THREADS_PAY = 1_000_000  # numbers in a matrix from which on two threads decompose it faster than one (measured)
 
 
-class OneThread(ContextDecorator):
-    """Holds BLAS to one thread in a block or a decorated function. Blocks may be nested, and overlap in threads.
+_held = threading.Lock()
 
-    The number of threads belongs to the process: the first to come in sets it, the last to go out sets it back.
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Hold BLAS to one thread, also as a decorator. Nothing is done where an outer block, or another thread, holds it.
+
+    The number of threads belongs to the process: it is set and set back by the same thread, so that it is right again
+    in the end, whatever overlaps.
     """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._inside = 0
-        self._limit: Any = None
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if self._inside == 0:
-                self._limit = _libraries().limit(limits=1)
-            self._inside += 1
-
-    def __exit__(self, *error: object) -> None:
-        with self._lock:
-            self._inside -= 1
-            if self._inside == 0:
-                self._limit.restore_original_limits()
-
-
-one_thread = OneThread()
+    if not _held.acquire(blocking=False):
+        yield
+        return
+    try:
+        with _libraries().limit(limits=1):
+            yield
+    finally:
+        _held.release()
 
 
 @cache

@@ -75,7 +75,7 @@ class Problem:
         rows = self.data.labelled
         if self.loss not in rows.bound:
             threads_pay = rows.m.max(initial=0) * self.n_features > THREADS_PAY
-            with nullcontext() if threads_pay else one_thread:
+            with nullcontext() if threads_pay else one_thread():
                 rows.bound[self.loss] = self.loss.bind(rows)
         return rows.bound[self.loss]
 

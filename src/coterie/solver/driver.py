@@ -47,7 +47,7 @@ class Race:
         self.epochs += 1
 
 
-@one_thread
+@one_thread()
 def drive(
     problem: Problem,
     engine: Engine,
