@@ -7,7 +7,8 @@ import pytest
 from scipy.optimize import minimize
 
 from coterie.kernels import register
-from coterie.kernels.inner import coordinate_descent, keep_signs, logistic_newton
+from coterie.kernels.descent import coordinate_descent
+from coterie.kernels.inner import keep_signs, logistic_newton
 
 
 def quadratics(count: int, n: int, rank: int, seed: int = 0) -> tuple[np.ndarray, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from coterie.kernels import jit, reordered
+from coterie.kernels.interruption import check
 
 
 @reordered
@@ -61,6 +62,7 @@ class ConjugateGradients:
         for _ in range(steps):
             if self.rz <= accuracy**2 * self.first:
                 break
+            check()
             self.apply(self.p, self.Ap)
             self.steps += 1
             curvature = inner(self.p, self.Ap)

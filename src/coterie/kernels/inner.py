@@ -5,38 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.kernels import inlined, jit
+from coterie.kernels.cholesky import solve_in_place
 from coterie.kernels.vector import put
-
-TRY_SUPPORT = 4  # sweeps between two exact solves on the support
-
-
-@inlined
-def _cholesky_solve(room, H, g, step):
-    """step ← −H⁻¹g; H is overwritten by its factors. A pivot that is only rounding counts as a little curvature.
-
-    H = L diag(d) Lᵀ with ones on the diagonal of L: below it, L diag(d) is kept, and on it 1/d, so that n divisions
-    are all there are, and no roots. The length of `room` is n, known to the compiler where it is a tuple.
-    """
-    n = len(room)
-    for k in range(n):
-        least = max(1e-14 * H[k, k], 1e-300)
-        for q in range(k):
-            step[q] = H[k, q] * H[q, q]
-            H[k, k] -= H[k, q] * step[q]
-        H[k, k] = 1 / max(H[k, k], least)
-        for r in range(k + 1, n):
-            for q in range(k):
-                H[r, k] -= H[r, q] * step[q]
-    for k in range(n):
-        t = -g[k]
-        for q in range(k):
-            t -= H[k, q] * step[q]
-        step[k] = t * H[k, k]
-    for k in range(n - 1, -1, -1):
-        t = 0.0
-        for q in range(k + 1, n):
-            t += H[q, k] * step[q]
-        step[k] -= t * H[k, k]
 
 
 @jit
@@ -72,85 +42,6 @@ def keep_signs(room, other, V, h, centre, alpha, tau, v, start, z):
             missed[count] = i
             count += 1
     return missed[:count]
-
-
-@inlined
-def _on_support(H, target, curvature, alpha, i, z, slope, A, g, step, place):
-    """Solve exactly for the coordinates that are not zero, with their signs; keep it if nothing contradicts it."""
-    n = z.shape[1]
-    size = 0
-    for k in range(n):
-        if z[i, k] != 0 or alpha[i, k] == 0:
-            place[size] = k
-            size += 1
-    for a in range(size):
-        for b in range(size):
-            A[a, b] = H[i, place[a], place[b]]
-        A[a, a] += curvature[i]
-        g[a] = np.sign(z[i, place[a]]) * alpha[i, place[a]] - target[i, place[a]]
-    _cholesky_solve(g[:size], A[:size, :size], g[:size], step[:size])
-    for a in range(size):
-        if alpha[i, place[a]] > 0 and step[a] * z[i, place[a]] <= 0:
-            return False
-    for k in range(n):
-        slope[k] = target[i, k]
-        for a in range(size):
-            slope[k] -= H[i, k, place[a]] * step[a]
-    for a in range(size):
-        slope[place[a]] -= curvature[i] * step[a]
-    at = 0
-    for k in range(n):
-        if at < size and place[at] == k:
-            at += 1
-        elif abs(slope[k]) > alpha[i, k]:
-            return False
-    for a in range(size):
-        z[i, place[a]] = step[a]
-    return True
-
-
-@jit
-def coordinate_descent(H, target, curvature, alpha, start, accuracy, max_sweeps):
-    """Minimise ½ zᵀ(H + curvature)z − ⟨target, z⟩ + Σ alpha|z| for each node, from `start`.
-
-    First, and every few sweeps, the problem is solved exactly on the present support; mostly that ends it. Otherwise
-    a node is done when no step changes its gradient by more than `accuracy`, relative to target and alpha.
-    """
-    z = start.copy()
-    n = z.shape[1]
-    slope, g, step = np.empty(n), np.empty(n), np.empty(n)
-    A, place = np.empty((n, n)), np.empty(n, dtype=np.int64)
-    for i in range(len(z)):
-        size = 0.0
-        for k in range(n):
-            size = max(size, abs(target[i, k]), alpha[i, k])
-        fresh = True
-        for sweep in range(max_sweeps):
-            if sweep % TRY_SUPPORT == 0:
-                if _on_support(H, target, curvature, alpha, i, z, slope, A, g, step, place):
-                    break
-                fresh = True
-            if fresh:
-                for k in range(n):
-                    slope[k] = target[i, k] - curvature[i] * z[i, k]
-                    for q in range(n):
-                        slope[k] -= H[i, k, q] * z[i, q]
-                fresh = False
-            change = 0.0
-            for k in range(n):
-                diagonal = H[i, k, k] + curvature[i]
-                pull = slope[k] + diagonal * z[i, k]
-                new = (max(pull - alpha[i, k], 0.0) - max(-pull - alpha[i, k], 0.0)) / diagonal
-                move = new - z[i, k]
-                if move != 0:
-                    z[i, k] = new
-                    slope[k] -= curvature[i] * move
-                    for q in range(n):
-                        slope[q] -= H[i, k, q] * move
-                    change = max(change, abs(move) * diagonal)
-            if change <= accuracy * size:
-                break
-    return z
 
 
 @inlined
@@ -236,7 +127,7 @@ def logistic_newton(room, X, y, share, starts, ridge, p, anchor, curvature, star
                 continue
             before = steepest
             _logistic_hessian(room, X, first, last, ridge, curvature[i], bend, H)
-            _cholesky_solve(room, H, g, step)
+            solve_in_place(room, H, g, step)
             length = 1.0
             if damped:
                 descent = 0.0
@@ -253,11 +144,3 @@ def logistic_newton(room, X, y, share, starts, ridge, p, anchor, curvature, star
             for k in range(n):
                 z[k] += length * step[k]
     return out
-
-
-@jit
-def cholesky_solve(H, g):
-    """−H⁻¹g of one positive definite matrix, which is overwritten. (A threaded BLAS is slower at these sizes.)"""
-    step = np.empty_like(g)
-    _cholesky_solve(g, H, g, step)
-    return step

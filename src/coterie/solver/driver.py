@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from math import inf
 
 import numpy as np
 
 from coterie.engines.base import Engine, Mode
 from coterie.kernels.blas import one_thread
+from coterie.kernels.interruption import TimeUp, allow_until, check, interruptible
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
 from coterie.solver.balance import Steps
@@ -25,6 +27,7 @@ ROUNDING = 1e-12  # a residual this much smaller than the largest has no more to
 SOONER = 2 / 3  # of the expected iterations have passed when the gap is first looked at …
 LATEST = 120  # … but it is after this many, as a warm start may be much better than expected
 ROUND_COSTS = 16  # iterations, about; the certificate may take half as long as the iterations since the last one
+LAST_SECONDS = 0.3  # for the last certificate, after a limit or Ctrl-C
 
 
 class Race:
@@ -48,6 +51,7 @@ class Race:
 
 
 @one_thread()
+@interruptible()
 def drive(
     problem: Problem,
     engine: Engine,
@@ -68,28 +72,34 @@ def drive(
     best = Best(problem, tol, w, u, getattr(engine, "threads", None))
     if best.gap <= tol or max_iter == 0:
         return best.solution(Status.OPTIMAL if best.gap <= tol else Status.ITERATION_LIMIT, 0)
-    steps = Steps.of(problem)
-    race = Race(*steps.modes)
     engine.setup(problem, w, u)
-    done, checked, check, largest = 0, 0, max(BLOCK, min(int(SOONER * expected), LATEST)), 0.0
+    done, checked, look, largest, took = 0, 0, max(BLOCK, min(int(SOONER * expected), LATEST)), 0.0, 0.0
+    deadline = inf if time_limit is None else best.began + time_limit
     try:
+        allow_until(deadline)
+        steps = Steps.of(problem)
+        race = Race(*steps.modes)
         while True:
             engine.set_steps(steps.tau, steps.sigma)
             mode, epoch, first, before = race.choose(), 0, np.inf, np.inf
             while True:
                 block = min(BLOCK, max_iter - done)
                 r = engine.advance(block, mode)
+                check()
                 done, epoch = done + block, epoch + block
                 first, largest = (r if first == np.inf else first), max(largest, r)
                 over = _epoch_ends(mode, epoch, done, first, before, r)
                 travel = engine.restart() if over else None
-                end = _limit(best, done, max_iter, time_limit)
+                end = Status.ITERATION_LIMIT if done >= max_iter else None
+                if time.perf_counter() + took >= deadline:  # there is time for one more certificate, and no more
+                    end = end or Status.TIME_LIMIT
                 if r <= ROUNDING * largest and (r == 0 or best.stuck):
                     end = end or Status.STALLED
-                if done >= check or end is not None:
+                if done >= look or end is not None:
+                    began = time.perf_counter()
                     rounds = _last_rounds(done) if end is not None else (done - checked) // ROUND_COSTS
                     best.improve(*engine.point(), done, rounds)
-                    checked, check = done, best.next_check(BLOCK)
+                    checked, look, took = done, best.next_check(BLOCK), time.perf_counter() - began
                     if callback is not None:
                         callback(best.history[-1])
                     if best.gap <= tol or end is not None:
@@ -101,10 +111,13 @@ def drive(
                 steps.be_careful()
             race.report(mode, first, r, epoch)
             steps.rebalance(travel)
-    except KeyboardInterrupt:
-        with suppress(KeyboardInterrupt):  # whoever cannot wait gets what there is
+    except (KeyboardInterrupt, TimeUp) as reason:
+        allow_until(time.perf_counter() + LAST_SECONDS)
+        with suppress(KeyboardInterrupt, TimeUp):  # a second Ctrl-C skips the last certificate
             best.improve(*engine.point(), done, _last_rounds(done))
-        return best.solution(Status.OPTIMAL if best.gap <= tol else Status.INTERRUPTED, done)
+        allow_until(inf)
+        end = Status.TIME_LIMIT if isinstance(reason, TimeUp) else Status.INTERRUPTED
+        return best.solution(Status.OPTIMAL if best.gap <= tol else end, done)
 
 
 def _last_rounds(done: int) -> int:
@@ -117,11 +130,3 @@ def _epoch_ends(mode: Mode, epoch: int, done: int, first: float, before: float, 
         return r > before
     shrunk = r <= SHRINK * first or (mode is Mode.HALPERN and r <= 0.5 * first and r > before)
     return shrunk or epoch >= max(2 * BLOCK, LONGEST * done)
-
-
-def _limit(best: Best, done: int, max_iter: int, time_limit: float | None) -> Status | None:
-    if done >= max_iter:
-        return Status.ITERATION_LIMIT
-    if time_limit is not None and time.perf_counter() - best.began >= time_limit:
-        return Status.TIME_LIMIT
-    return None
