@@ -14,7 +14,7 @@ import numpy as np
 
 from coterie.kernels import inlined, jit
 from coterie.kernels.cholesky import solve_in_place
-from coterie.kernels.interruption import check
+from coterie.kernels.interruption import time_is_up
 
 TRY_SUPPORT = 4  # sweeps between two exact solves on the support
 WORK = 50_000_000  # products before a kernel returns: less than a tenth of a second
@@ -29,12 +29,11 @@ def coordinate_descent(
 
 
 def in_pieces(kernel, matrices, target, curvature, alpha, start, accuracy, most, of):
-    """Run a kernel to the end, with a look for interruptions between its pieces."""
+    """Run a kernel to the end, or until the time is up: rows that it did not come to are those of `start` then."""
     z, alpha = start.copy(), np.ascontiguousarray(alpha)
     of = np.arange(len(z)) if of is None else of
     node = step = 0
-    while node < len(z):
-        check()
+    while node < len(z) and not time_is_up():
         node, step = kernel(matrices, of, target, curvature, alpha, z, node, step, accuracy, most, WORK)
     return z
 
@@ -53,10 +52,10 @@ def support_of(alpha, z, place):
 @inlined
 def signs_agree(alpha, place, size, z, step):
     """Whether `step` on the support has the signs of z, where they count."""
+    agree = True
     for a in range(size):
-        if alpha[place[a]] > 0 and step[a] * z[place[a]] <= 0:
-            return False
-    return True
+        agree = agree and (alpha[place[a]] == 0 or step[a] * z[place[a]] > 0)
+    return agree
 
 
 @inlined

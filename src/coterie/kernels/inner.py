@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from coterie.kernels import inlined, jit
 from coterie.kernels.cholesky import solve_in_place
+from coterie.kernels.descent import WORK
+from coterie.kernels.interruption import time_is_up
 from coterie.kernels.vector import put
 
 
@@ -95,26 +99,55 @@ def _logistic_hessian(room, X, first, last, ridge, curvature, bend, H):
                 H[k, q] += d * X[r, q]
 
 
-@jit
-def logistic_newton(room, X, y, share, starts, ridge, p, anchor, curvature, start, accuracy, max_steps):
+def logistic_newton(
+    room: Any,
+    X: Any,
+    y: Any,
+    share: Any,
+    starts: Any,
+    ridge: Any,
+    p: Any,
+    anchor: Any,
+    curvature: Any,
+    start: Any,
+    accuracy: float,
+    max_steps: int,
+) -> Any:
     """Minimise L_i(z) − ⟨p_i, z⟩ + curvature_i ‖z − anchor_i‖²/2 for each node by Newton steps, from `start`.
 
     Full steps as long as each halves the gradient; from the first that does not, steps are damped by line search.
     """
-    out = start.copy()
+    out, kept = start.copy(), np.empty(len(ridge) + 2)
+    given = X, y, share, starts, ridge, p, anchor, curvature
+    node = step = 0
+    while node < len(out) and not time_is_up():
+        node, step = _logistic_newton(room, *given, out, kept, node, step, accuracy, max_steps, WORK)
+    return out
+
+
+@jit
+def _logistic_newton(
+    room, X, y, share, starts, ridge, p, anchor, curvature, out, kept, node, first_step, accuracy, max_steps, work
+):
+    """Go on with this node and step; return the node and the step to go on with. `kept` is what a node left behind."""
     n = len(room)
-    H, g, step, trial = np.empty((n, n)), np.empty(n), np.empty(n), np.empty(n)
+    H, g, trial = np.empty((n, n)), np.empty(n), np.empty(n)
+    step = kept[2:]
     most = 0
     for i in range(len(out)):
         most = max(most, starts[i + 1] - starts[i])
     bend = np.empty(most)
-    for i in range(len(out)):
+    for i in range(node, len(out)):
+        if work <= 0:
+            return i, 0
         z, first, last = out[i], starts[i], starts[i + 1]
         size = 1.0
         for k in range(n):
             size = max(size, abs(p[i, k]), curvature[i] * abs(anchor[i, k]))
         before, damped = np.inf, False
-        for _ in range(max_steps):
+        if first_step > 0:
+            before, damped = kept[0], kept[1] > 0
+        for s in range(first_step, max_steps):
             steepest = _logistic_gradient(
                 room, X, y, share, first, last, ridge, p[i], anchor[i], curvature[i], z, g, bend
             )
@@ -143,4 +176,9 @@ def logistic_newton(room, X, y, share, starts, ridge, p, anchor, curvature, star
                     length *= 0.5
             for k in range(n):
                 z[k] += length * step[k]
-    return out
+            work -= n * n * (n // 6 + (last - first) // 2 + 1)
+            if work <= 0:
+                kept[0], kept[1] = before, 1.0 if damped else 0.0
+                return i, s + 1
+        first_step = 0
+    return len(out), 0

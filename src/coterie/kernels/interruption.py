@@ -2,7 +2,7 @@
 
 A KeyboardInterrupt that comes up while a compiled function returns is lost in a SystemError, and one that has to wait
 for such a function may wait for long. So inside an `interruptible` block Ctrl-C only leaves a mark. All that may take
-long works in pieces of a tenth of a second at most, and calls `check` between them, which raises.
+long works in pieces of a tenth of a second or so, and between them calls `check`, which raises, or `time_is_up`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _pressed = False  # Ctrl-C, and nobody has noticed yet
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Let `check` raise KeyboardInterrupt after Ctrl-C, and TimeUp when the time that `allow_until` sets is over.
+    """Inside, `check` raises KeyboardInterrupt after Ctrl-C, and TimeUp when the time that `allow_until` sets is over.
 
     Also a decorator. A second Ctrl-C that comes before the first has been noticed raises at once, wherever that is.
     A program's own handler of SIGINT is left alone.
@@ -57,12 +57,17 @@ def allow_until(deadline: float) -> None:
 
 def check() -> None:
     """Raise KeyboardInterrupt if Ctrl-C was pressed, TimeUp if the time is over; otherwise do nothing, quickly."""
+    if time_is_up():
+        raise TimeUp
+
+
+def time_is_up() -> bool:
+    """Whether the time is over: what can end early, and be of use all the same, ends then. Raises after Ctrl-C."""
     global _pressed
     if _pressed and threading.current_thread() is threading.main_thread():
         _pressed = False
         raise KeyboardInterrupt
-    if time.perf_counter() >= _marks.deadline:
-        raise TimeUp
+    return time.perf_counter() >= _marks.deadline
 
 
 def _installed() -> bool:

@@ -69,14 +69,14 @@ def drive(
     `expected` is how many iterations it may take: certificates cost more than iterations, and the first one after
     the start waits until it has a chance.
     """
+    deadline = inf if time_limit is None else time.perf_counter() + time_limit
+    allow_until(deadline)
     best = Best(problem, tol, w, u, getattr(engine, "threads", None))
     if best.gap <= tol or max_iter == 0:
         return best.solution(Status.OPTIMAL if best.gap <= tol else Status.ITERATION_LIMIT, 0)
     engine.setup(problem, w, u)
     done, checked, look, largest, took = 0, 0, max(BLOCK, min(int(SOONER * expected), LATEST)), 0.0, 0.0
-    deadline = inf if time_limit is None else best.began + time_limit
     try:
-        allow_until(deadline)
         steps = Steps.of(problem)
         race = Race(*steps.modes)
         while True:
@@ -113,9 +113,8 @@ def drive(
             steps.rebalance(travel)
     except (KeyboardInterrupt, TimeUp) as reason:
         allow_until(time.perf_counter() + LAST_SECONDS)
-        with suppress(KeyboardInterrupt, TimeUp):  # a second Ctrl-C skips the last certificate
+        with suppress(KeyboardInterrupt):  # a second Ctrl-C skips the last certificate
             best.improve(*engine.point(), done, _last_rounds(done))
-        allow_until(inf)
         end = Status.TIME_LIMIT if isinstance(reason, TimeUp) else Status.INTERRUPTED
         return best.solution(Status.OPTIMAL if best.gap <= tol else end, done)
 
