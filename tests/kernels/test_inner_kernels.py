@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from coterie.kernels import register
-from coterie.kernels.inner import coordinate_descent, keep_signs, logistic_newton
+from coterie.kernels import inner, register
+from coterie.kernels.descent import coordinate_descent
+from coterie.kernels.inner import keep_signs, logistic_newton
 
 
 def quadratics(count: int, n: int, rank: int, seed: int = 0) -> tuple[np.ndarray, ...]:
@@ -147,3 +148,12 @@ def test_newton_against_scipy() -> None:
         best = minimize(objective, np.zeros(3), method="BFGS", options={"gtol": 1e-9})
         assert objective(z[i]) <= best.fun + 1e-14
         np.testing.assert_allclose(z[i], best.x, atol=1e-6)
+
+
+def test_newton_in_pieces_takes_the_same_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y, ridge, p, anchor, curvature = logistic(4)
+    start = 30 * np.random.default_rng(1).standard_normal((3, 4))
+    problem = register(4), X, y, SHARES, STARTS, ridge, p, anchor, curvature, start, 1e-12, 60
+    whole = logistic_newton(*problem)
+    monkeypatch.setattr(inner, "WORK", 1)
+    np.testing.assert_array_equal(logistic_newton(*problem), whole)

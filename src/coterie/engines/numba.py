@@ -12,6 +12,7 @@ import numpy as np
 from coterie.engines.base import LARGE, RELAXATION, Mode, Travel
 from coterie.engines.ordering import Ordering, are_far
 from coterie.kernels import aligned, cut, edges, nodes, register
+from coterie.kernels.interruption import check
 from coterie.kernels.team import Team
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
@@ -81,6 +82,7 @@ class NumbaEngine:
             factors = self._factors(mode)
             self._node_pass(factors, mode)
             self._edge_pass(factors, mode)
+            check()
         return self._probe_and_move(self._factors(mode), mode)
 
     def restart(self) -> Travel:

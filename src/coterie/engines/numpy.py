@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.engines.base import RELAXATION, Mode, Travel
+from coterie.kernels.interruption import check
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.quadratic import Quadratics
@@ -28,6 +29,7 @@ class NumpyEngine:
             if not last:
                 residual = self._residual(mode)
             self._move(mode)
+            check()
         return residual
 
     def restart(self) -> Travel:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
+import warnings
 from typing import Any
 
 import numba
@@ -28,12 +29,27 @@ OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"
 
 def jit(function: Any) -> Any:
     """Compile without the GIL, with results cached on disk and products and sums contracted."""
-    return numba.njit(cache=True, **OPTIONS)(function)
+    return cached(function, **OPTIONS)
 
 
 def reordered(function: Any) -> Any:
     """The same for plain sums, whose terms may be added in any order: several at a time."""
-    return numba.njit(cache=True, **{**OPTIONS, "fastmath": True})(function)
+    return cached(function, **{**OPTIONS, "fastmath": True})
+
+
+def cached(function: Any, **options: Any) -> Any:
+    """Compile, with results cached on disk; where no folder can be written to, without, and say so once.
+
+    Numba looks for a folder when a function is decorated (NUMBA_CACHE_DIR, `__pycache__` beside the file, the user's
+    cache folder), and raises RuntimeError when it finds none: read-only installations, containers without a home.
+    """
+    try:
+        return numba.njit(cache=True, **options)(function)
+    except RuntimeError as error:
+        if "cannot cache" not in str(error):
+            raise
+        _announcer.say_uncached()
+        return numba.njit(**options)(function)
 
 
 def spliced(function: Any) -> Any:
@@ -81,10 +97,20 @@ def aligned(shape: tuple[int, ...]) -> Any:
 
 
 class _Announcer(event.Listener):
-    """Says once, on a terminal, why the first use takes longer."""
+    """Says once why the first use takes longer: on a terminal, or as a warning where every process compiles anew."""
 
     def __init__(self) -> None:
         self.silent = not sys.stderr.isatty()
+        self.cached = True
+
+    def say_uncached(self) -> None:
+        if self.cached:
+            self.cached, self.silent = False, True
+            warnings.warn(
+                "compiled kernels cannot be kept here, so that every process compiles them anew, which takes some "
+                "seconds; set NUMBA_CACHE_DIR to a folder that can be written to",
+                stacklevel=2,
+            )
 
     def on_start(self, event: event.Event) -> None:
         ours = (event.data["dispatcher"].py_func.__module__ or "").startswith(__name__)
@@ -96,4 +122,5 @@ class _Announcer(event.Listener):
         """Nothing to say."""
 
 
-event.register("numba:compile", _Announcer())
+_announcer = _Announcer()
+event.register("numba:compile", _announcer)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from coterie.kernels import jit, reordered
+from coterie.kernels.interruption import time_is_up
 
 
 @reordered
@@ -59,7 +60,7 @@ class ConjugateGradients:
     def run(self, steps: int, accuracy: float) -> Any:
         """Take up to so many more steps, until the residual is `accuracy` of the first; return x."""
         for _ in range(steps):
-            if self.rz <= accuracy**2 * self.first:
+            if self.rz <= accuracy**2 * self.first or time_is_up():
                 break
             self.apply(self.p, self.Ap)
             self.steps += 1

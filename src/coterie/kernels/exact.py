@@ -13,12 +13,14 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from coterie.kernels import cached
+
 EPS = 2.0**-52  # twice the unit roundoff, to be on the safe side
 
 
 def strict(function: Any) -> Any:
     """Compile with every operation exactly as written: nothing contracted, nothing reordered."""
-    return numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    return cached(function, nogil=True, error_model="numpy")
 
 
 def part(function: Any) -> Any:

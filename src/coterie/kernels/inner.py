@@ -2,41 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from coterie.kernels import inlined, jit
+from coterie.kernels.cholesky import solve_in_place
+from coterie.kernels.descent import WORK
+from coterie.kernels.interruption import time_is_up
 from coterie.kernels.vector import put
-
-TRY_SUPPORT = 4  # sweeps between two exact solves on the support
-
-
-@inlined
-def _cholesky_solve(room, H, g, step):
-    """step ← −H⁻¹g; H is overwritten by its factors. A pivot that is only rounding counts as a little curvature.
-
-    H = L diag(d) Lᵀ with ones on the diagonal of L: below it, L diag(d) is kept, and on it 1/d, so that n divisions
-    are all there are, and no roots. The length of `room` is n, known to the compiler where it is a tuple.
-    """
-    n = len(room)
-    for k in range(n):
-        least = max(1e-14 * H[k, k], 1e-300)
-        for q in range(k):
-            step[q] = H[k, q] * H[q, q]
-            H[k, k] -= H[k, q] * step[q]
-        H[k, k] = 1 / max(H[k, k], least)
-        for r in range(k + 1, n):
-            for q in range(k):
-                H[r, k] -= H[r, q] * step[q]
-    for k in range(n):
-        t = -g[k]
-        for q in range(k):
-            t -= H[k, q] * step[q]
-        step[k] = t * H[k, k]
-    for k in range(n - 1, -1, -1):
-        t = 0.0
-        for q in range(k + 1, n):
-            t += H[q, k] * step[q]
-        step[k] -= t * H[k, k]
 
 
 @jit
@@ -75,85 +49,6 @@ def keep_signs(room, other, V, h, centre, alpha, tau, v, start, z):
 
 
 @inlined
-def _on_support(H, target, curvature, alpha, i, z, slope, A, g, step, place):
-    """Solve exactly for the coordinates that are not zero, with their signs; keep it if nothing contradicts it."""
-    n = z.shape[1]
-    size = 0
-    for k in range(n):
-        if z[i, k] != 0 or alpha[i, k] == 0:
-            place[size] = k
-            size += 1
-    for a in range(size):
-        for b in range(size):
-            A[a, b] = H[i, place[a], place[b]]
-        A[a, a] += curvature[i]
-        g[a] = np.sign(z[i, place[a]]) * alpha[i, place[a]] - target[i, place[a]]
-    _cholesky_solve(g[:size], A[:size, :size], g[:size], step[:size])
-    for a in range(size):
-        if alpha[i, place[a]] > 0 and step[a] * z[i, place[a]] <= 0:
-            return False
-    for k in range(n):
-        slope[k] = target[i, k]
-        for a in range(size):
-            slope[k] -= H[i, k, place[a]] * step[a]
-    for a in range(size):
-        slope[place[a]] -= curvature[i] * step[a]
-    at = 0
-    for k in range(n):
-        if at < size and place[at] == k:
-            at += 1
-        elif abs(slope[k]) > alpha[i, k]:
-            return False
-    for a in range(size):
-        z[i, place[a]] = step[a]
-    return True
-
-
-@jit
-def coordinate_descent(H, target, curvature, alpha, start, accuracy, max_sweeps):
-    """Minimise ½ zᵀ(H + curvature)z − ⟨target, z⟩ + Σ alpha|z| for each node, from `start`.
-
-    First, and every few sweeps, the problem is solved exactly on the present support; mostly that ends it. Otherwise
-    a node is done when no step changes its gradient by more than `accuracy`, relative to target and alpha.
-    """
-    z = start.copy()
-    n = z.shape[1]
-    slope, g, step = np.empty(n), np.empty(n), np.empty(n)
-    A, place = np.empty((n, n)), np.empty(n, dtype=np.int64)
-    for i in range(len(z)):
-        size = 0.0
-        for k in range(n):
-            size = max(size, abs(target[i, k]), alpha[i, k])
-        fresh = True
-        for sweep in range(max_sweeps):
-            if sweep % TRY_SUPPORT == 0:
-                if _on_support(H, target, curvature, alpha, i, z, slope, A, g, step, place):
-                    break
-                fresh = True
-            if fresh:
-                for k in range(n):
-                    slope[k] = target[i, k] - curvature[i] * z[i, k]
-                    for q in range(n):
-                        slope[k] -= H[i, k, q] * z[i, q]
-                fresh = False
-            change = 0.0
-            for k in range(n):
-                diagonal = H[i, k, k] + curvature[i]
-                pull = slope[k] + diagonal * z[i, k]
-                new = (max(pull - alpha[i, k], 0.0) - max(-pull - alpha[i, k], 0.0)) / diagonal
-                move = new - z[i, k]
-                if move != 0:
-                    z[i, k] = new
-                    slope[k] -= curvature[i] * move
-                    for q in range(n):
-                        slope[q] -= H[i, k, q] * move
-                    change = max(change, abs(move) * diagonal)
-            if change <= accuracy * size:
-                break
-    return z
-
-
-@inlined
 def _logistic_objective(X, y, share, first, last, ridge, p, anchor, curvature, z):
     """Mean logistic loss + ridge − ⟨p, z⟩ + curvature ‖z − anchor‖²/2."""
     total = 0.0
@@ -161,7 +56,8 @@ def _logistic_objective(X, y, share, first, last, ridge, p, anchor, curvature, z
         margin = 0.0
         for k in range(len(z)):
             margin += X[r, k] * z[k]
-        total += share[r] * (max(margin, 0.0) + np.log1p(np.exp(-abs(margin))) - y[r] * margin)
+        wrong = -margin if y[r] > 0.5 else margin  # log(1 + e^margin) − y margin would cancel
+        total += share[r] * (max(wrong, 0.0) + np.log1p(np.exp(-abs(wrong))))
     for k in range(len(z)):
         d = z[k] - anchor[k]
         total += ridge[k] * z[k] * z[k] - p[k] * z[k] + 0.5 * curvature * d * d
@@ -169,24 +65,32 @@ def _logistic_objective(X, y, share, first, last, ridge, p, anchor, curvature, z
 
 
 @inlined
-def _logistic_gradient(room, X, y, share, first, last, ridge, p, anchor, curvature, z, g, bend):
-    """g ← the gradient of that, bend ← the curvature of each row; return the largest entry of the gradient."""
+def _logistic_gradient(room, X, y, share, first, last, ridge, p, anchor, curvature, z, g, size, bend):
+    """g ← the gradient of that, bend ← the curvature of each row.
+
+    Return the largest entry of the gradient, and of the sum of what it is made of, in absolute value.
+    """
     n = len(room)
     for k in range(n):
         g[k] = 2 * ridge[k] * z[k] - p[k] + curvature * (z[k] - anchor[k])
+        size[k] = 2 * ridge[k] * abs(z[k]) + abs(p[k]) + curvature * abs(z[k] - anchor[k])
     for r in range(first, last):
         margin = 0.0
         for k in range(n):
             margin += X[r, k] * z[k]
-        chance = 1 / (1 + np.exp(-margin))
-        pull = share[r] * (chance - y[r])
+        side = -1.0 if y[r] > 0.5 else 1.0
+        chance = 1 / (1 + np.exp(-side * margin))  # of the wrong class
+        pull = share[r] * side * chance
         bend[r - first] = share[r] * chance * (1 - chance)
         for k in range(n):
             g[k] += pull * X[r, k]
-    steepest = 0.0
+        for k in range(n):
+            size[k] += abs(pull * X[r, k])
+    steepest, largest = 0.0, 0.0
     for k in range(n):
         steepest = max(steepest, abs(g[k]))
-    return steepest
+        largest = max(largest, size[k])
+    return steepest, largest
 
 
 @inlined
@@ -204,30 +108,56 @@ def _logistic_hessian(room, X, first, last, ridge, curvature, bend, H):
                 H[k, q] += d * X[r, q]
 
 
-@jit
-def logistic_newton(room, X, y, share, starts, ridge, p, anchor, curvature, start, accuracy, max_steps):
+def logistic_newton(
+    room: Any,
+    X: Any,
+    y: Any,
+    share: Any,
+    starts: Any,
+    ridge: Any,
+    p: Any,
+    anchor: Any,
+    curvature: Any,
+    start: Any,
+    accuracy: float,
+    max_steps: int,
+) -> Any:
     """Minimise L_i(z) − ⟨p_i, z⟩ + curvature_i ‖z − anchor_i‖²/2 for each node by Newton steps, from `start`.
 
     Full steps as long as each halves the gradient; from the first that does not, steps are damped by line search.
     """
-    out = start.copy()
+    out, kept = start.copy(), np.empty(len(ridge) + 2)
+    given = X, y, share, starts, ridge, p, anchor, curvature
+    node = step = 0
+    while node < len(out) and not time_is_up():
+        node, step = _logistic_newton(room, *given, out, kept, node, step, accuracy, max_steps, WORK)
+    return out
+
+
+@jit
+def _logistic_newton(
+    room, X, y, share, starts, ridge, p, anchor, curvature, out, kept, node, first_step, accuracy, max_steps, work
+):
+    """Go on with this node and step; return the node and the step to go on with. `kept` is what a node left behind."""
     n = len(room)
-    H, g, step, trial = np.empty((n, n)), np.empty(n), np.empty(n), np.empty(n)
+    H, g, size, trial = np.empty((n, n)), np.empty(n), np.empty(n), np.empty(n)
+    step = kept[2:]
     most = 0
     for i in range(len(out)):
         most = max(most, starts[i + 1] - starts[i])
     bend = np.empty(most)
-    for i in range(len(out)):
+    for i in range(node, len(out)):
+        if work <= 0:
+            return i, 0
         z, first, last = out[i], starts[i], starts[i + 1]
-        size = 1.0
-        for k in range(n):
-            size = max(size, abs(p[i, k]), curvature[i] * abs(anchor[i, k]))
         before, damped = np.inf, False
-        for _ in range(max_steps):
-            steepest = _logistic_gradient(
-                room, X, y, share, first, last, ridge, p[i], anchor[i], curvature[i], z, g, bend
+        if first_step > 0:
+            before, damped = kept[0], kept[1] > 0
+        for s in range(first_step, max_steps):
+            steepest, largest = _logistic_gradient(
+                room, X, y, share, first, last, ridge, p[i], anchor[i], curvature[i], z, g, size, bend
             )
-            if steepest <= accuracy * size:
+            if steepest <= accuracy * largest:
                 break
             if not damped and steepest > 0.5 * before:
                 damped = True
@@ -236,7 +166,7 @@ def logistic_newton(room, X, y, share, starts, ridge, p, anchor, curvature, star
                 continue
             before = steepest
             _logistic_hessian(room, X, first, last, ridge, curvature[i], bend, H)
-            _cholesky_solve(room, H, g, step)
+            solve_in_place(room, H, g, step)
             length = 1.0
             if damped:
                 descent = 0.0
@@ -252,12 +182,9 @@ def logistic_newton(room, X, y, share, starts, ridge, p, anchor, curvature, star
                     length *= 0.5
             for k in range(n):
                 z[k] += length * step[k]
-    return out
-
-
-@jit
-def cholesky_solve(H, g):
-    """−H⁻¹g of one positive definite matrix, which is overwritten. (A threaded BLAS is slower at these sizes.)"""
-    step = np.empty_like(g)
-    _cholesky_solve(g, H, g, step)
-    return step
+            work -= n * n * (n // 6 + (last - first) // 2 + 1)
+            if work <= 0:
+                kept[0], kept[1] = before, 1.0 if damped else 0.0
+                return i, s + 1
+        first_step = 0
+    return len(out), 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -69,9 +70,13 @@ class Problem:
     @cached_property
     def f(self) -> LocalLosses:
         """L_i of the labelled nodes."""
+        from coterie.kernels.blas import THREADS_PAY, one_thread
+
         rows = self.data.labelled
         if self.loss not in rows.bound:
-            rows.bound[self.loss] = self.loss.bind(rows)
+            threads_pay = rows.m.max(initial=0) * self.n_features > THREADS_PAY
+            with nullcontext() if threads_pay else one_thread():
+                rows.bound[self.loss] = self.loss.bind(rows)
         return rows.bound[self.loss]
 
     @cached_property

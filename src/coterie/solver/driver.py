@@ -5,10 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from math import inf
 
 import numpy as np
 
 from coterie.engines.base import Engine, Mode
+from coterie.kernels.blas import one_thread
+from coterie.kernels.interruption import TimeUp, allow_until, check, interruptible
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
 from coterie.solver.balance import Steps
@@ -26,6 +29,7 @@ SOONER = 2 / 3  # of the expected iterations have passed when the gap is first l
 LATEST = 120  # … but it is after this many, as a warm start may be much better than expected
 CRAWLS = 200  # iterations without success, after which a small problem is worth second-order steps
 ROUND_COSTS = 16  # iterations, about; the certificate may take half as long as the iterations since the last one
+LAST_SECONDS = 0.3  # for the last certificate, after a limit or Ctrl-C
 
 
 class Race:
@@ -48,6 +52,8 @@ class Race:
         self.epochs += 1
 
 
+@one_thread()
+@interruptible()
 def drive(
     problem: Problem,
     engine: Engine,
@@ -65,35 +71,42 @@ def drive(
     `expected` is how many iterations it may take: certificates cost more than iterations, and the first one after
     the start waits until it has a chance.
     """
+    deadline = inf if time_limit is None else time.perf_counter() + time_limit
+    allow_until(deadline)
     best = Best(problem, tol, w, u, getattr(engine, "threads", None))
     if best.reached or max_iter == 0:
         return best.solution(best.reached or Status.ITERATION_LIMIT, 0)
-    steps = Steps.of(problem)
-    race = Race(*steps.modes)
     engine.setup(problem, w, u)
-    second_order = CRAWLS if is_small(problem) else max_iter + 1
-    done, checked, check, largest = 0, 0, max(BLOCK, min(int(SOONER * expected), LATEST)), 0.0
+    small = is_small(problem)
+    second_order = CRAWLS if small else max_iter + 1
+    done, checked, look, largest, took = 0, 0, max(BLOCK, min(int(SOONER * expected), LATEST)), 0.0, 0.0
     try:
+        steps = Steps.of(problem)
+        race = Race(*steps.modes)
         while True:
             engine.set_steps(steps.tau, steps.sigma)
             mode, epoch, first, before = race.choose(), 0, np.inf, np.inf
             while True:
                 block = min(BLOCK, max_iter - done)
                 r = engine.advance(block, mode)
+                check()
                 done, epoch = done + block, epoch + block
                 first, largest = (r if first == np.inf else first), max(largest, r)
                 over = _epoch_ends(mode, epoch, done, first, before, r)
                 travel = engine.restart() if over else None
-                end = _limit(best, done, max_iter, time_limit)
+                end = Status.ITERATION_LIMIT if done >= max_iter else None
+                if time.perf_counter() + took >= deadline:  # there is time for one more certificate, and no more
+                    end = end or Status.TIME_LIMIT
                 if r <= ROUNDING * largest and (r == 0 or best.stuck):
                     end = end or Status.STALLED
-                if done >= check or end is not None:
+                if done >= look or end is not None:
+                    began = time.perf_counter()
                     rounds = _last_rounds(done) if end is not None else (done - checked) // ROUND_COSTS
                     best.improve(*engine.point(), done, rounds)
-                    if done >= second_order and best.reached is None:
-                        best.improve_by_newton(done, _seconds_left(best, time_limit))
-                        second_order = max_iter + 1
-                    checked, check = done, best.next_check(BLOCK)
+                    if best.reached is None and (done >= second_order or (end is Status.STALLED and small)):
+                        best.improve_by_newton(done, deadline - time.perf_counter())
+                        small, second_order = False, max_iter + 1
+                    checked, look, took = done, best.next_check(BLOCK), time.perf_counter() - began
                     if callback is not None:
                         callback(best.history[-1])
                     if best.reached or end is not None:
@@ -105,10 +118,12 @@ def drive(
                 steps.be_careful()
             race.report(mode, first, r, epoch)
             steps.rebalance(travel)
-    except KeyboardInterrupt:
-        with suppress(KeyboardInterrupt):  # whoever cannot wait gets what there is
+    except (KeyboardInterrupt, TimeUp) as reason:
+        allow_until(time.perf_counter() + LAST_SECONDS)
+        with suppress(KeyboardInterrupt):  # a second Ctrl-C skips the last certificate
             best.improve(*engine.point(), done, _last_rounds(done))
-        return best.solution(best.reached or Status.INTERRUPTED, done)
+        status = Status.TIME_LIMIT if isinstance(reason, TimeUp) else Status.INTERRUPTED
+        return best.solution(best.reached or status, done)
 
 
 def _last_rounds(done: int) -> int:
@@ -121,15 +136,3 @@ def _epoch_ends(mode: Mode, epoch: int, done: int, first: float, before: float, 
         return r > before
     shrunk = r <= SHRINK * first or (mode is Mode.HALPERN and r <= 0.5 * first and r > before)
     return shrunk or epoch >= max(2 * BLOCK, LONGEST * done)
-
-
-def _seconds_left(best: Best, time_limit: float | None) -> float:
-    return np.inf if time_limit is None else max(time_limit - (time.perf_counter() - best.began), 0.0)
-
-
-def _limit(best: Best, done: int, max_iter: int, time_limit: float | None) -> Status | None:
-    if done >= max_iter:
-        return Status.ITERATION_LIMIT
-    if time_limit is not None and time.perf_counter() - best.began >= time_limit:
-        return Status.TIME_LIMIT
-    return None

@@ -1,7 +1,7 @@
 """Second-order steps for small problems that first-order steps crawl on: collinear, shifted or badly scaled columns.
 
-Total variation is smoothed, |d| ≈ √(d² + μ²), and its optimality conditions are solved by Newton's method in w and u together
-(Chan, Golub and Mulet): θu = c d with θ = √(d² + μ²), ∇f(w) + Dᵀu = 0. Rows of data stay apart in the linear systems,
+Total variation is smoothed, |d| ≈ √(d² + μ²), and its optimality conditions are solved by Newton's method in w and u
+together (Chan, Golub and Mulet): θu = c d with θ = √(d² + μ²), ∇f(w) + Dᵀu = 0. Rows stay apart in the linear systems,
 
     [ DᵀWD + ridge   Xᵀ      ] [δw]
     [ X              −1/ψ''  ] [δa] = …,

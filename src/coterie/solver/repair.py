@@ -13,6 +13,7 @@ from coterie.engines.base import LARGE
 from coterie.engines.ordering import are_far
 from coterie.kernels import BLOCK, flow, known, laplacian, register
 from coterie.kernels.conjugate import ConjugateGradients
+from coterie.kernels.interruption import time_is_up
 from coterie.kernels.team import Team
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
@@ -97,6 +98,8 @@ class Repair:
         With s (V, n), the duals of a loss's box, both move, and it is N(Dᵀu + s) that is made small.
         """
         for _ in range(n_rounds):
+            if time_is_up():
+                return False
             self._diverge(u)
             if s is not None:
                 self.rest += s

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.kernels import clusters as kernels
+from coterie.kernels.cholesky import cholesky_solve
 from coterie.kernels.edges import L1, SQUARED
-from coterie.kernels.inner import cholesky_solve
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.quadratic import Quadratics

@@ -27,6 +27,7 @@ ACCURACY = 1e-13  # coordinate descent ends when no step changes the gradient by
 MAX_SWEEPS = 2000
 NEVER = 1e300  # a strength that keeps a weight at zero
 CONJUGATE_SWEEPS = 25  # any end of the descent gives a valid bound
+THIN = 4  # columns per row of a node from which on Newton's method on its rows beats descent on its Hessian
 SPLIT_CURVATURE = 0.01  # of the fit, added around the weights near which a dual is split
 
 
@@ -79,8 +80,7 @@ class SparseQuadratics(LocalLosses):
         rest = keep_signs(register(n), register(n), q.V, q.h, q.centre, self.alpha, tau, v, start, z)
         if len(rest):
             target = q.b[rest] + v[rest] / tau[rest, None]
-            alpha = np.broadcast_to(self.alpha, target.shape)
-            z[rest] = _descend(q.H[rest], target, 1.0 / tau[rest], alpha, start[rest], MAX_SWEEPS)
+            z[rest] = self._minimise(target, 1.0 / tau[rest], start[rest], MAX_SWEEPS, rest)
         return z
 
     def conjugate(self, p: Array, near: Array) -> tuple[Array, Array]:
@@ -99,8 +99,25 @@ class SparseQuadratics(LocalLosses):
     def _slope(self, p: Array, near: Array, part: float) -> Array:
         """∇q(w) at the w that minimises q − ⟨p, ·⟩ + alpha‖·‖₁ and a part of the mean curvature of q around `near`."""
         trace = part * (self.q.h.sum(axis=1) / self.q.V.shape[2] + np.finfo(float).tiny)
-        target, alpha = self.q.b + p + trace[:, None] * near, np.broadcast_to(self.alpha, p.shape)
-        return self.q.gradient(_descend(self.q.H, target, trace, alpha, near, CONJUGATE_SWEEPS))
+        target = self.q.b + p + trace[:, None] * near
+        return self.q.gradient(self._minimise(target, trace, near, CONJUGATE_SWEEPS))
+
+    def _minimise(self, target: Array, curvature: Array, start: Array, most: int, of: Array | None = None) -> Array:
+        """argmin ½ zᵀ(H_i + curvature)z − ⟨target, z⟩ + Σ alpha|z| for all nodes i, or for those in `of`."""
+        from coterie.kernels.thin import thin_newton
+
+        alpha = np.broadcast_to(self.alpha, target.shape)
+        if self._B is not None:
+            return thin_newton(self._B, target, curvature, alpha, start, ACCURACY, most, of)
+        return _descend(self.q.H, target, curvature, alpha, start, most, of)
+
+    @cached_property
+    def _B(self) -> Array | None:
+        """B_i (n, r) with H_i = B_iB_iᵀ, where rows are few: H_i itself is never made there."""
+        r, n = self.q.V.shape[1:]
+        if THIN * r > n:
+            return None
+        return np.ascontiguousarray((np.sqrt(self.q.h)[:, :, None] * self.q.V).transpose(0, 2, 1))
 
     def pooled(self, groups: NDArray[np.int64], n_groups: int) -> tuple[Array, Array]:
         """By coordinate descent, with every column in units of its own curvature."""
@@ -154,8 +171,10 @@ def _grow(H: Array, target: Array, alpha: Array) -> Array:
     return z
 
 
-def _descend(H: Array, target: Array, curvature: Array, alpha: Array, start: Array, max_sweeps: int) -> Array:
+def _descend(
+    H: Array, target: Array, curvature: Array, alpha: Array, start: Array, max_sweeps: int, of: Array | None = None
+) -> Array:
     """argmin ½ zᵀ(H + curvature)z − ⟨target, z⟩ + Σ alpha|z|."""
-    from coterie.kernels.inner import coordinate_descent
+    from coterie.kernels.descent import coordinate_descent
 
-    return coordinate_descent(H, target, curvature, np.ascontiguousarray(alpha), start, ACCURACY, max_sweeps)
+    return coordinate_descent(H, target, curvature, alpha, start, ACCURACY, max_sweeps, of)

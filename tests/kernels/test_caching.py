@@ -1,0 +1,86 @@
+"""Where compiled kernels cannot be kept: read-only installations, containers without a home."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numba.core.caching import CacheImpl
+
+import coterie
+from coterie import kernels
+
+WITHOUT_OVERRIDE = ("setpriv", "--bounding-set=-dac_override", "--inh-caps=-dac_override")  # permissions bind root, too
+
+FIT_AND_PREDICT = """
+import numpy as np
+import coterie as ct
+
+X, nodes = np.random.default_rng(0).standard_normal((9, 2)), np.repeat([0, 1, 2], 3)
+model = ct.NetworkedLinearRegression(ct.EmpiricalGraph.from_edges([(0, 1), (1, 2)]), lam=0.1)
+model.fit(X, X @ [1.0, 2.0], groups=nodes)
+assert model.gap_ <= 1e-6
+print(ct.__file__, model.predict(X, groups=nodes).shape)
+"""
+
+
+def total(values):
+    out = 0.0
+    for value in values:
+        out += value
+    return out
+
+
+@pytest.fixture
+def nowhere_to_write(monkeypatch):
+    monkeypatch.setattr(CacheImpl, "_locator_classes", [])
+    monkeypatch.setattr(kernels, "_announcer", kernels._Announcer())
+
+
+@pytest.mark.usefixtures("nowhere_to_write")
+@pytest.mark.parametrize("decorator", [kernels.jit, kernels.reordered, kernels.exact])
+def test_a_kernel_works_without_a_cache_and_says_so_once(decorator):
+    with pytest.warns(UserWarning, match="NUMBA_CACHE_DIR"):
+        kernel = decorator(total)
+    assert kernel(np.arange(4.0)) == 6.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        decorator(total)
+
+
+def test_other_errors_of_the_compiler_are_not_swallowed(monkeypatch):
+    def broken(**options):
+        raise RuntimeError("something else")
+
+    monkeypatch.setattr(kernels.numba, "njit", broken)
+    with pytest.raises(RuntimeError, match="something else"):
+        kernels.jit(total)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv, so that permissions bind every user")
+def test_fit_and_predict_from_a_read_only_folder_without_a_home():
+    folder = Path(tempfile.mkdtemp())
+    try:
+        package = folder / "coterie"
+        shutil.copytree(Path(coterie.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+        for path in (folder, package, *package.rglob("*")):
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        hidden = ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME")
+        environment = {name: value for name, value in os.environ.items() if name not in hidden}
+        command = [*(WITHOUT_OVERRIDE if os.getuid() == 0 else ()), sys.executable, "-c", FIT_AND_PREDICT]
+        environment |= {"HOME": str(folder), "PYTHONPATH": str(folder)}
+        done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.startswith(str(package))
+        assert done.stderr.count("NUMBA_CACHE_DIR") == 1
+    finally:
+        for path in (folder, *folder.rglob("*")):
+            if path.is_dir():
+                path.chmod(0o755)
+        shutil.rmtree(folder)
