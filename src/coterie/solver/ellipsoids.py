@@ -102,21 +102,33 @@ class Ellipsoids:
             groups,
         )
 
-    def radius(self, level: float, R: Array, caps: Array) -> Array:
-        """The largest ‖t‖ of any minimiser, (G,), given an objective that was reached; infinite where unknown."""
+    @property
+    def floors(self) -> Array:
+        """What the losses of each group add up to at least, (G,), if all its nodes have the same weights."""
+        with np.errstate(all="ignore"):
+            kept = (1 - self.error) / WIDER
+            if self.design.kind == SQUARED:
+                lost = self.slope**2 / (2 * kept)
+            else:  # beyond τ/κ the loss is at least that of v₀, for any τ with growth; nearer, it falls by this at most
+                rises = kept * _growth() > self.slope * self.longest * WIDER
+                lost = np.where(rises, self.slope * TAUS[:, None] / self.longest, np.inf).min(axis=0)
+            known = self.resolved & ~self.capped.any(axis=1)
+            return np.where(known, np.maximum(self.least - lost * WIDER, 0.0), 0.0)
+
+    def radius(self, level: Array, R: Array, caps: Array) -> Array:
+        """The largest ‖t‖ of any minimiser, (G,), given what the losses of each group can be; infinite: unknown."""
         T = self._budget(level, R, caps) - self.least
         T, kept = np.maximum(T, 0.0), (1 - self.error) / WIDER
         with np.errstate(all="ignore"):
             if self.design.kind == SQUARED:
                 radius = (self.slope + np.sqrt(self.slope**2 + 2 * kept * T)) / kept
             else:
-                grown = ((np.exp(-TAUS) + TAUS - 1) / TAUS)[:, None]
-                steep = kept * grown / (self.longest * WIDER) - self.slope
+                steep = kept * _growth() / (self.longest * WIDER) - self.slope
                 found = np.where(steep > 0, np.maximum(TAUS[:, None] / self.longest, T / steep), np.inf)
                 radius = found.min(axis=0)
         return np.where(self.resolved & np.isfinite(radius), radius * WIDER, np.inf)
 
-    def _budget(self, level: float, R: Array, caps: Array) -> Array:
+    def _budget(self, level: Array, R: Array, caps: Array) -> Array:
         """What F(v) can be at most."""
         extra = np.zeros((2, len(R)))
         if self.capped.any():
@@ -137,6 +149,11 @@ class Ellipsoids:
             width = np.where(spread > 0, spread * radius[:, None], 0.0) * WIDER
         width = np.where(self.capped, caps, width)
         return np.where(np.isfinite(radius)[:, None], width, np.inf)
+
+
+def _growth() -> Array:
+    """(e^−τ + τ − 1)/τ, by row."""
+    return np.asarray(((np.exp(-TAUS) + TAUS - 1) / TAUS)[:, None])
 
 
 def _hidden(at: Coordinates, columns: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -35,6 +35,14 @@ class Rest(NamedTuple):
     w: Array
 
 
+class Shares(NamedTuple):
+    """What g(Dw*), the losses of each component and the loss of each labelled node can be at a minimiser, at most."""
+
+    edges: float
+    components: Array
+    nodes: Array
+
+
 class Enclosure:
     """Bounds on the minimisers of one problem."""
 
@@ -52,26 +60,35 @@ class Enclosure:
             return 0.0
         if self.design is None or not np.isfinite(level):
             return -np.inf
-        caps = self._caps(level)
-        best = -np.inf
+        caps, best = self._caps(level), -np.inf
         if np.isfinite(caps).all():
             best = -float(((np.abs(rest.rho) + rest.doubt) * (caps + np.abs(rest.w))).sum()) * WIDER
         if best < -enough:
-            by_component, widths = self._by_component(rest, level, caps)
-            best = max(best, float(by_component.sum()))
-            if best < -enough:
-                best = max(best, float(np.maximum(by_component, self._by_node(rest, level, caps, *widths)).sum()))
+            best = max(best, float(self._by_component(rest, self._share_of(level), caps)[0].sum()))
+        if best < -enough:
+            shares = self._share_of(level, self._own.floors)
+            by_component, box = self._by_component(rest, shares, caps)
+            best = max(best, float(np.maximum(by_component, self._by_node(rest, shares, caps, *box)).sum()))
         return best
+
+    def _share_of(self, level: float, floors: Array | None = None) -> Shares:
+        """What the parts of the objective can be at a minimiser, where `level` was reached and losses have floors."""
+        M, G, group = self.problem.M, len(self._pooled.v0), self._labelled_component[self.problem.M]
+        if floors is None:
+            return Shares(level, np.full(G, level), np.full(len(M), level))
+        over = max(level - float(floors.sum()), 0.0) * WIDER + len(M) * np.finfo(float).eps * level
+        return Shares(over, over + np.bincount(group, floors, minlength=G), over + floors)
 
     def reach(self, level: float) -> float:
         """Return the largest |weight| of a labelled node of any w whose objective is at most `level`, or infinity."""
         M = self.problem.M
         if self.design is None or not np.isfinite(level):
             return np.inf if len(M) else 0.0
-        level, caps = max(level, 0.0), self._caps(max(level, 0.0))
-        v0, width = self._component_box(level, caps)
-        furthest = np.minimum((np.abs(v0) + width)[self._component[M]], caps)
-        own = self._own.radius(level, np.zeros(len(M)), caps)
+        level = max(level, 0.0)
+        caps, shares = self._caps(level), self._share_of(level, self._own.floors)
+        _, (v0, width) = self._by_component(None, shares, caps)
+        furthest = np.minimum((np.abs(v0) + width)[self._labelled_component[M]], caps)
+        own = self._own.radius(shares.nodes, np.zeros(len(M)), caps)
         furthest = np.minimum(furthest, np.abs(self._own.v0) + self._own.half_widths(own, caps))
         return float(furthest.max()) * WIDER
 
@@ -152,23 +169,20 @@ class Enclosure:
             R = self.problem.penalty.spread(level, weakest, size - 1.0) * WIDER
         return np.where(size > 1, R, 0.0)
 
-    def _component_box(self, level: float, caps: Array) -> tuple[Array, Array]:
-        R = self._spread(level)
-        radius = self._pooled.radius(level, R, caps)
-        return self._pooled.v0, self._pooled.half_widths(radius, caps) + R[:, None]
-
-    def _by_component(self, rest: Rest, level: float, caps: Array) -> tuple[Array, tuple[Array, Array]]:
+    def _by_component(self, rest: Rest | None, shares: Shares, caps: Array) -> tuple[Array, tuple[Array, Array]]:
         """The charge of each component, all its nodes around one v; and a box for its nodes."""
-        R = self._spread(level)
-        radius = self._pooled.radius(level, R, caps)
-        charge = _around(self._pooled, self._labelled_component, rest, radius, R, caps)
-        return charge, (self._pooled.v0, self._pooled.half_widths(radius, caps) + R[:, None])
+        R = self._spread(shares.edges)
+        radius = self._pooled.radius(shares.components, R, caps)
+        box = self._pooled.v0, self._pooled.half_widths(radius, caps) + R[:, None]
+        if rest is None:
+            return np.zeros(len(R)), box
+        return _around(self._pooled, self._labelled_component, rest, radius, R, caps), box
 
-    def _by_node(self, rest: Rest, level: float, caps: Array, centre: Array, width: Array) -> Array:
+    def _by_node(self, rest: Rest, shares: Shares, caps: Array, centre: Array, width: Array) -> Array:
         """The charge of each component, labelled nodes by themselves where their own rows allow it."""
         M, group, own = self.problem.M, self._labelled_component, self._own
         K, G = len(M), len(centre)
-        radius, alone = own.radius(level, np.zeros(K), caps), np.full(len(group), -1)
+        radius, alone = own.radius(shares.nodes, np.zeros(K), caps), np.full(len(group), -1)
         alone[M] = np.arange(K)
         charge = _around(own, alone, rest, radius, np.zeros(K), caps)
         low, high = np.maximum(centre - width, -caps), np.minimum(centre + width, caps)
