@@ -71,7 +71,7 @@ class Certifier:
         level = problem.objective(w)
         self.repair.into_domain(u)
         s = self._split(w, u)
-        proof = self._bound(w, u, s, level, CHARGED * goal)
+        proof = self._bound(w, u, s, level, goal)
         done, more = 0, self.repair.needed
         while more and done + BATCH <= (MOST if level - proof.uncharged <= goal else rounds):
             charge, beyond = proof.uncharged - proof.dual_bound, level - proof.uncharged
@@ -80,12 +80,12 @@ class Certifier:
             before = proof if u.size > LARGE else replace(proof, u=u.copy())
             more = self.repair.rounds(u, BATCH, s, _enough(level, charge, max(MINOR * beyond, goal - max(beyond, 0.0))))
             done += BATCH
-            proof = self._bound(w, u, s, level, CHARGED * goal)
+            proof = self._bound(w, u, s, level, goal)
             if proof.dual_bound < before.dual_bound and before.u is not u:
                 proof = before
                 break
         if s is not None and problem.f.design is not None and u.size <= FEW and level - proof.dual_bound > goal:
-            tight = self._bound(w, proof.u, self._tight_split(w, proof.u), level, CHARGED * goal)
+            tight = self._bound(w, proof.u, self._tight_split(w, proof.u), level, goal)
             proof = max(proof, tight, key=lambda one: one.dual_bound)
         return proof
 
@@ -111,7 +111,7 @@ class Certifier:
         s[M] = problem.f.split(-out[M], w[M])
         return s
 
-    def _bound(self, w: Array, u: Array, s: Array | None, level: float, allowed: float) -> Certificate:
+    def _bound(self, w: Array, u: Array, s: Array | None, level: float, goal: float) -> Certificate:
         """The certificate of u and s: affine functions below every part of the objective, added up at w."""
         problem, M = self.problem, self.problem.M
         rho, low, doubt = (np.empty_like(w) for _ in range(3))
@@ -126,7 +126,7 @@ class Certifier:
         terms = self._edge_terms(w, u, s)
         uncharged = float(support.at.sum()) + sum(terms)
         uncharged -= ROUNDING * (float(np.abs(support.at).sum()) + sum(map(abs, terms)))
-        charge = self.enclosure.charge(Rest(rho, doubt, w), level, allowed)
+        charge = self.enclosure.charge(Rest(rho, doubt, w), level, max(CHARGED * goal, MINOR * (level - uncharged)))
         left, reach, condition = float((np.abs(rho) + doubt).sum()), np.inf, ""
         if charge == -np.inf and left > 0:
             largest = float(np.abs(w).max(initial=0.0))

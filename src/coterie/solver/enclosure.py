@@ -65,7 +65,7 @@ class Enclosure:
             best = -float(((np.abs(rest.rho) + rest.doubt) * (caps + np.abs(rest.w))).sum()) * WIDER
         if best < -enough:
             best = max(best, float(self._by_component(rest, self._share_of(level), caps)[0].sum()))
-        if best < -enough:
+        if best < -enough and self._own_can_help:
             shares = self._share_of(level, self._own.floors)
             by_component, box = self._by_component(rest, shares, caps)
             best = max(best, float(np.maximum(by_component, self._by_node(rest, shares, caps, *box)).sum()))
@@ -85,11 +85,13 @@ class Enclosure:
         if self.design is None or not np.isfinite(level):
             return np.inf if len(M) else 0.0
         level = max(level, 0.0)
-        caps, shares = self._caps(level), self._share_of(level, self._own.floors)
+        caps = self._caps(level)
+        shares = self._share_of(level, self._own.floors if self._own_can_help else None)
         _, (v0, width) = self._by_component(None, shares, caps)
         furthest = np.minimum((np.abs(v0) + width)[self._labelled_component[M]], caps)
-        own = self._own.radius(shares.nodes, np.zeros(len(M)), caps)
-        furthest = np.minimum(furthest, np.abs(self._own.v0) + self._own.half_widths(own, caps))
+        if self._own_can_help:
+            own = self._own.radius(shares.nodes, np.zeros(len(M)), caps)
+            furthest = np.minimum(furthest, np.abs(self._own.v0) + self._own.half_widths(own, caps))
         return float(furthest.max()) * WIDER
 
     def pooled_weights(self) -> Array:
@@ -157,17 +159,29 @@ class Enclosure:
         K = len(self.problem.M)
         return Ellipsoids.of(self.design, np.arange(K), K, self._cappable, False)
 
-    def _spread(self, level: float) -> Array:
-        """R of each labelled component."""
+    @cached_property
+    def _own_can_help(self) -> bool:
+        """Whether some node has rows enough to see every direction by itself."""
+        assert self.design is not None
+        n, most = self.problem.n_features, int(np.diff(self.design.starts).max(initial=0))
+        open_ended = n - int(self._cappable.sum())
+        return most >= n or 0 < open_ended <= most
+
+    @cached_property
+    def _edges_of_components(self) -> tuple[Array, Array]:
+        """The weakest edge of each labelled component, and a bound on the length of its paths."""
         G, group = len(self._pooled.v0), self._labelled_component
-        size = np.bincount(group[group >= 0], minlength=G)
         weakest = np.full(G, np.inf)
         if self.problem.lam > 0:
             begins = group[self.problem.graph.edges[:, 0]]
             np.minimum.at(weakest, begins[begins >= 0], self.problem.c[begins >= 0])
+        return weakest, np.bincount(group[group >= 0], minlength=G) - 1.0
+
+    def _spread(self, level: float) -> Array:
+        """R of each labelled component."""
+        weakest, longest = self._edges_of_components
         with np.errstate(divide="ignore", invalid="ignore"):
-            R = self.problem.penalty.spread(level, weakest, size - 1.0) * WIDER
-        return np.where(size > 1, R, 0.0)
+            return np.where(longest > 0, self.problem.penalty.spread(level, weakest, longest) * WIDER, 0.0)
 
     def _by_component(self, rest: Rest | None, shares: Shares, caps: Array) -> tuple[Array, tuple[Array, Array]]:
         """The charge of each component, all its nodes around one v; and a box for its nodes."""

@@ -15,13 +15,15 @@ from numpy.typing import NDArray
 
 from coterie.problem.arrays import Array
 from coterie.problem.losses.base import by_node
-from coterie.problem.losses.design import LOGISTIC, SQUARED, Design
+from coterie.problem.losses.design import SQUARED, Design
 
 PASSES = 5  # of orthonormalising; two do for well-behaved columns
 NEAR = 1e-6  # a Gram matrix this close to the identity is not improved further
 RESOLVED = 0.1  # a Gram matrix within this of the identity proves that all directions are seen
+REFINEMENTS = 3  # of least-squares fits; the later ones are for columns that are nearly dependent
 NEWTON_STEPS = 60
-SETTLED = 1e-9  # a Newton step this long, in units of the pooled Hessian, relative to the loss, is the last one
+HALVINGS = 30
+SETTLED = 1e-12  # a Newton step that promises less than this part of the loss is the last one
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,22 +129,37 @@ class Pool:
         """v that minimises F, and coordinates for the Hessian there."""
         v = np.zeros((self.n_groups, self.design.X.shape[1]))
         at = self.coordinates(self.bend(v))
+        if self.design.kind == SQUARED:
+            for _ in range(REFINEMENTS):
+                v = v + self._newton_step(v, at)[0]
+            return v, at
         now = self.value(v)
         for _ in range(NEWTON_STEPS):
-            C = at.C * ~at.weak[:, None, :]
-            slope, _ = self.slope(v, C)
-            step, length = -by_node(C, slope), np.ones((self.n_groups, 1))
-            gain = (slope**2).sum(axis=1)
-            for _ in range(40):  # halve the steps that do not descend
-                then = self.value(v + length * step)
-                short = then > now - 1e-4 * length[:, 0] * gain + 4e-16 * now
-                if not short.any():
-                    break
-                length[short] *= 0.5
-            length[short] = 0.0
-            v, now = v + length * step, np.where(short, now, then)
-            if self.design.kind == LOGISTIC:
-                at = self.coordinates(self.bend(v), at.C)
-            if (gain <= SETTLED**2 * now).all() or not length.any():
+            step, gain = self._newton_step(v, at)
+            live = gain > SETTLED * now
+            length, then = self._descend(v, now, step, gain, live)
+            length[~live] = 1.0  # what a line search cannot see any more, Newton's method still improves
+            v, now = v + length[:, None] * step, np.where(live, then, now)
+            at = self.coordinates(self.bend(v), at.C)
+            if not (live & (length > 0)).any():
                 break
         return v, at
+
+    def _newton_step(self, v: Array, at: Coordinates) -> tuple[Array, Array]:
+        """The step, and twice the decrease that it promises."""
+        C = at.C * ~at.weak[:, None, :]
+        slope, _ = self.slope(v, C)
+        return -by_node(C, slope), (slope**2).sum(axis=1)
+
+    def _descend(self, v: Array, now: Array, step: Array, gain: Array, live: Array) -> tuple[Array, Array]:
+        """How long a step each group can take, 0 where nothing descends, and F there."""
+        length, then = np.where(live, 1.0, 0.0), now
+        for _ in range(HALVINGS if live.any() else 0):
+            then = self.value(v + length[:, None] * step)
+            short = (then > now - 1e-4 * length * gain) & (length > 0)
+            if not short.any():
+                break
+            length[short] *= 0.5
+        else:
+            length[live & (then > now)] = 0.0
+        return length, np.where(length > 0, then, now)

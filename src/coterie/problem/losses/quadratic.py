@@ -15,7 +15,7 @@ from coterie.problem.losses.base import LocalLosses, by_node, dot
 from coterie.problem.losses.design import SQUARED, Design, Support
 from coterie.problem.losses.pooling import Pool
 
-REFINEMENTS = 2  # of the duals of rows: the second is for columns that are nearly dependent
+UNEVEN = 1e-6  # a part of the largest curvature: what is less is hard to tell from rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,10 +118,16 @@ class Quadratics(LocalLosses):
         """From the duals that are best at w, corrected until their forces are p as far as the data see."""
         a, b = self.design.slopes(w)
         inverse = np.divide(1.0, self.h, out=np.zeros_like(self.h), where=self.h > 0)
-        for _ in range(REFINEMENTS):
+        for _ in range(1 if self._is_even else 2):
             q, low, _ = self.design.forces(a, b)
             self.design.moved(a, b, self._spectral(inverse, (p - q) - low))
         return self.design.support(a, b, w)
+
+    @cached_property
+    def _is_even(self) -> bool:
+        """Whether all singular values of each node are of one size, so that one correction of duals does."""
+        largest = self.h.max(axis=1, initial=0.0)
+        return not ((self.h > 0) & (self.h < UNEVEN * largest[:, None])).any()
 
     def pooled(self, groups: NDArray[np.int64], n_groups: int) -> tuple[Array, Array]:
         v, _ = Pool.of(self.design, groups, n_groups).minimise()
