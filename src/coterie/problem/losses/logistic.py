@@ -149,7 +149,8 @@ class LogisticLosses(LocalLosses):
 
     @cached_property
     def _trace(self) -> float:
-        return 1e-9 * float(np.mean(self.rows.X**2)) + float(np.finfo(float).tiny)
+        size = float(np.mean(self.rows.X**2)) if self.rows.X.size else 0.0
+        return 1e-9 * size + float(np.finfo(float).tiny)
 
     def _margins(self, w: Array) -> list[tuple[Block, Array]]:
         return [(b, by_node(b.X, w[b.of])) for b in self.rows.blocks]
