@@ -18,7 +18,7 @@ from coterie.kernels.interruption import time_is_up
 
 TRY_SUPPORT = 4  # sweeps between two exact solves on the support
 WORK = 50_000_000  # products before a kernel returns: less than a tenth of a second
-MOST_EXACT = 800  # a larger system takes longer than that, and is left to the sweeps
+MOST_EXACT = 1500  # a larger system would take longer than that, and is left to the sweeps
 
 
 def coordinate_descent(

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from coterie.kernels import inlined, jit, reordered
-from coterie.kernels.cholesky import factorise, solve_in_place, substitute
+from coterie.kernels import inlined, jit
+from coterie.kernels.cholesky import dot, factorise, solve_in_place, substitute
 from coterie.kernels.descent import in_pieces, largest, none_missed, signs_agree, support_of
 
 HALVINGS = 60  # of an interval that holds the best length of a step
@@ -24,14 +24,6 @@ def thin_newton(
     """Return the minimisers, from `start`; row i belongs to B[i] (n, r), or to B[of[i]]."""
     kept = B, np.empty(B.shape[2])
     return in_pieces(_thin_newton, kept, target, curvature, alpha, start, accuracy, max_steps, of)
-
-
-@reordered
-def _dot(a, b):
-    total = 0.0
-    for j in range(len(a)):
-        total += a[j] * b[j]
-    return total
 
 
 @inlined
@@ -57,7 +49,7 @@ def _system(B, curvature, place, size, A):
     if size <= rank:
         for a in range(size):
             for b in range(a + 1):
-                A[a, b] = _dot(B[place[a]], B[place[b]])
+                A[a, b] = dot(B[place[a]], B[place[b]])
             A[a, a] += curvature
         return size
     for j in range(rank):
@@ -91,11 +83,11 @@ def _on_support(B, target, curvature, alpha, z, size, place, A, g, step, left, r
     for _ in range(2):
         _combine(B, place, size, step, rho)
         for a in range(size):
-            left[a] = g[a] + curvature * step[a] + _dot(B[place[a]], rho)
+            left[a] = g[a] + curvature * step[a] + dot(B[place[a]], rho)
         _combine(B, place, size, left, rho)
         substitute(rho, A, rho, t)
         for a in range(size):
-            step[a] -= (left[a] + _dot(B[place[a]], t)) / curvature
+            step[a] -= (left[a] + dot(B[place[a]], t)) / curvature
 
 
 @inlined
@@ -150,10 +142,10 @@ def _thin_newton(kept, of, target, curvature, alpha, z, node, step, accuracy, ma
             work -= least * least * (least // 6 + max(size, rank)) + 2 * n * rank
             _combine(Q, place, size, on, d)
             for k in range(n):
-                e[k] = target[i, k] - _dot(Q[k], d)
+                e[k] = target[i, k] - dot(Q[k], d)
             done = signs_agree(free, place, size, x, on) and none_missed(free, place, size, e)
             for k in range(n):
-                slope[k] = target[i, k] - _dot(Q[k], rho)
+                slope[k] = target[i, k] - dot(Q[k], rho)
                 e[k] = slope[k] - e[k]
             if done or (s > 0 and largest(e, zero) <= enough):
                 for a in range(size):
