@@ -17,6 +17,12 @@ def memory_needed(path: str | PathLike[str], n_features: int) -> int:
     return COPIES * count_rows(path) * (n_features + 2) * 8
 
 
+def moments_needed(n_nodes: int, n_features: int) -> int:
+    """Return how many bytes the moments of so many nodes take: the running ones, a triangle each, and the result."""
+    q = n_features + 1
+    return n_nodes * 8 * (q * (q + 1) // 2 + 3 * q + q * q)
+
+
 def memory_available() -> int:
     """Return how many bytes this process may still take, as far as the system says; all there are where it does not."""
     found = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")] if hasattr(os, "sysconf") else []
@@ -44,6 +50,16 @@ def require_memory(needed: int, path: str | PathLike[str]) -> None:
         raise TooLargeError(
             f"{path}: its rows have to be in memory for this, which takes about {in_words(needed)}, and "
             f"{in_words(there)} are available; take fewer rows or columns"
+        )
+
+
+def require_memory_for_moments(n_nodes: int, n_features: int) -> None:
+    """Refuse moments that would not fit."""
+    needed, there = moments_needed(n_nodes, n_features), memory_available()
+    if needed > there:
+        raise TooLargeError(
+            f"the moments of {n_features} features at {n_nodes} nodes or more take at least {in_words(needed)}, and "
+            f"{in_words(there)} are available; take fewer columns"
         )
 
 
