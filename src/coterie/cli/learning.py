@@ -46,6 +46,9 @@ class Task:
 
     def learn(self, say: Say) -> pl.DataFrame | None:
         """Fit the model; return the rows if they had to be read."""
+        from coterie.io.memory import require_memory_to_solve
+
+        require_memory_to_solve(self.model.graph.n_nodes, self.model.graph.n_edges, len(self.columns.features))
         over_rows = self.chooses_lam and self.over == "rows"
         needs_rows = self.compares or over_rows or not hasattr(self.model, "fit_moments") or self._is_wide()
         return self._from_rows(say) if needs_rows or not self._from_moments(say) else None

@@ -9,6 +9,7 @@ from pathlib import Path
 from coterie.io.errors import TooLargeError
 from coterie.io.tables import count_rows
 
+DUALS, WEIGHTS = 6, 10  # arrays of one number per coordinate of every edge, and of every node, that a solve holds
 COPIES = 6  # of all numbers at the peak: the frame, the arrays, sorted, labelled, and by size (measured: 5.3)
 
 
@@ -60,6 +61,16 @@ def require_memory_for_moments(n_nodes: int, n_features: int) -> None:
         raise TooLargeError(
             f"the moments of {n_features} features at {n_nodes} nodes or more take at least {in_words(needed)}, and "
             f"{in_words(there)} are available; take fewer columns"
+        )
+
+
+def require_memory_to_solve(n_nodes: int, n_edges: int, n_features: int) -> None:
+    """Refuse a network whose weights and duals alone would not fit."""
+    needed, there = 8 * (n_features + 1) * (DUALS * n_edges + WEIGHTS * n_nodes), memory_available()
+    if needed > there:
+        raise TooLargeError(
+            f"the weights and duals of {n_features} features at {n_nodes} nodes and {n_edges} edges take at least "
+            f"{in_words(needed)}, and {in_words(there)} are available; take fewer columns or edges"
         )
 
 
