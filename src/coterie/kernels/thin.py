@@ -125,12 +125,12 @@ def _thin_newton(kept, of, target, curvature, alpha, z, node, step, accuracy, ma
     n, rank = B.shape[1], B.shape[2]
     slope, e, g, on, left = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     d, t, A = np.empty(rank), np.empty(rank), np.empty((rank, rank))
-    zero, place = np.zeros(n), np.empty(n, dtype=np.int64)
+    place = np.empty(n, dtype=np.int64)
     for i in range(node, len(z)):
         if work <= 0:
             return i, 0
         Q, x, kappa, free = B[of[i]], z[i], curvature[i], alpha[i]
-        enough = accuracy * largest(target[i], free)
+        enough = accuracy * largest(target[i])
         for s in range(step, max_steps):
             size = support_of(free, x, place)
             if s == 0:
@@ -147,7 +147,7 @@ def _thin_newton(kept, of, target, curvature, alpha, z, node, step, accuracy, ma
             for k in range(n):
                 slope[k] = target[i, k] - dot(Q[k], rho)
                 e[k] = slope[k] - e[k]
-            if done or (s > 0 and largest(e, zero) <= enough):
+            if done or (s > 0 and largest(e) <= enough):
                 for a in range(size):
                     agrees = free[place[a]] == 0 or on[a] * x[place[a]] > 0
                     x[place[a]] = on[a] if agrees else 0.0
