@@ -94,7 +94,7 @@ def _on_support(B, target, curvature, alpha, z, size, place, A, g, step, left, r
 
 @inlined
 def _falls(length, rho, d, slope, e, alpha, curvature):
-    """Whether φ falls at ρ + length · d, where the slopes are slope − length · e, or rounding hides that it does not."""
+    """Whether φ falls at ρ + length · d, where the slopes are slope − length · e; or rounding hides that it rises."""
     total, size = 0.0, 0.0
     for j in range(len(d)):
         term = (rho[j] + length * d[j]) * d[j]
