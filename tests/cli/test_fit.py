@@ -59,6 +59,26 @@ def test_logistic_regression_says_what_memory_it_takes(tmp_path):
     assert model.solution_.objective == pytest.approx(expected.solution_.objective, rel=1e-5)
 
 
+def test_wide_tables_are_read_as_rows(tmp_path, monkeypatch):
+    """Moments of 3,000 features take 0.1 GB per node; rows that are fewer than features take less."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((12, 3000))
+    table = {f"x{k}": X[:, k] for k in range(X.shape[1])}
+    pl.DataFrame(table | {"node": np.repeat(["a", "b"], 6), "y": X[:, 0]}).write_parquet(tmp_path / "rows.parquet")
+    pl.DataFrame({"i": ["a"], "j": ["b"]}).write_csv(tmp_path / "edges.csv")
+    read = []
+
+    def fit(self, X, y, groups):
+        read.append(X.shape)
+        raise ValueError("enough is known")
+
+    monkeypatch.setattr(ct.NetworkedLasso, "fit", fit)
+    files = (tmp_path / "rows.parquet", "--graph", tmp_path / "edges.csv", "--out", tmp_path / "model")
+    result = run("fit", *files, "--node", "node", "--target", "y", "--loss", "lasso", "--lam", 0.1, "--quiet")
+    assert_one_line(result, ExitCode.BAD_DATA, "enough is known")
+    assert read == [(12, 3001)]
+
+
 def test_too_little_memory(tmp_path, monkeypatch):
     monkeypatch.setattr("coterie.io.memory.memory_available", lambda: 1000)
     data, graph = write(tmp_path)

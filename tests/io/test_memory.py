@@ -1,7 +1,7 @@
 import pytest
 
 from coterie.io.errors import TooLargeError
-from coterie.io.memory import in_words, memory_available, require_memory
+from coterie.io.memory import in_words, memory_available, require_memory, require_memory_to_solve
 
 
 def test_memory_that_is_there(monkeypatch):
@@ -16,3 +16,10 @@ def test_memory_that_is_there(monkeypatch):
 @pytest.mark.parametrize(("n", "words"), [(3, "0.1 MB"), (2_340_000, "2.3 MB"), (10**10, "10.0 GB")])
 def test_bytes_in_words(n, words):
     assert in_words(n) == words
+
+
+def test_a_network_that_does_not_fit(monkeypatch):
+    require_memory_to_solve(1000, 3000, 10)
+    monkeypatch.setattr("coterie.io.memory.memory_available", lambda: 10**9)
+    with pytest.raises(TooLargeError, match=r"9999 features at 1000 nodes and 30000 edges take at least 15\.2 GB"):
+        require_memory_to_solve(1000, 30_000, 9999)

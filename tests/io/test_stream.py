@@ -5,6 +5,7 @@ from comparison import assert_same
 
 import coterie as ct
 from coterie.io import stream
+from coterie.io.errors import TooLargeError
 from coterie.io.moments import Moments
 from coterie.io.rows import Columns
 from coterie.io.stream import stream_moments
@@ -105,3 +106,18 @@ def test_the_same_digits_with_any_number_of_threads(tmp_path, monkeypatch):
         assert other.ids == found[0].ids
         np.testing.assert_array_equal(other.mean, found[0].mean)
         np.testing.assert_array_equal(other.comoments, found[0].comoments)
+
+
+def test_wide_tables_take_what_their_nodes_take(tmp_path, monkeypatch):
+    """Room for 1,024 nodes of 3,000 features would be 37 GB."""
+    rng = np.random.default_rng(0)
+    features = tuple(f"x{k}" for k in range(3000))
+    Z = rng.standard_normal((6, len(features) + 1))
+    table = pl.DataFrame(dict(zip((*features, "y"), Z.T, strict=True)) | {"node": [0, 0, 0, 1, 1, 1]})
+    table.write_parquet(tmp_path / "rows.parquet")
+    columns = Columns("node", features, "y")
+    found = stream_moments(tmp_path / "rows.parquet", columns)
+    assert_same(found, Moments.of(table.select(features), table["y"], table["node"].to_numpy()))
+    monkeypatch.setattr("coterie.io.memory.memory_available", lambda: 10**8)
+    with pytest.raises(TooLargeError, match=r"3000 features at \d nodes or more take at least 0\.\d GB, and 0\.1 GB"):
+        stream_moments(tmp_path / "rows.parquet", columns)

@@ -157,3 +157,13 @@ def test_newton_in_pieces_takes_the_same_steps(monkeypatch: pytest.MonkeyPatch) 
     whole = logistic_newton(*problem)
     monkeypatch.setattr(inner, "WORK", 1)
     np.testing.assert_array_equal(logistic_newton(*problem), whole)
+
+
+def test_a_column_that_is_kept_at_zero_does_not_end_the_descent() -> None:
+    H, target, curvature, alpha = quadratics(5, 6, 3)
+    alpha[:, 2] = 1e300
+    z = coordinate_descent(H, target, 1e-6 * curvature, alpha, np.zeros((5, 6)), 1e-13, 20_000)
+    np.testing.assert_array_equal(z[:, 2], 0.0)
+    others = np.array([0, 1, 3, 4, 5])
+    without = H[:, others][:, :, others], target[:, others], 1e-6 * curvature, np.ascontiguousarray(alpha[:, others])
+    np.testing.assert_allclose(z[:, others], coordinate_descent(*without, np.zeros((5, 5)), 1e-13, 20_000), atol=1e-7)

@@ -79,6 +79,9 @@ GOOD = {"X": [[1.0, 2.0], [3.0, 4.0]], "y": [1.0, 2.0], "nodes": [0, 1]}
 BAD = {
     "nan feature": ({"X": [[1, 2], [3, np.nan]]}, ValueError, r"X\[1, 1\] \(row 1 of node 1, feature 1\) is nan"),
     "infinite feature": ({"X": [[-np.inf, 2], [3, 4]]}, ValueError, r"X\[0, 0\].*is -inf"),
+    "large feature": ({"X": [[1, 2], [3, -1e200]]}, ValueError, r"X\[1, 1\] .*node 1, feature 1\) is -1e\+200"),
+    "large label": ({"y": [1, 1e300]}, ValueError, r"y\[1\] \(node 1\) is 1e\+300; numbers above 1e\+150"),
+    "large row weight": ({"weights": [1e200, 1]}, ValueError, r"weights\[0\] \(node 0\) is 1e\+200"),
     "infinite label": ({"y": [1, np.inf]}, ValueError, r"y\[1\] \(node 1\) is inf"),
     "flat X": ({"X": [1, 2]}, ValueError, r"shape \(rows, features\).*got \(2,\)"),
     "no features": ({"X": np.empty((2, 0))}, ValueError, "at least one feature"),

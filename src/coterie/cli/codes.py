@@ -33,7 +33,10 @@ class ExitCode(IntEnum):
     UNREADABLE = 12, "A file is damaged, cut short, of an unknown kind, or not there."
     BAD_GRAPH = 13, "The edges make no graph: a node joined to itself, a weight that is not positive, a wrong table."
     BAD_MODEL = 14, "The folder holds no model that can be read, or one that this command cannot use."
-    TOO_LARGE = 15, "The rows would not fit in memory; the message says what is needed and what is there."
+    TOO_LARGE = (
+        15,
+        "The rows, or the network, would not fit in memory; the message says what is needed and what is there.",
+    )
     INTERRUPTED = 130, "Ctrl-C; `coterie fit` writes the best certified model so far if it has one."
 
 

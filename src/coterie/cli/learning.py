@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from coterie.io.rows import Columns
 
 UNEVEN = 100  # columns whose sizes differ by more are worth a warning; an intercept is a column of ones
+MUCH = 1e8  # bytes of moments from which on it is worth counting rows
 Say = Callable[[str], None]
 
 
@@ -45,9 +46,19 @@ class Task:
 
     def learn(self, say: Say) -> pl.DataFrame | None:
         """Fit the model; return the rows if they had to be read."""
+        from coterie.io.memory import require_memory_to_solve
+
+        require_memory_to_solve(self.model.graph.n_nodes, self.model.graph.n_edges, len(self.columns.features))
         over_rows = self.chooses_lam and self.over == "rows"
-        needs_rows = self.compares or over_rows or not hasattr(self.model, "fit_moments")
+        needs_rows = self.compares or over_rows or not hasattr(self.model, "fit_moments") or self._is_wide()
         return self._from_rows(say) if needs_rows or not self._from_moments(say) else None
+
+    def _is_wide(self) -> bool:
+        """Whether moments, n² numbers per node, would take much memory, and more than the rows themselves."""
+        from coterie.io.memory import memory_needed, moments_needed
+
+        moments = moments_needed(self.model.graph.n_nodes, len(self.columns.features))
+        return moments > MUCH and memory_needed(self.data, len(self.columns.features)) < moments
 
     def compare(self, rows: pl.DataFrame, cv: int, seed: int) -> dict[str, Any]:
         """Compare with baselines: a note for the report."""

@@ -9,12 +9,19 @@ from pathlib import Path
 from coterie.io.errors import TooLargeError
 from coterie.io.tables import count_rows
 
+DUALS, WEIGHTS = 6, 10  # arrays of one number per coordinate of every edge, and of every node, that a solve holds
 COPIES = 6  # of all numbers at the peak: the frame, the arrays, sorted, labelled, and by size (measured: 5.3)
 
 
 def memory_needed(path: str | PathLike[str], n_features: int) -> int:
     """Return about how many bytes a fit takes that needs its rows in memory, as logistic regression does."""
     return COPIES * count_rows(path) * (n_features + 2) * 8
+
+
+def moments_needed(n_nodes: int, n_features: int) -> int:
+    """Return how many bytes the moments of so many nodes take: the running ones, a triangle each, and the result."""
+    q = n_features + 1
+    return n_nodes * 8 * (q * (q + 1) // 2 + 3 * q + q * q)
 
 
 def memory_available() -> int:
@@ -44,6 +51,26 @@ def require_memory(needed: int, path: str | PathLike[str]) -> None:
         raise TooLargeError(
             f"{path}: its rows have to be in memory for this, which takes about {in_words(needed)}, and "
             f"{in_words(there)} are available; take fewer rows or columns"
+        )
+
+
+def require_memory_for_moments(n_nodes: int, n_features: int) -> None:
+    """Refuse moments that would not fit."""
+    needed, there = moments_needed(n_nodes, n_features), memory_available()
+    if needed > there:
+        raise TooLargeError(
+            f"the moments of {n_features} features at {n_nodes} nodes or more take at least {in_words(needed)}, and "
+            f"{in_words(there)} are available; take fewer columns"
+        )
+
+
+def require_memory_to_solve(n_nodes: int, n_edges: int, n_features: int) -> None:
+    """Refuse a network whose weights and duals alone would not fit."""
+    needed, there = 8 * (n_features + 1) * (DUALS * n_edges + WEIGHTS * n_nodes), memory_available()
+    if needed > there:
+        raise TooLargeError(
+            f"the weights and duals of {n_features} features at {n_nodes} nodes and {n_edges} edges take at least "
+            f"{in_words(needed)}, and {in_words(there)} are available; take fewer columns or edges"
         )
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from coterie.io.errors import BadValueError, ColumnTypeError, DataError, EmptyDataError
 from coterie.io.sources import Source, cell, engine, sources
 from coterie.problem import EmpiricalGraph
+from coterie.problem.arrays import LARGEST
 from coterie.problem.ids import are_text
 
 if TYPE_CHECKING:
@@ -173,19 +174,20 @@ def _check_types(source: Source, first: Source, columns: Columns) -> None:
 
 
 def _check_values(rows: Rows, columns: Columns) -> None:
-    """Quick when all is well: an empty, nan or infinite value shows in the sum of its column."""
+    """Quick when all is well: an empty, nan, infinite or far too large value shows in the sum of its column's sizes."""
     pl = engine()
     frame = rows.frame
     fine = frame[columns.node].null_count() == 0
     fine = fine and all(frame[name].null_count() == 0 for name in columns.features)
-    fine = fine and bool(np.isfinite(frame.select(pl.sum(*columns.features)).row(0)).all())
-    fine = fine and (columns.target is None or not frame[columns.target].is_infinite().any())
+    sizes = frame.select(pl.col(*columns.features).abs().sum()).row(0) if fine else (np.nan,)
+    fine = all(size <= LARGEST for size in sizes)
+    fine = fine and (columns.target is None or not frame.select(_unusable(columns.target).any()).item())
     if fine:
         return
     bad = {columns.node: pl.col(columns.node).is_null()}
-    bad |= {name: ~pl.col(name).is_finite().fill_null(False) for name in columns.features}
+    bad |= {name: ~(pl.col(name).abs() <= LARGEST).fill_null(False) for name in columns.features}
     if columns.target is not None:
-        bad[columns.target] = pl.col(columns.target).is_infinite()
+        bad[columns.target] = _unusable(columns.target)
     places = frame.select(mask.arg_max().alias(name) for name, mask in bad.items()).row(0)
     wrong = frame.select(mask.any().alias(name) for name, mask in bad.items()).row(0)
     found = [(place, name) for place, name, yes in zip(places, bad, wrong, strict=True) if yes]
@@ -194,11 +196,21 @@ def _check_values(rows: Rows, columns: Columns) -> None:
         _refuse_value(rows, columns, name, place)
 
 
+def _unusable(target: str) -> pl.Expr:
+    """Where a label is neither nan nor a number that can be squared."""
+    label = engine().col(target)
+    return label.is_not_nan() & (label.abs() > LARGEST)
+
+
 def _refuse_value(rows: Rows, columns: Columns, name: str, place: int) -> None:
     value, node = rows.frame[name][place], rows.frame[columns.node][place]
     where = cell(rows.file, name, rows.first + place)
     if name == columns.node:
         raise BadValueError(f"{where}: there is no node id; fill or drop the row")
+    if value is not None and np.isfinite(value):
+        raise BadValueError(
+            f"{where} (node {node!r}): numbers above {LARGEST:g} cannot be squared, and {value:g} is one"
+        )
     what = "is missing" if value is None else f"is {value}"
     rule = "labels are finite, or empty where unknown" if name == columns.target else "fill or drop it"
     raise BadValueError(f"{where} (node {node!r}): the value {what}; {rule}")

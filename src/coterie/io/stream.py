@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.io.memory import moments_needed, require_memory_for_moments
 from coterie.io.moments import Moments
 from coterie.io.rows import Columns, scan_rows
 from coterie.io.sources import engine
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 BLOCK = 1 << 14  # rows that are handled at a time: they fit a processor's cache
 FIRST_ROOM = 1 << 10  # nodes; the room doubles when it is full
+SMALL = 1 << 26  # bytes that may be taken in advance: wide tables begin with fewer nodes and rows
 MOST_THREADS = 8
 
 
@@ -73,10 +75,13 @@ class RunningMoments:
     def __init__(self, q: int) -> None:
         self._known = 0
         self._table = _free_table(FIRST_ROOM)
-        self._m = np.zeros(FIRST_ROOM, dtype=np.int64)
-        self._origin, self._mean = np.zeros((FIRST_ROOM, q)), np.zeros((FIRST_ROOM, q))
-        self._C = np.zeros((FIRST_ROOM, q * (q + 1) // 2))
-        self._Z, self._numbers = np.empty((q, BLOCK)), np.empty(BLOCK, dtype=np.int64)
+        self._spare = SMALL // moments_needed(1, q - 1)  # nodes that may be too many
+        room = min(FIRST_ROOM, self._spare)
+        self._m = np.zeros(room, dtype=np.int64)
+        self._origin, self._mean = np.zeros((room, q)), np.zeros((room, q))
+        self._C = np.zeros((room, q * (q + 1) // 2))
+        self._block = max(min(BLOCK, SMALL // (8 * q)), 1)
+        self._Z, self._numbers = np.empty((q, self._block)), np.empty(self._block, dtype=np.int64)
         self._parts = 1 << (min(os.cpu_count() or 1, MOST_THREADS).bit_length() - 1)
         self._pool = ThreadPoolExecutor(self._parts)
 
@@ -89,11 +94,11 @@ class RunningMoments:
     def add(self, ids: NDArray[np.int64], table: pl.DataFrame) -> None:
         """Add rows: one id each, and finite numbers, but for labels that are nan."""
         columns = table.get_columns()
-        for start in range(0, len(ids), BLOCK):
-            nodes = self._numbered(ids[start : start + BLOCK])
+        for start in range(0, len(ids), self._block):
+            nodes = self._numbered(ids[start : start + self._block])
             Z = self._Z[:, : len(nodes)]
             for row, column in zip(Z, columns, strict=True):
-                row[:] = column.slice(start, BLOCK).to_numpy()
+                row[:] = column.slice(start, self._block).to_numpy()
             labelled = ~np.isnan(Z[-1])
             if not labelled.all():
                 nodes, Z = nodes[labelled], Z[:, labelled]
@@ -122,7 +127,8 @@ class RunningMoments:
         numbers = self._numbers[: len(ids)]
         self._known = number_ids(ids, self._table, self._known, numbers)
         if self._known > len(self._m):
-            room = 2 * self._known
+            require_memory_for_moments(self._known, self._mean.shape[1] - 1)
+            room = self._known + min(self._known, max(self._spare, self._known // 4))
             self._m, self._origin, self._mean, self._C = (
                 _grown(array, room) for array in (self._m, self._origin, self._mean, self._C)
             )

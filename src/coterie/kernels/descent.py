@@ -1,7 +1,8 @@
 """Coordinate descent for ½ zᵀ(H + κ)z − ⟨target, z⟩ + Σ alpha|z|, node by node.
 
 First, and every few sweeps, the problem is solved exactly on the present support; mostly that ends it. Otherwise a node
-is done when no step changes its gradient by more than `accuracy`, relative to target and alpha.
+is done when no step changes its gradient by more than `accuracy`, relative to target. (Not to alpha: where a weight is
+to stay at zero, that may be as good as infinite.)
 
 Kernels stop when they have done some `work`, and say where: they can be interrupted there, and go on.
 """
@@ -18,7 +19,7 @@ from coterie.kernels.interruption import time_is_up
 
 TRY_SUPPORT = 4  # sweeps between two exact solves on the support
 WORK = 50_000_000  # products before a kernel returns: less than a tenth of a second
-MOST_EXACT = 800  # a larger system takes longer than that, and is left to the sweeps
+MOST_EXACT = 1500  # a larger system would take longer than that, and is left to the sweeps
 
 
 def coordinate_descent(
@@ -77,11 +78,11 @@ def _shrunk(pull, alpha, diagonal):
 
 
 @inlined
-def largest(target, alpha):
-    """The size of the terms of a gradient."""
+def largest(x):
+    """max |x|."""
     size = 0.0
-    for k in range(len(target)):
-        size = max(size, abs(target[k]), alpha[k])
+    for k in range(len(x)):
+        size = max(size, abs(x[k]))
     return size
 
 
@@ -118,7 +119,7 @@ def _coordinate_descent(H, of, target, curvature, alpha, z, node, sweep, accurac
         if work <= 0:
             return i, 0
         Q, x, kappa, free = H[of[i]], z[i], curvature[i], alpha[i]
-        enough = accuracy * largest(target[i], free)
+        enough = accuracy * largest(target[i])
         fresh = True
         for s in range(sweep, max_sweeps):
             if s % TRY_SUPPORT == 0:

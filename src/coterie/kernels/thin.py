@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from coterie.kernels import inlined, jit, reordered
-from coterie.kernels.cholesky import factorise, solve_in_place, substitute
+from coterie.kernels import inlined, jit
+from coterie.kernels.cholesky import dot, factorise, solve_in_place, substitute
 from coterie.kernels.descent import in_pieces, largest, none_missed, signs_agree, support_of
 
-HALVINGS = 60  # of an interval that holds the best length of a step
+ROUNDING = 1e-13  # of a sum of n terms, relative to their sizes
+SHORTEST = 1e-6  # part of a Newton step
+MOST_STEPS = 200  # a few do, but where rounding hides which weights are zero
 
 
 def thin_newton(
@@ -23,15 +25,7 @@ def thin_newton(
 ) -> Any:
     """Return the minimisers, from `start`; row i belongs to B[i] (n, r), or to B[of[i]]."""
     kept = B, np.empty(B.shape[2])
-    return in_pieces(_thin_newton, kept, target, curvature, alpha, start, accuracy, max_steps, of)
-
-
-@reordered
-def _dot(a, b):
-    total = 0.0
-    for j in range(len(a)):
-        total += a[j] * b[j]
-    return total
+    return in_pieces(_thin_newton, kept, target, curvature, alpha, start, accuracy, min(max_steps, MOST_STEPS), of)
 
 
 @inlined
@@ -57,7 +51,7 @@ def _system(B, curvature, place, size, A):
     if size <= rank:
         for a in range(size):
             for b in range(a + 1):
-                A[a, b] = _dot(B[place[a]], B[place[b]])
+                A[a, b] = dot(B[place[a]], B[place[b]])
             A[a, a] += curvature
         return size
     for j in range(rank):
@@ -91,38 +85,40 @@ def _on_support(B, target, curvature, alpha, z, size, place, A, g, step, left, r
     for _ in range(2):
         _combine(B, place, size, step, rho)
         for a in range(size):
-            left[a] = g[a] + curvature * step[a] + _dot(B[place[a]], rho)
+            left[a] = g[a] + curvature * step[a] + dot(B[place[a]], rho)
         _combine(B, place, size, left, rho)
         substitute(rho, A, rho, t)
         for a in range(size):
-            step[a] -= (left[a] + _dot(B[place[a]], t)) / curvature
+            step[a] -= (left[a] + dot(B[place[a]], t)) / curvature
 
 
 @inlined
-def _descent_at(length, rho, d, slope, e, alpha, curvature):
-    """φ′ at ρ + length · d, where the slopes are slope − length · e."""
-    total = 0.0
+def _falls(length, rho, d, slope, e, alpha, curvature):
+    """Whether φ falls at ρ + length · d, where the slopes are slope − length · e; or rounding hides that it rises."""
+    total, size = 0.0, 0.0
     for j in range(len(d)):
-        total += (rho[j] + length * d[j]) * d[j]
+        term = (rho[j] + length * d[j]) * d[j]
+        total += term
+        size += abs(term)
     for k in range(len(e)):
-        total -= _soft(slope[k] - length * e[k], alpha[k]) * e[k] / curvature
-    return total
+        term = _soft(slope[k] - length * e[k], alpha[k]) * e[k] / curvature
+        total -= term
+        size += abs(term)
+    return total <= ROUNDING * size
 
 
 @inlined
 def _best_length(rho, d, slope, e, alpha, curvature):
     """Where φ is least along d, at most 1: a full Newton step where φ still falls there."""
-    if _descent_at(1.0, rho, d, slope, e, alpha, curvature) <= 0:
+    if _falls(1.0, rho, d, slope, e, alpha, curvature):
         return 1.0
     low, high = 0.0, 1.0
-    for _ in range(HALVINGS):
+    while high - low > 0.1 * high and high > SHORTEST:
         middle = 0.5 * (low + high)
-        if _descent_at(middle, rho, d, slope, e, alpha, curvature) <= 0:
+        if _falls(middle, rho, d, slope, e, alpha, curvature):
             low = middle
         else:
             high = middle
-        if high - low <= 1e-3 * high:
-            break
     return high
 
 
@@ -131,14 +127,14 @@ def _thin_newton(kept, of, target, curvature, alpha, z, node, step, accuracy, ma
     """Go on with this node and step; return the node and the step to go on with. `kept` is B, and ρ in between."""
     B, rho = kept
     n, rank = B.shape[1], B.shape[2]
-    slope, e, g, on, left = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    slope, e, there, g, on, left = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     d, t, A = np.empty(rank), np.empty(rank), np.empty((rank, rank))
-    zero, place = np.zeros(n), np.empty(n, dtype=np.int64)
+    place = np.empty(n, dtype=np.int64)
     for i in range(node, len(z)):
         if work <= 0:
             return i, 0
         Q, x, kappa, free = B[of[i]], z[i], curvature[i], alpha[i]
-        enough = accuracy * largest(target[i], free)
+        enough = accuracy * largest(target[i])
         for s in range(step, max_steps):
             size = support_of(free, x, place)
             if s == 0:
@@ -149,21 +145,20 @@ def _thin_newton(kept, of, target, curvature, alpha, z, node, step, accuracy, ma
             least = min(size, rank)
             work -= least * least * (least // 6 + max(size, rank)) + 2 * n * rank
             _combine(Q, place, size, on, d)
+            for j in range(rank):
+                d[j] -= rho[j]
             for k in range(n):
-                e[k] = target[i, k] - _dot(Q[k], d)
-            done = signs_agree(free, place, size, x, on) and none_missed(free, place, size, e)
-            for k in range(n):
-                slope[k] = target[i, k] - _dot(Q[k], rho)
-                e[k] = slope[k] - e[k]
-            if done or (s > 0 and largest(e, zero) <= enough):
+                slope[k] = target[i, k] - dot(Q[k], rho)
+                e[k] = dot(Q[k], d)  # not a difference of slopes: that would be mostly rounding in the end
+                there[k] = slope[k] - e[k]
+            done = signs_agree(free, place, size, x, on) and none_missed(free, place, size, there)
+            if done or (s > 0 and largest(e) <= enough):
                 for a in range(size):
                     agrees = free[place[a]] == 0 or on[a] * x[place[a]] > 0
                     x[place[a]] = on[a] if agrees else 0.0
                 break
             length = 0.0  # the start is no S(target − Bρ)/κ, and its support no direction
             if s > 0:
-                for j in range(rank):
-                    d[j] -= rho[j]
                 length = _best_length(rho, d, slope, e, free, kappa)
                 for j in range(rank):
                     rho[j] += length * d[j]

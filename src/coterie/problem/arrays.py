@@ -17,6 +17,15 @@ def as_floats(values: ArrayLike, name: str) -> NDArray[np.float64]:
         raise TypeError(f"{name} must hold numbers only ({error})") from None
 
 
+LARGEST = 1e150
+"""Above that, squares and sums of squares leave the range of double precision."""
+
+
+def too_large(values: Array) -> NDArray[np.bool_]:
+    """Where finite numbers are too large to be squared and added up."""
+    return np.asarray((np.abs(values) > LARGEST) & np.isfinite(values))
+
+
 def as_whole(value: Any, name: str) -> int:
     """Return value as an int, or say which argument is not a whole number."""
     try:

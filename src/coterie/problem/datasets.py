@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from coterie.problem.arrays import as_floats, as_whole
+from coterie.problem.arrays import LARGEST, as_floats, as_whole, too_large
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +79,7 @@ class LocalDatasets:
         if not (np.isfinite(s) & (s >= 0)).all():
             r = int(np.argmin(np.isfinite(s) & (s >= 0)))
             raise ValueError(f"weights[{r}] (node {nodes[r]}) is {s[r]}; row weights are finite numbers ≥ 0")
+        _refuse_large(X, y, s, nodes)
         order = np.argsort(nodes, kind="stable")
         X, y, nodes, s = X[order], y[order], nodes[order], s[order]
         for array in (X, y, nodes, s):
@@ -173,6 +174,22 @@ class Block:
     rows: NDArray[np.int64]
     X: NDArray[np.float64]
     y: NDArray[np.float64]
+
+
+def _refuse_large(X: NDArray, y: NDArray, s: NDArray, nodes: NDArray[np.int64]) -> None:
+    """Refuse numbers whose squares overflow: no gap could be computed."""
+    if (large := too_large(X)).any():
+        r, k = np.argwhere(large)[0]
+        place, value = f"X[{r}, {k}] (row {r} of node {nodes[r]}, feature {k})", X[r, k]
+    elif (large := too_large(y) | too_large(s)).any():
+        r = int(np.argmax(large))
+        name, column = ("y", y) if too_large(y[r]) else ("weights", s)
+        place, value = f"{name}[{r}] (node {nodes[r]})", column[r]
+    else:
+        return
+    raise ValueError(
+        f"{place} is {value:g}; numbers above {LARGEST:g} cannot be squared: is it a mistake, or its unit?"
+    )
 
 
 def _as_node_numbers(nodes: NDArray, n_nodes: int | None) -> tuple[NDArray[np.int64], int]:

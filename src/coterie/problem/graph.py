@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from coterie.problem.arrays import as_floats, as_whole
+from coterie.problem.arrays import LARGEST, as_floats, as_whole
 from coterie.problem.ids import as_ids, look_up, numbering, some_of
 
 
@@ -171,12 +171,12 @@ def _as_weights(weights: ArrayLike | None, pairs: NDArray[np.int64], call: Seque
     A = as_floats(weights, "weights").copy()
     if A.shape != (len(pairs),):
         raise ValueError(f"there are {len(pairs)} edges but weights has shape {A.shape}")
-    bad = np.flatnonzero(~(np.isfinite(A) & (A > 0)))
+    bad = np.flatnonzero(~((A <= LARGEST) & (A > 0)))
     if bad.size:
         i, j = pairs[bad[0]]
         raise ValueError(
             f"the weight of edge {bad[0]} (nodes {call[i]!r} and {call[j]!r}) is {A[bad[0]]}; "
-            "weights must be positive and finite (leave an edge out instead of giving it weight 0)"
+            f"weights must be positive and finite, up to {LARGEST:g} (leave an edge out instead of giving it weight 0)"
         )
     return A
 

@@ -1,0 +1,154 @@
+"""Ctrl-C and time limits where they hurt: in processes of their own, in the middle of inner solves."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO
+
+import numpy as np
+import pytest
+
+import coterie as ct
+from coterie.kernels.interruption import TimeUp, allow_until, check, interruptible, time_is_up
+
+SLACK = 0.5  # seconds that a limit or Ctrl-C may take to be noticed …
+BUSY = 3.0  # … and what a machine busy with other tests adds
+
+SOLVE = """
+import sys, time, warnings
+import numpy as np
+import coterie as ct
+
+warnings.simplefilter("ignore")
+rng, n, V, m = np.random.default_rng(0), 300, 6, 200
+X = rng.standard_normal((V * m, n))
+y, loss = X[:, :5].sum(axis=1) + rng.standard_normal(V * m), ct.Lasso(0.05)
+if sys.argv[1] == "logistic":
+    y, loss = (y > 0).astype(float), ct.Logistic(ridge=1e-3)
+data = ct.LocalDatasets.from_rows(X, y, np.repeat(np.arange(V), m))
+problem = ct.Problem(ct.EmpiricalGraph.from_edges([(i, (i + 1) % V) for i in range(V)]), data, loss=loss, lam=0.01)
+ct.solve(problem, 0.5, max_iter=20)  # all is compiled
+limit = float(sys.argv[2]) if len(sys.argv) > 2 else None
+print("begin", flush=True)
+began = time.perf_counter()
+solution = ct.solve(problem, 0.0, time_limit=limit)
+print("end", solution.status.name, solution.gap, time.perf_counter() - began, flush=True)
+time.sleep(1.0)  # Ctrl-C is Python's again
+print("slept", flush=True)
+"""
+
+
+@contextmanager
+def started(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], IO[str]]]:
+    """A process that has just begun to solve, and what it prints from now on."""
+    quiet = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
+    with subprocess.Popen([sys.executable, "-c", SOLVE, *arguments], **quiet) as process:
+        try:
+            assert process.stdout.readline() == "begin\n"
+            yield process, process.stdout
+        finally:
+            process.kill()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loss", ["lasso", "logistic"])
+def test_ctrl_c_keeps_the_best_answer_and_gives_the_handler_back(loss: str) -> None:
+    with started(loss) as (process, printed):
+        time.sleep(1.0)
+        process.send_signal(signal.SIGINT)
+        sent = time.perf_counter()
+        word, status, gap, _ = printed.readline().split()
+        assert time.perf_counter() - sent <= SLACK + BUSY
+        assert (word, status) == ("end", "INTERRUPTED")
+        assert 0 < float(gap) < 1
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) != 0
+        assert printed.read() == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loss", ["lasso", "logistic"])
+@pytest.mark.parametrize("limit", [0.3, 1.0])
+def test_a_limit_holds_inside_inner_solves_and_the_last_certificate(loss: str, limit: float) -> None:
+    with started(loss, str(limit)) as (_, printed):
+        _, status, gap, seconds = printed.readline().split()
+        assert status == "TIME_LIMIT"
+        assert float(gap) > 0
+        assert float(seconds) <= limit + SLACK + BUSY
+
+
+def test_ctrl_c_is_noticed_at_the_next_check_and_no_sooner() -> None:
+    with interruptible():
+        signal.raise_signal(signal.SIGINT)
+        done = True  # whatever runs now is not interrupted
+        with pytest.raises(KeyboardInterrupt):
+            time_is_up()
+        check()  # it was noticed once
+    assert done
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_second_ctrl_c_does_not_wait() -> None:
+    with interruptible():
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        check()
+
+
+def test_ctrl_c_after_the_last_check_is_not_lost() -> None:
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_blocks_inside_each_other() -> None:
+    with interruptible():
+        allow_until(0.0)
+        with interruptible():
+            with pytest.raises(TimeUp):
+                check()
+            allow_until(np.inf)
+            check()
+            signal.raise_signal(signal.SIGINT)
+            with pytest.raises(KeyboardInterrupt):
+                check()
+        assert time_is_up()
+    assert not time_is_up()
+
+
+def test_a_handler_of_the_program_is_left_alone() -> None:
+    seen = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: seen.append(number))
+    try:
+        with interruptible():
+            signal.raise_signal(signal.SIGINT)
+            check()
+        assert seen == [signal.SIGINT]
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_limits_hold_in_other_threads_too() -> None:
+    """Where signals do not arrive, and handlers cannot be set."""
+    statuses = []
+
+    def work() -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            statuses.append(ct.solve(problem, 0.0, time_limit=0.0).status)
+
+    X = np.random.default_rng(0).standard_normal((12, 2))
+    data = ct.LocalDatasets.from_rows(X, X.sum(axis=1) + X[:, 0] ** 2, np.repeat(np.arange(4), 3))
+    problem = ct.Problem(ct.EmpiricalGraph.from_edges([(0, 1), (1, 2), (2, 3)]), data, lam=0.1)
+    helper = threading.Thread(target=work)
+    helper.start()
+    helper.join()
+    assert statuses == [ct.Status.TIME_LIMIT]
