@@ -12,6 +12,7 @@ import numpy as np
 from coterie.engines.base import LARGE, RELAXATION, Mode, Travel
 from coterie.engines.ordering import Ordering, are_far
 from coterie.kernels import aligned, cut, edges, nodes, register
+from coterie.kernels.model import model_share
 from coterie.kernels.team import Team
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
@@ -24,7 +25,8 @@ WAYS = {Mode.RELAXED: edges.RELAXED, Mode.HALPERN: edges.ANCHORED, Mode.DUAL: ed
 class NumbaEngine:
     """Kernels over z = (w, u) in a cache-friendly order, which stays invisible outside.
 
-    Quadratic losses have their primal update inside the node pass; any other loss is called between two halves.
+    Quadratic losses, and quadratic models of others, have their primal update inside the node pass; any other loss is
+    called between two halves.
     An anchor u₀ is an anchor wherever it is, so large ones are kept in single precision (dual steps excepted).
     """
 
@@ -66,6 +68,8 @@ class NumbaEngine:
             self.strength = self.strength[:1].copy()
         self.tau_M = self.tau[self.M]
         q = self.problem.f
+        if self.H is not None:
+            self._share_model()
         if not isinstance(q, Quadratics):
             return
         if self.low_rank:
@@ -77,6 +81,8 @@ class NumbaEngine:
     def advance(self, n_iter: int, mode: Mode) -> float:
         if mode is Mode.DUAL:
             self.u0 = self.u0.astype(np.float64, copy=False)
+        if self.modelled:
+            self._model()
         for _ in range(n_iter - 1):
             factors = self._factors(mode)
             self._node_pass(factors, mode)
@@ -135,11 +141,29 @@ class NumbaEngine:
         self.quadratic = isinstance(q, Quadratics)
         none2, none3 = np.empty((0, 0)), np.empty((0, 0, 0))
         self.low_rank, self.V, self.share2, self.share3, self.centre = False, none3, none2, none3, none2
+        self.slope, self.H = none2, None
+        self.modelled = not self.quadratic and len(self.M) * n * n <= LARGE
         if isinstance(q, Quadratics):
             self.low_rank = 2 * q.V.shape[1] <= n
             self.V, self.centre = np.ascontiguousarray(q.V), q.centre
             if not self.low_rank:
                 self.share3 = np.empty((len(self.M), n, n))
+
+    def _model(self) -> None:
+        """Put quadratics in the place of the losses, around the present ŵ."""
+        centre = self.w_hat[self.M]
+        model = self.problem.f.model(centre, None if self.H is None else self.centre)
+        if model is None:
+            self.modelled = False
+            return
+        (self.slope, self.H), self.centre, self.quadratic = model, centre, True
+        self._share_model()
+
+    def _share_model(self) -> None:
+        assert self.H is not None
+        if self.share3.shape != self.H.shape:
+            self.share3 = np.empty_like(self.H)
+        model_share(self.rooms[0][0], self.tau_M, self.H, self.share3)
 
     def _factors(self, mode: Mode) -> tuple[float, float, float]:
         """(a, b, g) of z ← a Tz + b z + g z₀ for the next iteration."""
@@ -159,7 +183,8 @@ class NumbaEngine:
             return
         moving = *factors, move
         if self.quadratic:
-            prox = self.tau, self.place, self.low_rank, self.V, self.share2, self.share3, self.centre, self.w, self.w0
+            losses = self.place, self.low_rank, self.V, self.share2, self.share3, self.centre, self.slope
+            prox = self.tau, *losses, self.w, self.w0
             self._each_node_range(lambda t, i0, i1, xs: nodes.node_pass(*self.rooms[t], i0, i1, *prox, xs, *moving))
             return
         self._each_node_range(

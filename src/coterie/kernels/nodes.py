@@ -11,20 +11,26 @@ from coterie.kernels.vector import put
 
 
 @jit
-def node_pass(room, other, first, last, tau, place, low_rank, V, share2, share3, centre, w, w0, xs, a, b, g, move):
+def node_pass(
+    room, other, first, last, tau, place, low_rank, V, share2, share3, centre, slope, w, w0, xs, a, b, g, move
+):
     """ŵ = PU(w − τs) for quadratic losses, x = 2ŵ − w.
 
     PU_i(v) = v − Vᵀ diag(share) V (v − ŵ_i), share = τh/(1 + τh): row by row where V has few, else as one matrix.
+    A quadratic that is not flat at its "centre" comes with its slope there, which joins s.
     """
     n = len(room)
     for i in range(first, last):
         v = room
         for k in range(n):
             v = put(v, k, w[i, k] - tau[i] * xs[i, 1, k])
+        row = place[i]
+        if row >= 0 and len(slope) > 0:
+            for k in range(n):
+                v = put(v, k, v[k] - tau[i] * slope[row, k])
         t = other
         for k in range(n):
             t = put(t, k, v[k])
-        row = place[i]
         if row >= 0:
             if low_rank:
                 for r in range(V.shape[1]):

@@ -69,6 +69,14 @@ class LocalLosses(ABC):
         """∇²L_i(w_i), shape (|M|, n, n), for a smooth loss."""
         raise TypeError(f"{type(self).__name__} has no Hessian")
 
+    def model(self, w: Array, before: Array | None) -> tuple[Array, Array] | None:
+        """Slope (|M|, n) and curvature (|M|, n, n) at w of quadratics that lie above L_i around w.
+
+        They do so as far from w_i as w_i is from `before`, or everywhere if that is None, and their curvature tends
+        to ∇²L_i as that way becomes short. None: there are no such quadratics, or L_i is one itself.
+        """
+        return None
+
     @abstractmethod
     def pooled(self, groups: NDArray[np.int64], n_groups: int) -> tuple[Array, Array]:
         """Minimise Σ_{i in group} L_i(v) over one v for each group.

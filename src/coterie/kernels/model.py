@@ -1,0 +1,78 @@
+"""Quadratic models of losses whose primal update has no closed form, node by node."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coterie.kernels import inlined, jit
+
+
+@inlined
+def _bend(margin):
+    """The second derivative of log(1 + e^z)."""
+    t = np.exp(-abs(margin))
+    return t / ((1 + t) * (1 + t))
+
+
+@jit
+def logistic_model(room, X, y, share, starts, ridge, w, before, slope, H):
+    """slope, H ← gradient and curvature at w_i of a quadratic that lies above L_i wherever no margin has moved further
+    from w_i than it has come from `before`: there the bend of a row is at most that at max(|margin| − way, 0).
+
+    With an empty `before`, it lies above L_i everywhere.
+    """
+    n = len(room)
+    for i in range(len(w)):
+        for k in range(n):
+            slope[i, k] = 2 * ridge[k] * w[i, k]
+            for q in range(n):
+                H[i, k, q] = 0.0
+            H[i, k, k] = 2 * ridge[k]
+        for r in range(starts[i], starts[i + 1]):
+            margin, way = 0.0, 0.0
+            for k in range(n):
+                margin += X[r, k] * w[i, k]
+                if len(before) > 0:
+                    way += X[r, k] * (w[i, k] - before[i, k])
+            t = np.exp(-abs(margin))
+            chance = (1.0 if margin >= 0 else t) / (1 + t)
+            pull = share[r] * (chance - y[r])
+            bend = share[r] * (_bend(max(abs(margin) - abs(way), 0.0)) if len(before) > 0 else 0.25)
+            for k in range(n):
+                slope[i, k] += pull * X[r, k]
+                for q in range(n):
+                    H[i, k, q] += bend * X[r, k] * X[r, q]
+
+
+@inlined
+def _invert(room, A):
+    """A ← A⁻¹ for one positive definite matrix with eigenvalues of at least 1, by Gauss and Jordan."""
+    n = len(room)
+    for p in range(n):
+        pivot = 1 / A[p, p]
+        A[p, p] = 1.0
+        for q in range(n):
+            A[p, q] *= pivot
+        for r in range(n):
+            if r != p:
+                factor = A[r, p]
+                A[r, p] = 0.0
+                for q in range(n):
+                    A[r, q] -= factor * A[p, q]
+
+
+@jit
+def model_share(room, tau, H, K):
+    """K_i ← τH(I + τH)⁻¹ = I − (I + τH)⁻¹: what the primal update of a quadratic takes of the way to its centre."""
+    n = len(room)
+    for i in range(len(H)):
+        A = K[i]
+        for p in range(n):
+            for q in range(n):
+                A[p, q] = tau[i] * H[i, p, q]
+            A[p, p] += 1.0
+        _invert(room, A)
+        for p in range(n):
+            for q in range(n):
+                A[p, q] = -A[p, q]
+            A[p, p] += 1.0
