@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.kernels import inlined, jit
+from coterie.kernels.invert import invert, scratch
 
 
 @inlined
@@ -44,34 +45,17 @@ def logistic_model(room, X, y, share, starts, ridge, w, before, slope, H):
                     H[i, k, q] += bend * X[r, k] * X[r, q]
 
 
-@inlined
-def _invert(room, A):
-    """A ← A⁻¹ for one positive definite matrix with eigenvalues of at least 1, by Gauss and Jordan."""
-    n = len(room)
-    for p in range(n):
-        pivot = 1 / A[p, p]
-        A[p, p] = 1.0
-        for q in range(n):
-            A[p, q] *= pivot
-        for r in range(n):
-            if r != p:
-                factor = A[r, p]
-                A[r, p] = 0.0
-                for q in range(n):
-                    A[r, q] -= factor * A[p, q]
-
-
 @jit
 def model_share(room, tau, H, K):
     """K_i ← τH(I + τH)⁻¹ = I − (I + τH)⁻¹: what the primal update of a quadratic takes of the way to its centre."""
-    n = len(room)
+    n, free = len(room), scratch(len(room))
     for i in range(len(H)):
         A = K[i]
         for p in range(n):
             for q in range(n):
                 A[p, q] = tau[i] * H[i, p, q]
             A[p, p] += 1.0
-        _invert(room, A)
+        invert(room, free, A)
         for p in range(n):
             for q in range(n):
                 A[p, q] = -A[p, q]

@@ -13,6 +13,7 @@ from coterie.problem import Problem
 from coterie.problem.arrays import Array
 from coterie.solver.balance import Steps
 from coterie.solver.best import Best
+from coterie.solver import interior
 from coterie.solver.certificate import BATCH, MOST
 from coterie.solver.solution import Record, Solution, Status
 
@@ -23,6 +24,7 @@ TRY_OTHER = 4  # every so many epochs, the slower mode gets a chance
 ROUNDING = 1e-12  # a residual this much smaller than the largest has no more to give
 SOONER = 2 / 3  # of the expected iterations have passed when the gap is first looked at …
 LATEST = 120  # … but it is after this many, as a warm start may be much better than expected
+FOREST = 100  # iterations after which a problem on a forest is finished by an interior-point method
 ROUND_COSTS = 16  # iterations, about; the certificate may take half as long as the iterations since the last one
 
 
@@ -69,9 +71,15 @@ def drive(
     steps = Steps.of(problem)
     race = Race(*steps.modes)
     engine.setup(problem, w, u)
+    forest = interior.applies(problem)
     done, checked, check, largest = 0, 0, max(BLOCK, min(int(SOONER * expected), LATEST)), 0.0
     try:
         while True:
+            if forest and done >= FOREST:
+                forest, done = False, done + _finish(problem, engine, best, done, max_iter, time_limit)
+                _look(best, engine, done, _last_rounds(done), callback)
+                if best.gap <= tol:
+                    return best.solution(Status.OPTIMAL, done)
             engine.set_steps(steps.tau, steps.sigma)
             mode, epoch, first, before = race.choose(), 0, np.inf, np.inf
             while True:
@@ -79,17 +87,15 @@ def drive(
                 r = engine.advance(block, mode)
                 done, epoch = done + block, epoch + block
                 first, largest = (r if first == np.inf else first), max(largest, r)
-                over = _epoch_ends(mode, epoch, done, first, before, r)
+                over = _epoch_ends(mode, epoch, done, first, before, r) or (forest and done >= FOREST)
                 travel = engine.restart() if over else None
                 end = _limit(best, done, max_iter, time_limit)
                 if r <= ROUNDING * largest and (r == 0 or best.stuck):
                     end = end or Status.STALLED
                 if done >= check or end is not None:
                     rounds = _last_rounds(done) if end is not None else (done - checked) // ROUND_COSTS
-                    best.improve(*engine.point(), done, rounds)
+                    _look(best, engine, done, rounds, callback)
                     checked, check = done, best.next_check(BLOCK)
-                    if callback is not None:
-                        callback(best.history[-1])
                     if best.gap <= tol or end is not None:
                         return best.solution(Status.OPTIMAL if best.gap <= tol else end or Status.STALLED, done)
                 if travel is not None:
@@ -103,6 +109,21 @@ def drive(
         with suppress(KeyboardInterrupt):  # whoever cannot wait gets what there is
             best.improve(*engine.point(), done, _last_rounds(done))
         return best.solution(Status.OPTIMAL if best.gap <= tol else Status.INTERRUPTED, done)
+
+
+def _look(best: Best, engine: Engine, done: int, rounds: int, callback: Callable[[Record], None] | None) -> None:
+    """Compute the gap, and tell."""
+    best.improve(*engine.point(), done, rounds)
+    if callback is not None:
+        callback(best.history[-1])
+
+
+def _finish(problem: Problem, engine: Engine, best: Best, done: int, max_iter: int, time_limit: float | None) -> int:
+    """Let an interior-point method go on from the engine's weights, and the engine from there; return its steps."""
+    inside = interior.Interior(problem, engine.point()[0])
+    steps = inside.run(best.goal, max_iter - done, lambda: _limit(best, done, max_iter, time_limit) is not None)
+    engine.setup(problem, inside.w, inside.u)
+    return steps
 
 
 def _last_rounds(done: int) -> int:
