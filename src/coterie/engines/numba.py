@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from coterie.engines.base import LARGE, RELAXATION, Mode, Travel
+from coterie.engines.models import Models
 from coterie.engines.ordering import Ordering, are_far
 from coterie.kernels import aligned, cut, edges, nodes, register
 from coterie.kernels.model import model_share
 from coterie.kernels.team import Team
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
+from coterie.problem.losses.base import Model
 from coterie.problem.losses.quadratic import Quadratics
 
 LONG_ROWS = 4  # edges that begin at a node, on average, from which on it pays to hold its numbers in registers
@@ -68,7 +70,7 @@ class NumbaEngine:
             self.strength = self.strength[:1].copy()
         self.tau_M = self.tau[self.M]
         q = self.problem.f
-        if self.H is not None:
+        if self.model is not None:
             self._share_model()
         if not isinstance(q, Quadratics):
             return
@@ -81,7 +83,7 @@ class NumbaEngine:
     def advance(self, n_iter: int, mode: Mode) -> float:
         if mode is Mode.DUAL:
             self.u0 = self.u0.astype(np.float64, copy=False)
-        if self.modelled:
+        if self.models is not None:
             self._model()
         for _ in range(n_iter - 1):
             factors = self._factors(mode)
@@ -138,11 +140,12 @@ class NumbaEngine:
 
     def _setup_prox(self, n: int) -> None:
         q = self.problem.f
+        self.model: Model | None = None
         self.quadratic = isinstance(q, Quadratics)
         none2, none3 = np.empty((0, 0)), np.empty((0, 0, 0))
         self.low_rank, self.V, self.share2, self.share3, self.centre = False, none3, none2, none3, none2
-        self.slope, self.H = none2, None
-        self.modelled = not self.quadratic and len(self.M) * n * n <= LARGE
+        self.slope = none2
+        self.models = None if self.quadratic or len(self.M) * n * n > LARGE else Models(q)
         if isinstance(q, Quadratics):
             self.low_rank = 2 * q.V.shape[1] <= n
             self.V, self.centre = np.ascontiguousarray(q.V), q.centre
@@ -151,19 +154,22 @@ class NumbaEngine:
 
     def _model(self) -> None:
         """Put quadratics in the place of the losses, around the present ŵ."""
-        centre = self.w_hat[self.M]
-        model = self.problem.f.model(centre, None if self.H is None else self.centre)
-        if model is None:
-            self.modelled = False
+        assert self.models is not None
+        self.latest = self.w_hat[self.M]
+        self.model = self.models.around(self.latest)
+        self.quadratic = self.model is not None
+        if self.model is None:
+            self.models = None
             return
-        (self.slope, self.H), self.centre, self.quadratic = model, centre, True
+        self.centre, self.slope = self.latest, self.model.slope
         self._share_model()
 
     def _share_model(self) -> None:
-        assert self.H is not None
-        if self.share3.shape != self.H.shape:
-            self.share3 = np.empty_like(self.H)
-        model_share(self.rooms[0][0], self.tau_M, self.H, self.share3)
+        """What the primal updates of the model need of the present steps."""
+        assert self.model is not None
+        if self.share3.shape != self.model.H.shape:
+            self.share3 = np.empty_like(self.model.H)
+        model_share(self.rooms[0][0], self.tau_M, self.model.H, self.share3)
 
     def _factors(self, mode: Mode) -> tuple[float, float, float]:
         """(a, b, g) of z ← a Tz + b z + g z₀ for the next iteration."""

@@ -20,9 +20,9 @@ def logistic_model(room, X, y, share, starts, ridge, w, before, slope, H):
     """slope, H ← gradient and curvature at w_i of a quadratic that lies above L_i wherever no margin has moved further
     from w_i than it has come from `before`: there the bend of a row is at most that at max(|margin| − way, 0).
 
-    With an empty `before`, it lies above L_i everywhere.
+    With an empty `before`, it lies above L_i everywhere. Return the longest way.
     """
-    n = len(room)
+    n, longest = len(room), 0.0
     for i in range(len(w)):
         for k in range(n):
             slope[i, k] = 2 * ridge[k] * w[i, k]
@@ -35,6 +35,7 @@ def logistic_model(room, X, y, share, starts, ridge, w, before, slope, H):
                 margin += X[r, k] * w[i, k]
                 if len(before) > 0:
                     way += X[r, k] * (w[i, k] - before[i, k])
+            longest = max(longest, abs(way))
             t = np.exp(-abs(margin))
             chance = (1.0 if margin >= 0 else t) / (1 + t)
             pull = share[r] * (chance - y[r])
@@ -43,6 +44,7 @@ def logistic_model(room, X, y, share, starts, ridge, w, before, slope, H):
                 slope[i, k] += pull * X[r, k]
                 for q in range(n):
                     H[i, k, q] += bend * X[r, k] * X[r, q]
+    return longest
 
 
 @jit

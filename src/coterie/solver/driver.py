@@ -11,9 +11,9 @@ import numpy as np
 from coterie.engines.base import Engine, Mode
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
+from coterie.solver import interior
 from coterie.solver.balance import Steps
 from coterie.solver.best import Best
-from coterie.solver import interior
 from coterie.solver.certificate import BATCH, MOST
 from coterie.solver.solution import Record, Solution, Status
 

@@ -32,7 +32,7 @@ ENOUGH = 0.3  # of the gap that is asked for may be left to the products of z an
 
 
 def applies(problem: Problem) -> bool:
-    """Whether the graph is a forest, total variation is ℓ1, the loss has a Hessian, and there is room for V inverses."""
+    """Whether the graph is a forest, the penalty ℓ1, the loss one with a Hessian, and there is room for V inverses."""
     graph, n = problem.graph, problem.n_features
     trees = int(graph.components.max()) + 1
     return (
