@@ -48,17 +48,12 @@ def logistic_model(room, X, y, share, starts, ridge, w, before, slope, H):
 
 
 @jit
-def model_share(room, tau, H, K):
-    """K_i ← τH(I + τH)⁻¹ = I − (I + τH)⁻¹: what the primal update of a quadratic takes of the way to its centre."""
+def model_share(room, tau, H, R):
+    """R_i ← (I + τH)⁻¹: what the primal update of a model keeps of the way from its centre."""
     n, free = len(room), scratch(len(room))
     for i in range(len(H)):
-        A = K[i]
         for p in range(n):
             for q in range(n):
-                A[p, q] = tau[i] * H[i, p, q]
-            A[p, p] += 1.0
-        invert(room, free, A)
-        for p in range(n):
-            for q in range(n):
-                A[p, q] = -A[p, q]
-            A[p, p] += 1.0
+                R[i, p, q] = tau[i] * H[i, p, q]
+            R[i, p, p] += 1.0
+        invert(room, free, R[i])

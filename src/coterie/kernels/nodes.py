@@ -17,7 +17,8 @@ def node_pass(
     """ŵ = PU(w − τs) for quadratic losses, x = 2ŵ − w.
 
     PU_i(v) = v − Vᵀ diag(share) V (v − ŵ_i), share = τh/(1 + τh): row by row where V has few, else as one matrix.
-    A quadratic that is not flat at its "centre" comes with its slope there, which joins s.
+    A model of a loss comes with its slope at its centre, which joins s, and with share3 = (I + τH)⁻¹: then PU_i(v) is
+    centre + share3 (v − centre), in which short steps are not lost beside long ones.
     """
     n = len(room)
     for i in range(first, last):
@@ -25,13 +26,17 @@ def node_pass(
         for k in range(n):
             v = put(v, k, w[i, k] - tau[i] * xs[i, 1, k])
         row = place[i]
-        if row >= 0 and len(slope) > 0:
-            for k in range(n):
-                v = put(v, k, v[k] - tau[i] * slope[row, k])
         t = other
         for k in range(n):
             t = put(t, k, v[k])
-        if row >= 0:
+        if row >= 0 and len(slope) > 0:
+            for k in range(n):
+                t = put(t, k, centre[row, k])
+            for r in range(n):
+                d = v[r] - tau[i] * slope[row, r] - centre[row, r]
+                for k in range(n):
+                    t = put(t, k, t[k] + d * share3[row, r, k])
+        elif row >= 0:
             if low_rank:
                 for r in range(V.shape[1]):
                     d = 0.0
