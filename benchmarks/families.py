@@ -12,7 +12,7 @@ import coterie as ct
 from coterie.datasets import stochastic_block_model
 
 Array = np.ndarray
-DEGREE, ACROSS = 20, 0.02  # of the block models: edges a node, and the part of them that leads to another cluster
+DEGREE = 20  # of the block models: edges per node
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,21 @@ def paper(scale: float = 1.0, seed: int = 0) -> ct.Problem:
     return ct.Problem(network.graph, network.data, lam=1e-3)
 
 
-def blocks(scale: float = 1.0, seed: int = 0, loss: ct.Loss | None = None) -> ct.Problem:
-    """A block model with fewer points than features at each node."""
+def blocks(
+    scale: float = 1.0, seed: int = 0, loss: ct.Loss | None = None, across: float = 0.02, spread: float = 1.0
+) -> ct.Problem:
+    """A block model with fewer points than features at each node, and weights of size `spread`."""
     loss = loss or ct.SquaredError()
     size = max(round(500 * scale), 30)
-    truth = np.random.default_rng(seed).standard_normal((4, 10))
+    truth = spread * np.random.default_rng(seed).standard_normal((4, 10))
     network = stochastic_block_model(
-        (size,) * 4, truth, **_edge_laws(4, size), points=5, labelled=round(0.2 * 4 * size), noise=0.1, seed=seed
+        (size,) * 4,
+        truth,
+        **_edge_laws(4, size, across),
+        points=5,
+        labelled=round(0.2 * 4 * size),
+        noise=0.1,
+        seed=seed,
     )
     return ct.Problem(network.graph, _labels_for(loss, network.data), loss, lam=0.01)
 
@@ -64,8 +72,17 @@ def image(scale: float = 1.0, seed: int = 0) -> ct.Problem:
     truth[side // 4 : side // 2, side // 4 : 3 * side // 4] = 1.0
     truth[2 * side // 3 :, side // 2 :] = -0.5
     y = (truth + 0.3 * rng.standard_normal(truth.shape)).ravel()
-    data = ct.LocalDatasets.from_rows(np.ones((side**2, 1)), y, np.arange(side**2))
-    return ct.Problem(ct.EmpiricalGraph.from_edges(grid_edges(side)), data, lam=0.4)
+    return _denoising(side, y)
+
+
+def regions(scale: float = 1.0, seed: int = 0) -> ct.Problem:
+    """A noisy image of twelve Voronoi regions, less noisy than d, so that regions are found whole."""
+    side = max(round(300 * np.sqrt(scale)), 5)
+    rng = np.random.default_rng(seed)
+    centres, values = side * rng.random((12, 2)), rng.standard_normal(12)
+    places = np.stack(np.divmod(np.arange(side**2), side), axis=1)
+    truth = values[((places[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)]
+    return _denoising(side, truth + 0.2 * rng.standard_normal(side**2))
 
 
 def path(scale: float = 1.0, seed: int = 0) -> ct.Problem:
@@ -84,11 +101,18 @@ def large_blocks(scale: float = 1.0, seed: int = 0) -> ct.Problem:
     size = max(round(50_000 * scale), 30)
     rng = np.random.default_rng(seed)
     no_weights = np.zeros((20, 1))
-    network = stochastic_block_model((size,) * 20, no_weights, **_edge_laws(20, size), points=1, labelled=0, seed=seed)
+    network = stochastic_block_model(
+        (size,) * 20, no_weights, **_edge_laws(20, size, across=0.02), points=1, labelled=0, seed=seed
+    )
     V = network.graph.n_nodes
     labelled = np.sort(rng.choice(V, V // 10, replace=False))
     data = _draw_rows(rng, rng.standard_normal((20, 10))[network.cluster], labelled, points=5, noise=0.1)
     return ct.Problem(network.graph, data, lam=5e-3)
+
+
+def _denoising(side: int, y: Array) -> ct.Problem:
+    data = ct.LocalDatasets.from_rows(np.ones((side**2, 1)), y, np.arange(side**2))
+    return ct.Problem(ct.EmpiricalGraph.from_edges(grid_edges(side)), data, lam=0.4)
 
 
 def grid_edges(side: int) -> Array:
@@ -99,10 +123,10 @@ def grid_edges(side: int) -> Array:
     return np.concatenate([across, down])
 
 
-def _edge_laws(clusters: int, size: int) -> dict[str, float]:
-    """Probabilities of edges that give DEGREE neighbours, of which ACROSS lie in other clusters."""
-    inside = DEGREE * (1 - ACROSS) / (size - 1)
-    return {"p_in": min(inside, 1.0), "p_out": DEGREE * ACROSS / (size * (clusters - 1))}
+def _edge_laws(clusters: int, size: int, across: float) -> dict[str, float]:
+    """Probabilities of edges that give DEGREE neighbours, a part `across` of them in other clusters."""
+    inside = DEGREE * (1 - across) / (size - 1)
+    return {"p_in": min(inside, 1.0), "p_out": DEGREE * across / (size * (clusters - 1))}
 
 
 def _draw_rows(rng: np.random.Generator, truth: Array, labelled: Array, points: int, noise: float) -> ct.LocalDatasets:
@@ -126,8 +150,12 @@ _LASSO, _LOGISTIC = ct.Lasso(alpha=0.02), ct.Logistic(ridge=0.01)
 FAMILIES = {
     "a": Family("the paper's block model, 300 nodes, 30 labelled", paper),
     "b": Family("block model, 2,000 nodes, degree 20, n = 10, m = 5, 20 % labelled", blocks),
+    "b2": Family(
+        "b with 10 % of the edges across clusters and weights twice as large", partial(blocks, across=0.1, spread=2.0)
+    ),
     "c": Family("6 nearest neighbours of 10,000 points, n = 5, m = 3, all labelled", spatial),
     "d": Family("300 × 300 grid, n = 1, denoising", image),
+    "d2": Family("300 × 300 grid, n = 1, twelve Voronoi regions", regions),
     "e": Family("path of 10,000 nodes, n = 2, m = 5, 1 % labelled", path, (1e-4, 1e-6, 1e-8)),
     "b-lasso": Family("b with Lasso, alpha = .02", partial(blocks, loss=_LASSO)),
     "b-logistic": Family("b with logistic loss, ridge = .01", partial(blocks, loss=_LOGISTIC)),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from benchmarks.families import ACROSS, DEGREE, FAMILIES, blocks, grid_edges
+from benchmarks.families import DEGREE, FAMILIES, grid_edges
 
 TINY = 0.02
 
@@ -28,12 +28,13 @@ def test_tiny_problems_are_worth_solving(name):
     assert (solution.w != solution.w[0]).any()
 
 
-def test_the_block_model_is_as_the_table_says():
-    problem = blocks()
+@pytest.mark.parametrize(("name", "across"), [("b", 0.02), ("b2", 0.1)])
+def test_the_block_models_are_as_the_table_says(name, across):
+    problem = FAMILIES[name].build(1.0, 0)
     assert problem.graph.n_nodes == 2000
     assert problem.graph.degrees.mean() == pytest.approx(DEGREE, rel=0.03)
     i, j = problem.graph.edges.T // 500
-    assert (i != j).mean() == pytest.approx(ACROSS, rel=0.2)
+    assert (i != j).mean() == pytest.approx(across, rel=0.2)
     assert len(problem.M) == 400
 
 

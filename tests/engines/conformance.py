@@ -6,9 +6,11 @@ To check another engine, add it to ENGINES of `test_engines.py`.
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import expit
 
 import coterie as ct
 from coterie.engines.base import RELAXATION, Mode
+from coterie.problem.losses.base import penalised_columns
 from problems import rows_of_node
 
 
@@ -21,6 +23,7 @@ class NaiveEngine:
         self.w_hat, self.u_hat = w, u
         self.anchor, self.k = (w, u), 0
         self.losses = {}
+        self.centre = None
         for k, i in enumerate(problem.M):
             X, y = rows_of_node(problem.data.labelled, k)
             alone = ct.LocalDatasets.from_rows(X, y, np.zeros(len(y), dtype=int))
@@ -55,13 +58,34 @@ class NaiveEngine:
             flow = sum((self.u[e] if a == i else -self.u[e] for e, (a, b) in enumerate(edges) if i in (a, b)), 0.0)
             v = self.w[i] - self.tau[i] * flow
             if i in self.losses:
-                v = self.losses[i].prox(v[None], self.tau[i : i + 1], v[None])[0]
+                v = self.primal_update(i, v)
             w_hat[i] = v
         for e, (a, b) in enumerate(edges):
             difference = (2 * w_hat[a] - self.w[a]) - (2 * w_hat[b] - self.w[b])
             moved = (self.u[e] + self.sigma[e] * difference)[None]
             u_hat[e] = self.problem.penalty.dual_step(moved, c[e : e + 1], self.sigma[e : e + 1])[0]
         self.w_hat, self.u_hat = w_hat, u_hat
+
+    def primal_update(self, i: int, v: np.ndarray) -> np.ndarray:
+        if not isinstance(self.problem.loss, ct.Logistic):
+            return self.losses[i].prox(v[None], self.tau[i : i + 1], v[None])[0]
+        slope, H = self.models[i]
+        inverse = np.linalg.inv(np.eye(len(v)) / self.tau[i] + H)
+        return inverse @ (v / self.tau[i] + H @ self.centre[i] - slope)
+
+    def model(self) -> None:
+        """log(1 + e^z) − yz of every row has, around z₀, the largest curvature that it has on the way there."""
+        if not isinstance(self.problem.loss, ct.Logistic):
+            return
+        before, self.centre, self.models = self.centre, self.w_hat, {}
+        for k, i in enumerate(self.problem.M):
+            X, y = rows_of_node(self.problem.data.labelled, k)
+            z = X @ self.centre[i]
+            nearest = 0 * z if before is None else np.maximum(np.abs(z) - np.abs(X @ (self.centre[i] - before[i])), 0)
+            curvature = expit(nearest) * expit(-nearest) / len(y)
+            ridge = self.problem.loss.ridge * penalised_columns(X.shape[1], self.problem.loss.unpenalised)
+            slope = X.T @ (expit(z) - y) / len(y) + 2 * ridge * self.centre[i]
+            self.models[int(i)] = slope, X.T @ np.diag(curvature) @ X + 2 * np.diag(ridge)
 
     def residual(self) -> float:
         """√⟨dz, M dz⟩ with M = [[T⁻¹, −Dᵀ], [−D, Σ⁻¹]], in which T is firmly non-expansive."""
@@ -71,6 +95,7 @@ class NaiveEngine:
         return float(np.sqrt(max(np.trace(dz.T @ metric @ dz), 0.0)))
 
     def advance(self, n_iter: int, mode: Mode) -> float:
+        self.model()
         for _ in range(n_iter):
             if mode is Mode.DUAL:
                 r = self.dual_step()

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 
 import coterie as ct
-from coterie.engines.base import Travel
+from coterie.engines.base import Mode, Travel
 from coterie.solver.balance import Steps
 from problems import KINDS, instance, problems
 
@@ -41,3 +41,28 @@ def test_the_balance_moves_to_where_both_travel_equally_far(travel: tuple[float,
     steps.rebalance(Travel(*travel))
     assert steps.omega == pytest.approx(factor * omega)
     assert operator_norm(problem, steps) == pytest.approx(norm)
+
+
+def denoising(edges: np.ndarray, X: np.ndarray) -> ct.Problem:
+    """One row at every node."""
+    V = len(X)
+    y = np.random.default_rng(1).standard_normal(V) + (np.arange(V) > V / 2)
+    return ct.Problem(ct.EmpiricalGraph.from_edges(edges), ct.LocalDatasets.from_rows(X, y, np.arange(V)), lam=1.0)
+
+
+def test_a_hub_does_not_set_the_pace_of_its_leaves() -> None:
+    leaves = np.arange(1, 5001)
+    problem = denoising(np.stack([np.zeros_like(leaves), leaves], axis=1), np.ones((5001, 1)))
+    assert Steps.of(problem).modes == (Mode.RELAXED, Mode.HALPERN)
+    solution = ct.solve(problem)
+    assert solution.gap <= 1e-6
+    assert solution.unconditional
+    assert solution.n_iter <= 300
+
+
+def test_dual_ascent_where_ends_are_alike() -> None:
+    V = 400
+    edges = np.stack([np.arange(V - 1), np.arange(1, V)], axis=1)
+    assert Steps.of(denoising(edges, np.ones((V, 1)))).modes == (Mode.DUAL,)
+    uneven = np.random.default_rng(0).standard_normal((V, 1))
+    assert Mode.DUAL not in Steps.of(denoising(edges, uneven)).modes

@@ -7,7 +7,8 @@ import pytest
 
 import coterie as ct
 from coterie.experiments.settings import PRINTED
-from coterie.solver.snap import FEW, Partition, polish
+from coterie.solver import snap
+from coterie.solver.snap import FEW, Partition, contract, contracts, polish, refine
 from problems import instance, oracle
 
 SMOOTH = [ct.SquaredError(), ct.SquaredError(ridge=0.1), ct.Logistic(ridge=0.05)]
@@ -111,3 +112,28 @@ def test_no_polishing_of_many_clusters() -> None:
     partition = Partition.shown_by(problem, np.full((V - 1, 1), 1e-3))
     assert partition is not None
     assert polish(problem, partition, np.zeros((V, 1))) is None
+
+
+def test_a_contracted_problem_is_the_problem_on_its_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On any partition its objective differs by a constant, and its optimum is the best that the partition allows."""
+    monkeypatch.setattr(snap, "MANY", 0)
+    monkeypatch.setattr(snap, "PART", 1.0)
+    rng = np.random.default_rng(3)
+    side = 12
+    node = np.arange(side**2).reshape(side, side)
+    pairs = [(node[:, :-1], node[:, 1:]), (node[:-1], node[1:])]
+    edges = np.concatenate([np.stack([a.ravel(), b.ravel()], axis=1) for a, b in pairs])
+    X, y = rng.uniform(0.5, 2.0, (side**2, 1)), np.repeat([0.0, 1.0], side**2 // 2) + 0.1 * rng.standard_normal(side**2)
+    graph = ct.EmpiricalGraph.from_edges(edges, rng.lognormal(size=len(edges)))
+    problem = ct.Problem(graph, ct.LocalDatasets.from_rows(X, y, np.arange(side**2)), lam=0.2)
+    solution = ct.solve(problem, 1e-9)
+    partition = Partition.shown_by(problem, solution.u)
+    assert partition is not None
+    assert contracts(problem, partition)
+    smaller = contract(problem, partition)
+    values = rng.standard_normal((2, partition.counts[0], 1))
+    constant = [problem.objective(v[partition.label[:, 0]]) - smaller.objective(v) for v in values]
+    assert constant[0] == pytest.approx(constant[1], rel=1e-9)
+    w = refine(problem, partition, 1e-9)
+    assert problem.objective(w) - solution.dual_bound <= 1e-8 * solution.objective
+    assert not contracts(instance(), Partition(np.zeros((12, 3), dtype=int), np.ones(3, dtype=int)))

@@ -13,6 +13,10 @@ Where every loss is strongly convex there is a third way, accelerated gradient s
 
     dual:      ŵ = argmin f(w) + ⟨Dᵀu, w⟩,  û = prox_{σg*}(u + σDŵ),  u ← û + k/(k+3) · (û − û of the last iteration).
 
+A loss whose primal update has no closed form may offer quadratic models (`LocalLosses.model`). Then every block of
+iterations has them, around the ŵ it begins with, in the place of L_i: a closed primal update, with the same
+fixed point once ŵ stands still.
+
 An engine keeps z, z₀ and Tz where it likes (arrays, a GPU, a cluster, other organisations) and runs whole
 blocks of iterations, so that the driver costs nothing and knows nothing of how an iteration is computed.
 """

@@ -10,12 +10,15 @@ from typing import Any
 import numpy as np
 
 from coterie.engines.base import LARGE, RELAXATION, Mode, Travel
+from coterie.engines.models import Models
 from coterie.engines.ordering import Ordering, are_far
 from coterie.kernels import aligned, cut, edges, nodes, register
 from coterie.kernels.interruption import check
+from coterie.kernels.model import model_share
 from coterie.kernels.team import Team
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
+from coterie.problem.losses.base import Model
 from coterie.problem.losses.quadratic import Quadratics
 
 LONG_ROWS = 4  # edges that begin at a node, on average, from which on it pays to hold its numbers in registers
@@ -25,7 +28,8 @@ WAYS = {Mode.RELAXED: edges.RELAXED, Mode.HALPERN: edges.ANCHORED, Mode.DUAL: ed
 class NumbaEngine:
     """Kernels over z = (w, u) in a cache-friendly order, which stays invisible outside.
 
-    Quadratic losses have their primal update inside the node pass; any other loss is called between two halves.
+    Quadratic losses, and quadratic models of others, have their primal update inside the node pass; any other loss is
+    called between two halves.
     An anchor u₀ is an anchor wherever it is, so large ones are kept in single precision (dual steps excepted).
     """
 
@@ -67,6 +71,8 @@ class NumbaEngine:
             self.strength = self.strength[:1].copy()
         self.tau_M = self.tau[self.M]
         q = self.problem.f
+        if self.model is not None:
+            self._share_model()
         if not isinstance(q, Quadratics):
             return
         if self.low_rank:
@@ -78,6 +84,8 @@ class NumbaEngine:
     def advance(self, n_iter: int, mode: Mode) -> float:
         if mode is Mode.DUAL:
             self.u0 = self.u0.astype(np.float64, copy=False)
+        if self.models is not None:
+            self._model()
         for _ in range(n_iter - 1):
             factors = self._factors(mode)
             self._node_pass(factors, mode)
@@ -134,14 +142,36 @@ class NumbaEngine:
 
     def _setup_prox(self, n: int) -> None:
         q = self.problem.f
+        self.model: Model | None = None
         self.quadratic = isinstance(q, Quadratics)
         none2, none3 = np.empty((0, 0)), np.empty((0, 0, 0))
         self.low_rank, self.V, self.share2, self.share3, self.centre = False, none3, none2, none3, none2
+        self.slope = none2
+        self.models = None if self.quadratic or len(self.M) * n * n > LARGE else Models(q)
         if isinstance(q, Quadratics):
             self.low_rank = 2 * q.V.shape[1] <= n
             self.V, self.centre = np.ascontiguousarray(q.V), q.centre
             if not self.low_rank:
                 self.share3 = np.empty((len(self.M), n, n))
+
+    def _model(self) -> None:
+        """Put quadratics in the place of the losses, around the present ŵ."""
+        assert self.models is not None
+        self.latest = self.w_hat[self.M]
+        self.model = self.models.around(self.latest)
+        self.quadratic = self.model is not None
+        if self.model is None:
+            self.models = None
+            return
+        self.centre, self.slope = self.latest, self.model.slope
+        self._share_model()
+
+    def _share_model(self) -> None:
+        """What the primal updates of the model need of the present steps."""
+        assert self.model is not None
+        if self.share3.shape != self.model.H.shape:
+            self.share3 = np.empty_like(self.model.H)
+        model_share(self.rooms[0][0], self.tau_M, self.model.H, self.share3)
 
     def _factors(self, mode: Mode) -> tuple[float, float, float]:
         """(a, b, g) of z ← a Tz + b z + g z₀ for the next iteration."""
@@ -161,7 +191,8 @@ class NumbaEngine:
             return
         moving = *factors, move
         if self.quadratic:
-            prox = self.tau, self.place, self.low_rank, self.V, self.share2, self.share3, self.centre, self.w, self.w0
+            losses = self.place, self.low_rank, self.V, self.share2, self.share3, self.centre, self.slope
+            prox = self.tau, *losses, self.w, self.w0
             self._each_node_range(lambda t, i0, i1, xs: nodes.node_pass(*self.rooms[t], i0, i1, *prox, xs, *moving))
             return
         self._each_node_range(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.engines.base import RELAXATION, Mode, Travel
+from coterie.engines.models import Models
 from coterie.kernels.interruption import check
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
@@ -19,11 +20,13 @@ class NumpyEngine:
         self.w, self.u = w.copy(), u.copy()
         self.w_hat, self.u_hat = self.w, self.u
         self.w0, self.u0, self.k = self.w, self.u, 0
+        self.models = Models(problem.f)
 
     def set_steps(self, tau: Array, sigma: Array) -> None:
         self.tau, self.sigma = tau[:, None], sigma[:, None]
 
     def advance(self, n_iter: int, mode: Mode) -> float:
+        self.model = self.models.around(self.w_hat[self.problem.M])
         for last in reversed(range(n_iter)):
             self._apply_dual() if mode is Mode.DUAL else self._apply()
             if not last:
@@ -47,10 +50,18 @@ class NumpyEngine:
         problem = self.problem
         D, M = problem.graph.D, problem.M
         v = self.w - self.tau * (D.T @ self.u)
-        v[M] = problem.f.prox(v[M], self.tau[M, 0], self.w_hat[M])
+        v[M] = self._primal_update(v[M], self.tau[M])
         self.w_hat = v
         moved = self.u + self.sigma * (D @ (2 * self.w_hat - self.w))
         self.u_hat = problem.penalty.dual_step(moved, problem.c, self.sigma[:, 0])
+
+    def _primal_update(self, v: Array, tau: Array) -> Array:
+        """PU_i, or that of the model: c + (I + τH)⁻¹(v − c − τ slope)."""
+        centre = self.models.centre
+        if self.model is None or centre is None:
+            return self.problem.f.prox(v, tau[:, 0], self.w_hat[self.problem.M])
+        A = np.eye(v.shape[1]) + tau[:, :, None] * self.model.H
+        return centre + np.linalg.solve(A, (v - centre - tau * self.model.slope)[:, :, None])[:, :, 0]
 
     def _apply_dual(self) -> None:
         """ŵ = argmin f + ⟨Dᵀu, ·⟩, û = prox(u + σDŵ)."""

@@ -11,21 +11,32 @@ from coterie.kernels.vector import put
 
 
 @jit
-def node_pass(room, other, first, last, tau, place, low_rank, V, share2, share3, centre, w, w0, xs, a, b, g, move):
+def node_pass(
+    room, other, first, last, tau, place, low_rank, V, share2, share3, centre, slope, w, w0, xs, a, b, g, move
+):
     """ŵ = PU(w − τs) for quadratic losses, x = 2ŵ − w.
 
     PU_i(v) = v − Vᵀ diag(share) V (v − ŵ_i), share = τh/(1 + τh): row by row where V has few, else as one matrix.
+    A model of a loss comes with its slope at its centre, which joins s, and with share3 = (I + τH)⁻¹: then PU_i(v) is
+    centre + share3 (v − centre), in which short steps are not lost beside long ones.
     """
     n = len(room)
     for i in range(first, last):
         v = room
         for k in range(n):
             v = put(v, k, w[i, k] - tau[i] * xs[i, 1, k])
+        row = place[i]
         t = other
         for k in range(n):
             t = put(t, k, v[k])
-        row = place[i]
-        if row >= 0:
+        if row >= 0 and len(slope) > 0:
+            for k in range(n):
+                t = put(t, k, centre[row, k])
+            for r in range(n):
+                d = v[r] - tau[i] * slope[row, r] - centre[row, r]
+                for k in range(n):
+                    t = put(t, k, t[k] + d * share3[row, r, k])
+        elif row >= 0:
             if low_rank:
                 for r in range(V.shape[1]):
                     d = 0.0

@@ -20,6 +20,7 @@ from coterie.problem.losses.quadratic import Quadratics
 
 LANCZOS_STEPS = 16
 EVEN = 4.0  # condition number of each H_i up to which dual ascent is worth it
+UNEVEN = 3.0  # mean √(largest/smallest share of an edge's two ends) from which on it is not (decision 13)
 
 
 @dataclass(eq=False)
@@ -70,7 +71,8 @@ class Steps:
 def _ascent(problem: Problem, s: Array, d: Array) -> Array | None:
     """Steps of accelerated dual ascent, or None where some loss is not strongly and evenly convex.
 
-    They need Σ_{e∋i} 2σ_e ≤ λ_min(H_i), so σ_e = s_e/2 · min(λ_min(H_i)/d_i, λ_min(H_j)/d_j).
+    They need Σ_{e∋i} 2σ_e ≤ λ_min(H_i), so σ_e = s_e/2 · min(λ_min(H_i)/d_i, λ_min(H_j)/d_j): the poorer end of an
+    edge sets its pace. Where a hub does that for many edges, the other modes, with steps τ_i at each end, are faster.
     """
     q = problem.f
     if not isinstance(q, Quadratics) or len(problem.M) < problem.graph.n_nodes or q.seen is not None:
@@ -80,7 +82,10 @@ def _ascent(problem: Problem, s: Array, d: Array) -> Array | None:
         return None
     share = least / d
     i, j = problem.graph.edges.T
-    return 0.5 * s * np.minimum(share[i], share[j])
+    poorer, richer = np.minimum(share[i], share[j]), np.maximum(share[i], share[j])
+    if len(s) and np.sqrt(richer / poorer).mean() > UNEVEN:
+        return None
+    return 0.5 * s * poorer
 
 
 def _longest_eta(problem: Problem, s: Array, d: Array) -> float:

@@ -11,11 +11,12 @@ from coterie.problem import Problem
 from coterie.problem.arrays import Array
 from coterie.solver.certificate import MOST, Certificate, Certifier, gap_unit, relative_gap
 from coterie.solver.newton import newton_point
-from coterie.solver.snap import Partition, polish
+from coterie.solver.snap import Partition, contracts, polish, refine
 from coterie.solver.solution import Record, Solution, Status
 
 AIM_ROUNDS = 5
 STUCK = 5  # checks without progress, at rounding level, end the solve
+NEAR = 10  # times the tolerance: a gap from which on the weights of a contracted problem are tried
 PATIENCE = 2  # polishes and aims in vain, before they are given up
 
 
@@ -62,6 +63,8 @@ class Best:
         partition = self.partition = Partition.shown_by(self.problem, u)
         if partition is not None:
             self._offer(partition.average(w))
+            if self.gap <= NEAR * self.tol and contracts(self.problem, partition):
+                self._offer(refine(self.problem, partition, self.tol / 3))
         aimed = None if partition is None else self._aim(partition, w, u, rounds)
         proof = aimed if aimed is not None and self._in_reach(aimed) else self._prove(u, rounds)
         if aimed is not None and aimed.dual_bound < proof.dual_bound:

@@ -11,9 +11,10 @@ import numpy as np
 
 from coterie.engines.base import Engine, Mode
 from coterie.kernels.blas import one_thread
-from coterie.kernels.interruption import TimeUp, allow_until, check, interruptible
+from coterie.kernels.interruption import TimeUp, allow_until, check, interruptible, time_is_up
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
+from coterie.solver import interior
 from coterie.solver.balance import Steps
 from coterie.solver.best import Best
 from coterie.solver.certificate import BATCH, MOST
@@ -28,6 +29,7 @@ ROUNDING = 1e-12  # a residual this much smaller than the largest has no more to
 SOONER = 2 / 3  # of the expected iterations have passed when the gap is first looked at …
 LATEST = 120  # … but it is after this many, as a warm start may be much better than expected
 CRAWLS = 200  # iterations without success, after which a small problem is worth second-order steps
+FOREST = 240  # iterations after which a problem on a forest is finished by interior points (decision 13)
 ROUND_COSTS = 16  # iterations, about; the certificate may take half as long as the iterations since the last one
 LAST_SECONDS = 0.3  # for the last certificate, after a limit or Ctrl-C
 
@@ -77,13 +79,18 @@ def drive(
     if best.reached or max_iter == 0:
         return best.solution(best.reached or Status.ITERATION_LIMIT, 0)
     engine.setup(problem, w, u)
-    small = is_small(problem)
+    small, forest = is_small(problem), interior.applies(problem)
     second_order = CRAWLS if small else max_iter + 1
     done, checked, look, largest, took = 0, 0, max(BLOCK, min(int(SOONER * expected), LATEST)), 0.0, 0.0
     try:
         steps = Steps.of(problem)
         race = Race(*steps.modes)
         while True:
+            if forest and done >= FOREST:
+                forest, done = False, done + _finish(problem, engine, best, max_iter - done)
+                _look(best, engine, done, _last_rounds(done), callback)
+                if best.reached:
+                    return best.solution(best.reached, done)
             engine.set_steps(steps.tau, steps.sigma)
             mode, epoch, first, before = race.choose(), 0, np.inf, np.inf
             while True:
@@ -92,7 +99,7 @@ def drive(
                 check()
                 done, epoch = done + block, epoch + block
                 first, largest = (r if first == np.inf else first), max(largest, r)
-                over = _epoch_ends(mode, epoch, done, first, before, r)
+                over = _epoch_ends(mode, epoch, done, first, before, r) or (forest and done >= FOREST)
                 travel = engine.restart() if over else None
                 end = Status.ITERATION_LIMIT if done >= max_iter else None
                 if time.perf_counter() + took >= deadline:  # there is time for one more certificate, and no more
@@ -102,13 +109,11 @@ def drive(
                 if done >= look or end is not None:
                     began = time.perf_counter()
                     rounds = _last_rounds(done) if end is not None else (done - checked) // ROUND_COSTS
-                    best.improve(*engine.point(), done, rounds)
+                    _look(best, engine, done, rounds, callback)
                     if best.reached is None and (done >= second_order or (end is Status.STALLED and small)):
                         best.improve_by_newton(done, deadline - time.perf_counter())
                         small, second_order = False, max_iter + 1
                     checked, look, took = done, best.next_check(BLOCK), time.perf_counter() - began
-                    if callback is not None:
-                        callback(best.history[-1])
                     if best.reached or end is not None:
                         return best.solution(best.reached or end or Status.STALLED, done)
                 if travel is not None:
@@ -124,6 +129,21 @@ def drive(
             best.improve(*engine.point(), done, _last_rounds(done))
         status = Status.TIME_LIMIT if isinstance(reason, TimeUp) else Status.INTERRUPTED
         return best.solution(best.reached or status, done)
+
+
+def _look(best: Best, engine: Engine, done: int, rounds: int, callback: Callable[[Record], None] | None) -> None:
+    """Compute the gap, and tell."""
+    best.improve(*engine.point(), done, rounds)
+    if callback is not None:
+        callback(best.history[-1])
+
+
+def _finish(problem: Problem, engine: Engine, best: Best, most: int) -> int:
+    """Let an interior-point method go on from the engine's weights, and the engine from there; return its steps."""
+    inside = interior.Interior(problem, engine.point()[0])
+    steps = inside.run(best.goal, most, time_is_up)
+    engine.setup(problem, inside.w, inside.u)
+    return steps
 
 
 def _last_rounds(done: int) -> int:

@@ -6,6 +6,7 @@ converged, the duals show these clusters; averaging inside them removes most of 
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,13 +15,16 @@ from numpy.typing import NDArray
 from coterie.kernels import clusters as kernels
 from coterie.kernels.cholesky import cholesky_solve
 from coterie.kernels.edges import L1, SQUARED
-from coterie.problem import Problem
+from coterie.problem import EmpiricalGraph, LocalDatasets, Problem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.quadratic import Quadratics
+from coterie.solver.solution import NotConverged
 
 MARGIN = 1e-6  # an edge has slack when its dual is this much (relatively) below its bound
 FEW = 64  # clusters of all coordinates together, up to which the reduced problem is solved exactly
 NEWTON_STEPS = 20
+MANY, PART = 10_000, 1 / 32  # nodes from which on, and clusters per node up to which, a contracted problem is worth it
+MOST_ITERATIONS = 400  # of the contracted problem, which need not be solved to the end
 SETTLED = 1e-8  # a Newton step this small, relatively, is the last one needed
 
 
@@ -74,3 +78,46 @@ def polish(problem: Problem, partition: Partition, w: Array) -> Array | None:
         if np.abs(step).max() <= SETTLED * np.abs(w).max():
             break
     return w if np.isfinite(w).all() else None
+
+
+def contracts(problem: Problem, partition: Partition) -> bool:
+    """Whether `refine` applies: one feature, all nodes labelled, and many of them for each cluster."""
+    V = problem.graph.n_nodes
+    return (
+        problem.n_features == 1
+        and len(problem.M) == V >= MANY
+        and partition.counts[0] <= PART * V
+        and isinstance(problem.f, Quadratics)
+        and problem.penalty.kernel == L1
+    )
+
+
+def refine(problem: Problem, partition: Partition, tol: float) -> Array:
+    """Solve the problem restricted to the partition, whatever signs its cuts will have: a smaller problem of its kind.
+
+    The quadratics of a cluster add up to one, and so do the edges between two clusters. Clusters that should be one
+    become equal by themselves, so a partition that is too fine does no harm.
+    """
+    from coterie.solver.solve import solve
+
+    smaller = contract(problem, partition)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotConverged)
+        solution = solve(smaller, tol, max_iter=MOST_ITERATIONS)
+    return solution.w[partition.label[:, 0]]
+
+
+def contract(problem: Problem, partition: Partition) -> Problem:
+    """One node for each cluster, one row at each node."""
+    q, label, K = problem.f, partition.label[:, 0], int(partition.counts[0])
+    assert isinstance(q, Quadratics)
+    h = np.bincount(label, weights=q.H.ravel(), minlength=K)
+    centre = np.bincount(label, weights=q.b.ravel(), minlength=K) / h
+    ends = np.sort(label[problem.graph.edges], axis=1)
+    cut = ends[:, 0] < ends[:, 1]
+    key, edge = np.unique(ends[cut, 0] * K + ends[cut, 1], return_inverse=True)
+    edges = np.stack([key // K, key % K], axis=1)
+    graph = EmpiricalGraph.from_edges(edges, np.bincount(edge, weights=problem.c[cut], minlength=len(key)), n_nodes=K)
+    x = np.sqrt(0.5 * h)  # (y − xw)² has the curvature 2x²
+    data = LocalDatasets.from_rows(x[:, None], x * centre, np.arange(K))
+    return Problem(graph, data, lam=1.0)

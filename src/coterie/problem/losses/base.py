@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from math import prod
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,17 @@ class Loss(ABC):
     def error(self, X: Array, y: Array, w: Array) -> Array:
         """What each row of X (N, n) costs under the weights of its node, w (N, n), without ridge or alpha."""
         return (y - linear_predictor(X, w)) ** 2
+
+
+class Model(NamedTuple):
+    """Slopes (|M|, n) and curvatures (|M|, n, n) of quadratics that touch the L_i somewhere.
+
+    `change` bounds the logarithm of the factor by which the curvature of L_i has changed since the last model.
+    """
+
+    slope: Array
+    H: Array
+    change: float
 
 
 class LocalLosses(ABC):
@@ -70,6 +81,14 @@ class LocalLosses(ABC):
     def hessian(self, w: Array) -> Array:
         """∇²L_i(w_i), shape (|M|, n, n), for a smooth loss."""
         raise TypeError(f"{type(self).__name__} has no Hessian")
+
+    def model(self, w: Array, before: Array | None) -> Model | None:
+        """Quadratics that touch L_i at w and lie above it around w.
+
+        They do so as far from w_i as w_i is from `before`, or everywhere if that is None, and their curvature tends
+        to ∇²L_i as that way becomes short. None: there are no such quadratics, or L_i is one itself.
+        """
+        return None
 
     @abstractmethod
     def pooled(self, groups: NDArray[np.int64], n_groups: int) -> tuple[Array, Array]:

@@ -15,6 +15,7 @@ from coterie.problem.datasets import Block, LabelledRows
 from coterie.problem.losses.base import (
     LocalLosses,
     Loss,
+    Model,
     as_columns,
     by_node,
     check_strength,
@@ -101,6 +102,17 @@ class LogisticLosses(LocalLosses):
 
     def prox(self, v: Array, tau: Array, start: Array) -> Array:
         return self._newton(np.zeros_like(v), v, 1.0 / tau, start)
+
+    def model(self, w: Array, before: Array | None) -> Model:
+        """The curvature of a row changes by no more than the factor e^{|change of its margin|}."""
+        from coterie.kernels import register
+        from coterie.kernels.model import logistic_model
+
+        rows, (count, n) = self.rows, w.shape
+        slope, H = np.empty((count, n)), np.empty((count, n, n))
+        data = rows.X, rows.y, rows.shares, rows.starts, self.ridge
+        change = logistic_model(register(n), *data, w, w[:0] if before is None else before, slope, H)
+        return Model(slope, H, change)
 
     def conjugate(self, p: Array, near: Array) -> tuple[Array, Array]:
         """At q = ∇L(w), whatever w is, L*(q) = ⟨q, w⟩ − L(w) exactly; Newton looks for the w with q = p.

@@ -1,0 +1,30 @@
+"""Quadratic models in the place of losses whose primal update has no closed form."""
+
+from __future__ import annotations
+
+from coterie.problem.arrays import Array
+from coterie.problem.losses.base import LocalLosses, Model
+
+FAR = 1.0  # logarithm of the factor by which curvature may have changed since the last model, in a calm block
+PATIENCE = 25  # blocks that were not calm, after which primal updates are exact: at weights near infinity models swing
+
+
+class Models:
+    """The model of each block of iterations, around the weights that it begins with."""
+
+    def __init__(self, losses: LocalLosses) -> None:
+        self.losses = losses
+        self.centre: Array | None = None
+        self.patience = PATIENCE
+
+    def around(self, w: Array) -> Model | None:
+        """Return quadratics around w (|M|, n); None: the losses have none, or these do not come to rest."""
+        if self.patience <= 0:
+            return None
+        model = self.losses.model(w, self.centre)
+        if model is None:
+            self.patience = 0
+        elif model.change > FAR:
+            self.patience -= 1
+        self.centre = w
+        return model

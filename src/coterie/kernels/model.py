@@ -1,0 +1,59 @@
+"""Quadratic models of losses whose primal update has no closed form, node by node."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coterie.kernels import inlined, jit
+from coterie.kernels.invert import invert, scratch
+
+
+@inlined
+def _bend(margin):
+    """The second derivative of log(1 + e^z)."""
+    t = np.exp(-abs(margin))
+    return t / ((1 + t) * (1 + t))
+
+
+@jit
+def logistic_model(room, X, y, share, starts, ridge, w, before, slope, H):
+    """slope, H ← gradient and curvature at w_i of a quadratic that lies above L_i wherever no margin has moved further
+    from w_i than it has come from `before`: there the bend of a row is at most that at max(|margin| − way, 0).
+
+    With an empty `before`, it lies above L_i everywhere. Return the longest way.
+    """
+    n, longest = len(room), 0.0
+    for i in range(len(w)):
+        for k in range(n):
+            slope[i, k] = 2 * ridge[k] * w[i, k]
+            for q in range(n):
+                H[i, k, q] = 0.0
+            H[i, k, k] = 2 * ridge[k]
+        for r in range(starts[i], starts[i + 1]):
+            margin, way = 0.0, 0.0
+            for k in range(n):
+                margin += X[r, k] * w[i, k]
+                if len(before) > 0:
+                    way += X[r, k] * (w[i, k] - before[i, k])
+            longest = max(longest, abs(way))
+            t = np.exp(-abs(margin))
+            chance = (1.0 if margin >= 0 else t) / (1 + t)
+            pull = share[r] * (chance - y[r])
+            bend = share[r] * (_bend(max(abs(margin) - abs(way), 0.0)) if len(before) > 0 else 0.25)
+            for k in range(n):
+                slope[i, k] += pull * X[r, k]
+                for q in range(n):
+                    H[i, k, q] += bend * X[r, k] * X[r, q]
+    return longest
+
+
+@jit
+def model_share(room, tau, H, R):
+    """R_i ← (I + τH)⁻¹: what the primal update of a model keeps of the way from its centre."""
+    n, free = len(room), scratch(len(room))
+    for i in range(len(H)):
+        for p in range(n):
+            for q in range(n):
+                R[i, p, q] = tau[i] * H[i, p, q]
+            R[i, p, p] += 1.0
+        invert(room, free, R[i])
