@@ -89,7 +89,7 @@ def least_squares(loss: SquaredError | Lasso, rows: LabelledRows, gamma: float) 
 
 
 def laplace(loss: Logistic, rows: LabelledRows, gamma: float) -> Fitted:
-    """The same for log-odds with a normal effect of variance γ: the mode, and Laplace's approximation of the likelihood.
+    """The same for log-odds, a normal effect of variance γ: the mode, and Laplace's approximation of the likelihood.
 
     In other words, a ridge on the intercepts whose strength the likelihood of the training rows chooses.
     """
