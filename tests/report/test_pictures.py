@@ -65,7 +65,9 @@ def test_lam_choice(ax, model):
 
 
 def test_lam_choice_with_zero_and_one_fold(ax):
-    choice = LamChoice(np.array([1.0, 0.5, 0.0]), np.array([[3.0], [1.0], [2.0]]), np.zeros((3, 1)), "given", np.ones(1))
+    choice = LamChoice(
+        np.array([1.0, 0.5, 0.0]), np.array([[3.0], [1.0], [2.0]]), np.zeros((3, 1)), "given", np.ones(1)
+    )
     draw_lam_choice(ax, choice)
     assert ax.get_xscale() == "linear"
     assert texts(ax) == ["best, also by the one-SE rule: λ = 0.5"]
