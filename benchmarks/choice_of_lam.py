@@ -21,7 +21,7 @@ from benchmarks.uneven import Table, drawn
 from coterie.estimators.cross_validation import LamChoice, cross_validate_lam
 from coterie.estimators.folds import Fold, folds_of
 
-FOLDS, N_LAMS, SMALLEST, LABELLED = 5, 16, 1e-3, 60
+FOLDS, N_LAMS, SMALLEST, LABELLED, SIGNAL = 5, 12, 1e-3, 60, 0.6
 
 
 def main() -> None:
@@ -43,7 +43,9 @@ def main() -> None:
 
 def excesses(seed: int, over: str, repeats: int) -> dict[str, tuple[float, float]]:
     """The excess and the log-loss of each way to choose."""
-    train, test = drawn(seed, classes=True, n_nodes=LABELLED if over == "rows" else 2 * LABELLED, more=30)
+    train, test = drawn(
+        seed, classes=True, n_nodes=LABELLED if over == "rows" else 2 * LABELLED, signal=SIGNAL, more=30
+    )
     if over == "nodes":
         train, test = train.part(train.nodes < LABELLED), test.part(test.nodes >= LABELLED)
     found = {}
@@ -63,7 +65,7 @@ def excesses(seed: int, over: str, repeats: int) -> dict[str, tuple[float, float
         drawn_folds = folds_of(problem.data, FOLDS, over, np.arange(0), seed, repeats)[0]
         after = choice(problem, lams.lams, drawn_folds, over)
         for r in sorted({1, 3, repeats}):
-            name = f"{weight_by} count alike, balanced folds weighed by rows, drawn {r} times"
+            name = f"{weight_by} count alike, folds balanced too, draws: {r}"
             found[name] = of(after.errors[:, : r * FOLDS], after.weights[: r * FOLDS])
     return found
 

@@ -27,7 +27,7 @@ class Table:
         return replace(self, X=self.X[keep], y=self.y[keep], nodes=self.nodes[keep])
 
 
-def drawn(seed: int, classes: bool, n_nodes: int = 60, spread: float = 1.5, more: int = 0) -> tuple[Table, Table]:
+def drawn(seed: int, classes: bool, n_nodes: int = 60, signal: float = 1.0, more: int = 0) -> tuple[Table, Table]:
     """Return a table, and another of the same truth with `more` times its rows.
 
     Three blocks, each with a model of its own, from which that of a node differs a little. Numbers of rows are
@@ -37,8 +37,10 @@ def drawn(seed: int, classes: bool, n_nodes: int = 60, spread: float = 1.5, more
     block = rng.permutation(np.arange(n_nodes) % BLOCKS)
     likely = np.where(block[:, None] == block, 0.3, 0.02)
     joined = np.argwhere(np.triu(rng.random((n_nodes, n_nodes)) < likely, 1))
-    truth = rng.standard_normal((BLOCKS, FEATURES + 1))[block] + 0.15 * rng.standard_normal((n_nodes, FEATURES + 1))
-    m = np.clip(np.round(np.exp(1.5 + spread * rng.standard_normal(n_nodes))), 1, 300).astype(int)
+    truth = signal * rng.standard_normal((BLOCKS, FEATURES + 1))[block] + 0.15 * rng.standard_normal(
+        (n_nodes, FEATURES + 1)
+    )
+    m = np.clip(np.round(np.exp(1.5 + 1.5 * rng.standard_normal(n_nodes))), 1, 300).astype(int)
     graph = ct.EmpiricalGraph.from_edges(joined, n_nodes=n_nodes)
 
     def rows(m: np.ndarray) -> Table:
