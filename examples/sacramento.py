@@ -66,10 +66,11 @@ def one_split(houses: pd.DataFrame, seed: int) -> tuple[dict[str, float], Any]:
     graph = ct.knn_graph(seen[["latitude", "longitude"]], K, weight=weight, ids=seen.index.tolist())
     ids, A = nearest_seen(unseen, seen)
     X, y, truth = seen[FEATURES], seen["price"], unseen["price"].to_numpy()
-    options: dict[str, Any] = {"ridge": RIDGE, "tol": 1e-4, "random_state": seed}
+    options: dict[str, Any] = {"ridge": RIDGE, "tol": 1e-4, "random_state": seed, "standardize": False}
     l2 = ct.NetworkedLinearRegressionCV(graph, penalty="l2", **options).fit(X, y, groups=seen.index)
     l1 = ct.NetworkedLinearRegressionCV(graph, penalty="l1", **options).fit(X, y, groups=seen.index)
-    alone = ct.NetworkedLinearRegression(graph, 0.0, penalty="l2", ridge=RIDGE).fit(X, y, groups=seen.index)
+    alone = ct.NetworkedLinearRegression(graph, 0.0, penalty="l2", ridge=RIDGE, standardize=False)
+    alone.fit(X, y, groups=seen.index)
     predictions = {
         "networked, ℓ2": prices(l2, unseen, ids, A),
         "networked, ℓ1": prices(l1, unseen, ids, A),

@@ -54,7 +54,7 @@ def errors(
     early, known = rows["day"].isin(given), rows["station"].isin(chosen)
     train, later = rows[early & known], rows[~early]
     X, y, groups = train[FEATURES], train["tomorrow"], train["station"]
-    options: dict[str, Any] = {"ridge": RIDGE, "tol": 1e-5}
+    options: dict[str, Any] = {"ridge": RIDGE, "tol": 1e-5, "standardize": False}
     days_out = list(GroupKFold(5).split(X, groups=train["day"]))
     by_day = ct.NetworkedLinearRegressionCV(graph, cv=days_out, **options).fit(X, y, groups=groups)
     folds = min(5, n_labelled)
@@ -62,7 +62,7 @@ def errors(
     by_station.fit(X, y, groups=groups)
     smallest = 1e-6 * by_day.lam_choice_.lams[0]
     alone = ct.NetworkedLinearRegression(graph, smallest, **options).fit(X, y, groups=groups)
-    pooled = ct.NetworkedLinearRegression(ridge=RIDGE).fit(X, y)
+    pooled = ct.NetworkedLinearRegression(ridge=RIDGE, standardize=False).fit(X, y)
     predictions = {
         "networked, folds over days": by_day.predict(later[FEATURES], groups=later["station"]),
         "networked, folds over stations": by_station.predict(later[FEATURES], groups=later["station"]),

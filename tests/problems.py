@@ -65,7 +65,7 @@ def _naive_logistic(loss: Any, X: np.ndarray, y: np.ndarray, w: np.ndarray) -> f
     for x_r, y_r in zip(X, y, strict=True):
         z = sum(x_r * w)
         total += max(z, 0.0) + np.log1p(np.exp(-abs(z))) - y_r * z
-    return total / len(y) + loss.ridge * sum(penalised(loss, len(w)) * w**2)
+    return total / (len(y) if loss.reduction == "mean" else 1) + loss.ridge * sum(penalised(loss, len(w)) * w**2)
 
 
 def _convex_squared(loss: Any, z: cp.Expression, y: np.ndarray, m: np.ndarray, w: cp.Expression) -> cp.Expression:
@@ -81,7 +81,8 @@ def _convex_lasso(loss: Any, z: cp.Expression, y: np.ndarray, m: np.ndarray, w: 
 
 def _convex_logistic(loss: Any, z: cp.Expression, y: np.ndarray, m: np.ndarray, w: cp.Expression) -> cp.Expression:
     ridge = loss.ridge * penalised(loss, w.shape[1])
-    return (1 / m) @ (cp.logistic(z) - cp.multiply(y, z)) + cp.sum_squares(w @ np.diag(np.sqrt(ridge)))
+    scale = np.ones(len(m)) if loss.reduction == "sum" else 1 / m
+    return scale @ (cp.logistic(z) - cp.multiply(y, z)) + cp.sum_squares(w @ np.diag(np.sqrt(ridge)))
 
 
 def _seen_by(strength: str) -> Callable[[Any, int], np.ndarray]:
@@ -110,14 +111,19 @@ LOSSES: dict[type[ct.Loss], LossCase] = {
         _seen_by("ridge"),
     ),
     ct.Lasso: LossCase(
-        (ct.Lasso(0.2), ct.Lasso(0.2, unpenalised=(0,)), ct.Lasso(0.0)),
+        (ct.Lasso(0.2), ct.Lasso(0.2, unpenalised=(0,)), ct.Lasso(0.0), ct.Lasso(0.2, reduction="sum")),
         _real_labels,
         _naive_lasso,
         _convex_lasso,
         _seen_by("alpha"),
     ),
     ct.Logistic: LossCase(
-        (ct.Logistic(), ct.Logistic(ridge=0.1), ct.Logistic(ridge=0.1, unpenalised=(1,))),
+        (
+            ct.Logistic(),
+            ct.Logistic(ridge=0.1),
+            ct.Logistic(ridge=0.1, unpenalised=(1,)),
+            ct.Logistic(ridge=0.1, reduction="sum"),
+        ),
         _binary_labels,
         _naive_logistic,
         _convex_logistic,

@@ -37,7 +37,7 @@ def test_a_fit_from_files_is_the_fit_from_rows(tmp_path, options, model):
     assert result.exit_code == 0, result.stderr
     assert result.stdout.startswith("Within ")
     assert result.stdout.endswith(f"Model written to {tmp_path / 'model'}\n")
-    fitted, expected = ct.load(tmp_path / "model"), reference(model.set_params(tol=1e-9, standardize=True))
+    fitted, expected = ct.load(tmp_path / "model"), reference(model.set_params(tol=1e-9))
     assert type(fitted) is type(expected)
     assert fitted.lam_ == pytest.approx(expected.lam_)
     assert fitted.solution_.objective == pytest.approx(expected.solution_.objective, rel=1e-8)
@@ -55,7 +55,7 @@ def test_logistic_regression_says_what_memory_it_takes(tmp_path):
     assert "rows in memory, about 0.1 MB" in result.stderr
     model = ct.load(tmp_path / "model")
     assert model.classes_.tolist() == [0, 1]
-    expected = reference(ct.NetworkedLogisticRegression(edges(), 0.1, standardize=True), "wet")
+    expected = reference(ct.NetworkedLogisticRegression(edges(), 0.1), "wet")
     assert model.solution_.objective == pytest.approx(expected.solution_.objective, rel=1e-5)
 
 
@@ -102,6 +102,28 @@ def test_folders_of_other_kinds_and_patterns(tmp_path, ending):
     notes = ct.load(tmp_path / "model").notes_
     assert [file[-len(ending) - 2 :] for file in notes["data"]["files"]] == [f"0.{ending}", f"1.{ending}"]
     assert notes["data"]["rows"] == 96
+
+
+def test_what_counts_alike_and_how_sure_the_choice_is(tmp_path):
+    data, graph = write(tmp_path, rows=rows().filter((pl.col("station") != "n0") | (pl.col("humidity") > 0.5)))
+    common = ("fit", data, *FIT, "--graph", graph, "--folds", 2, "--repeats", 2, "--out", tmp_path / "model")
+    found = {}
+    for way in ("rows", "nodes"):
+        result = run(*common, "--weight-by", way)
+        assert result.exit_code == 0, result.stderr
+        assert f"every {way[:-1]} counts alike" in result.stdout
+        model = ct.load(tmp_path / "model")
+        choice = model.lam_choice_
+        assert f"smallest error {choice.mean.min():.4g} ± " in result.stdout
+        assert (model.weight_by, choice.repeats, model.standardize) == (way, 2, True)
+        found[way] = parsed(run(*common, "--weight-by", way, "--json"))
+        assert found[way]["weight_by"] == way
+        assert found[way]["standardize"]
+        assert found[way]["lam_chosen_error"] == choice.mean.min()
+        assert found[way]["lam_chosen_standard_error"] > 0
+    assert found["rows"]["objective"] != found["nodes"]["objective"]
+    assert parsed(run(*common, "--json"))["weight_by"] == "rows"
+    assert run(*common, "--weight-by", "sites").exit_code == ExitCode.USAGE
 
 
 def test_json_for_machines(tmp_path):
@@ -164,7 +186,10 @@ def test_what_travels_with_the_model(tmp_path):
     assert notes["coordinates"]["names"] == ["lat", "lon"]
     place = dict(zip(model.nodes_, notes["coordinates"]["values"], strict=True))
     assert place["s4"] == pytest.approx([59.4, 20.1])
-    assert set(notes["baselines"]["methods"]) == {"local only", "pooled", "networked", "squared variation"}
+    compared = {"local only", "pooled", "node intercepts", "mixed model", "networked", "squared variation"}
+    assert set(notes["baselines"]["methods"]) == compared
+    assert len(notes["baselines"]["weights"]) == 2
+    assert "The network " in result.stdout
     assert len(notes["resolvability"]["margin"]) == model.clusters_.max() + 1
 
 

@@ -9,7 +9,8 @@ from towns import CHOOSING, PLAIN, empirical, labels_for, names, networkx_graph,
 
 import coterie as ct
 from coterie.datasets import stochastic_block_model
-from coterie.estimators.cross_validation import LamChoice, cross_validate_lam, folds_of, mean_error, reachable, without
+from coterie.estimators.cross_validation import LamChoice, cross_validate_lam, mean_error, standard_error
+from coterie.estimators.folds import folds_of, reachable, without
 from problems import problems
 
 
@@ -57,6 +58,59 @@ def test_two_classes_are_shared_out():
     data, order = stated(few, nodes)
     for fold in folds_of(data, 3, "rows", order, 0)[0]:
         assert data.y[fold.test].sum() == 1
+
+
+@given(
+    m=st.lists(st.integers(1, 60), min_size=5, max_size=40),
+    positive=st.floats(0.05, 0.95),
+    cv=st.integers(2, 5),
+    seed=st.integers(0, 99),
+)
+def test_whole_nodes_are_dealt_evenly(m, positive, cv, seed):
+    """No fold has more of a class than its even share and the largest node with some of it."""
+    nodes, rng = np.repeat(np.arange(len(m)), m), np.random.default_rng(seed)
+    y = (rng.random(len(nodes)) < positive).astype(float)
+    data = ct.LocalDatasets.from_rows(np.ones((len(y), 1)), y, nodes)
+    folds, over = folds_of(data, cv, "nodes", np.arange(len(y)), seed)
+    assert over == "nodes"
+    assert all(fold.test.any() and fold.train.any() for fold in folds)
+    assert (sum(fold.test.astype(int) for fold in folds) == 1).all()
+    largest = sum(np.bincount(nodes, y == kind).max() / max((y == kind).sum(), 1) for kind in (0, 1))
+    shares = [sum((y[fold.test] == kind).sum() / max((y == kind).sum(), 1) for kind in (0, 1)) for fold in folds]
+    assert max(shares) <= 2 / cv + 2 * largest + 1e-9
+
+
+def test_a_rare_class_is_in_every_fold_of_nodes():
+    nodes = np.repeat(np.arange(20), 5)
+    y = ((nodes < 5) & (np.arange(100) % 5 == 0)).astype(float)  # five nodes have one positive row each
+    data = ct.LocalDatasets.from_rows(np.ones((100, 1)), y, nodes)
+    for seed in range(5):
+        folds = folds_of(data, 5, "nodes", np.arange(100), seed)[0]
+        assert [y[fold.test].sum() for fold in folds] == [1] * 5
+        assert [fold.test.sum() for fold in folds] == [20] * 5
+
+
+def test_numbers_are_dealt_node_by_node():
+    nodes = np.repeat([0, 1, 2], [50, 10, 5])
+    data = ct.LocalDatasets.from_rows(np.ones((65, 1)), np.arange(65.0), nodes)
+    for fold in folds_of(data, 5, "rows", np.arange(65), 3)[0]:
+        assert np.bincount(nodes[fold.test]).tolist() == [10, 2, 1]
+
+
+@pytest.mark.parametrize("over", ["nodes", "rows"])
+def test_repeated_folds_are_other_folds(over):
+    _, y, nodes = rows()
+    data, order = stated(y, nodes)
+    folds, _ = folds_of(data, 3, over, order, 0, repeats=4)
+    assert len(folds) == 12
+    draws = [frozenset(tuple(fold.test) for fold in folds[k : k + 3]) for k in range(0, 12, 3)]
+    assert len(set(draws)) > 1
+    for k in range(0, 12, 3):
+        assert (sum(fold.test.astype(int) for fold in folds[k : k + 3]) == 1).all()
+    with pytest.raises(ValueError, match="cv_repeats must be a whole number"):
+        folds_of(data, 3, over, order, 0, repeats=0)
+    with pytest.raises(ValueError, match="cv_repeats=2 needs a number for cv"):
+        folds_of(data, KFold(3), over, order, 0, repeats=2)
 
 
 def test_given_splits_count_rows_as_they_came():
@@ -177,12 +231,52 @@ def test_errors_are_those_of_models_fitted_to_the_rest():
 @given(st.integers(1, 6), st.integers(1, 5), st.integers(0, 99))
 def test_one_standard_error_never_chooses_a_smaller_lam(K, folds, seed):
     errors = np.random.default_rng(seed).exponential(size=(K, folds))
-    choice = LamChoice(np.geomspace(10, 1, K), errors, np.zeros((K, folds)), "rows")
+    choice = LamChoice(np.geomspace(10, 1, K), errors, np.zeros((K, folds)), "rows", np.ones(folds))
     assert choice.lams[choice.one_se] >= choice.lams[choice.best]
     assert choice.mean[choice.best] == errors.mean(axis=1).min()
     limit = choice.mean.min() + choice.standard_error[choice.best]
     assert choice.mean[choice.one_se] <= limit
     assert (choice.mean[: choice.one_se] > limit).all()
+
+
+@given(st.integers(2, 6), st.integers(1, 4), st.integers(0, 99))
+def test_standard_errors(K, repeats, seed):
+    rng = np.random.default_rng(seed)
+    errors, even = rng.exponential(size=(3, K)), np.ones(K)
+    assert standard_error(errors, even) == pytest.approx(errors.std(axis=1, ddof=1) / np.sqrt(K))
+    again, weights = np.tile(errors, repeats), rng.uniform(0.1, 9, K)
+    once = standard_error(errors, weights)
+    assert standard_error(again, np.tile(weights, repeats), repeats) == pytest.approx(once)  # it does not shrink
+    assert standard_error(errors, 7 * weights) == pytest.approx(once)
+
+
+def test_the_mean_is_over_rows_not_over_folds():
+    X, y, nodes = rows()
+    split = [(np.arange(2, 30), np.arange(2)), (np.arange(10), np.arange(10, 30))]
+    model = ct.NetworkedLinearRegressionCV(empirical(), lams=[0.1], cv=split, standardize=False).fit(X, y, names(nodes))
+    choice = model.lam_choice_
+    assert choice.weights / choice.weights.sum() == pytest.approx([1 / 11, 10 / 11])
+    assert choice.mean == pytest.approx(choice.errors @ [1 / 11, 10 / 11])
+
+
+def test_errors_are_in_the_units_of_y():
+    X, y, nodes = rows()
+    plain = ct.NetworkedLinearRegressionCV(empirical(), lams=[0.1], cv=3, random_state=0).fit(X, y, names(nodes))
+    larger = ct.NetworkedLinearRegressionCV(empirical(), lams=[0.1], cv=3, random_state=0).fit(X, 1e3 * y, names(nodes))
+    assert larger.cv_results_["mean_error"] == pytest.approx(1e6 * plain.cv_results_["mean_error"], rel=1e-6)
+
+
+@pytest.mark.parametrize("model", CHOOSING)
+def test_a_choice_of_repeated_folds(model, tmp_path):
+    X, y, nodes = rows()
+    fitted = quick(model, empirical(), cv_repeats=3).fit(X, labels_for(model, y), names(nodes))
+    choice = fitted.lam_choice_
+    assert choice.repeats == 3
+    assert choice.errors.shape == (4, 6)
+    fitted.save(tmp_path / "m")
+    again = ct.load(tmp_path / "m").lam_choice_
+    assert (again.standard_error == choice.standard_error).all()
+    assert (again.mean == choice.mean).all()
 
 
 @pytest.mark.parametrize("model", CHOOSING)

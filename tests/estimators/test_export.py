@@ -73,7 +73,7 @@ def test_a_networkx_graph_with_models():
     }
     for k, town in enumerate(TOWNS):
         assert list(graph.nodes[town]["weights"]) == ["x0", "x1", "intercept"]
-        assert list(graph.nodes[town]["weights"].values()) == fitted.solution_.w[k].tolist()
+        assert list(graph.nodes[town]["weights"].values()) == fitted.weights_[k].tolist()
         assert graph.nodes[town]["cluster"] == fitted.clusters_[k]
         assert graph.nodes[town]["labelled_rows"] == 5
     again = ct.NetworkedLinearRegression(graph).fit(X, y, names(nodes))

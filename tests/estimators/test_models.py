@@ -31,7 +31,7 @@ import coterie as ct
 def test_a_fit_is_the_certified_solution(model, penalty):
     X, y, nodes = rows()
     y = labels_for(model, y)
-    fitted = model(empirical(), lam=0.1, penalty=penalty).fit(X, y, names(nodes))
+    fitted = model(empirical(), lam=0.1, penalty=penalty, standardize=False).fit(X, y, names(nodes))
     kinds = {"l1": ct.TotalVariation(), "l2": ct.GroupTotalVariation(), "squared": ct.SquaredVariation()}
     problem = problem_of(model, X, y, nodes, penalty=kinds.get(penalty, penalty))
     solution = ct.solve(problem)
@@ -161,8 +161,9 @@ def test_a_clone_shares_the_graph(model, graph):
 def test_a_warm_start_saves_iterations():
     X, y, nodes = rows(m=3)
     y[np.isin(nodes, [1, 4])] = np.nan
-    cold = ct.NetworkedLasso(empirical(), lam=0.05, alpha=0.01).fit(X, y, names(nodes))
-    warm = ct.NetworkedLasso(empirical(), lam=0.06, alpha=0.01, warm_start=True).fit(X, y, names(nodes))
+    plain = {"alpha": 0.01, "standardize": False}
+    cold = ct.NetworkedLasso(empirical(), lam=0.05, **plain).fit(X, y, names(nodes))
+    warm = ct.NetworkedLasso(empirical(), lam=0.06, **plain, warm_start=True).fit(X, y, names(nodes))
     warm.set_params(lam=0.05).fit(X, y, names(nodes))
     assert cold.n_iter_ > 10
     assert warm.n_iter_ < cold.n_iter_
@@ -218,10 +219,11 @@ def test_without_an_intercept(model):
 def test_what_is_not_converged_is_said_with_its_gap():
     X, y, nodes = rows()
     X[:, 1] *= 1e-6
+    model = ct.NetworkedLinearRegression(empirical(), standardize=False, tol=1e-12, max_iter=2)
     with pytest.warns(
         ConvergenceWarning, match=r"Certified gap: .*e.*, asked for: 1.00e-12.* standardize=True"
     ) as caught:
-        fitted = ct.NetworkedLinearRegression(empirical(), tol=1e-12, max_iter=2).fit(X, y, names(nodes))
+        fitted = model.fit(X, y, names(nodes))
     assert f"{fitted.gap_:.2e}" in str(caught[0].message)
     assert caught[0].filename == __file__
 
@@ -241,7 +243,7 @@ def test_verbose_prints_progress(capsys):
         ({"lam": -1.0}, "lam must be a finite number"),
         ({"ridge": np.nan}, "ridge must be a finite number"),
         ({"engine": "abacus"}, "no engine 'abacus'"),
-        ({"reduction": "median"}, "reduction must be"),
+        ({"weight_by": "median"}, 'weight_by must be "rows" or "nodes"'),
         ({"graph": "edges.csv"}, "cannot read a graph from str"),
     ],
 )
@@ -271,11 +273,11 @@ def test_one_node_is_linear_regression():
     assert mine.score(X, y) == pytest.approx(peer.score(X, y))
 
 
-@pytest.mark.parametrize("reduction", ["mean", "sum"])
-def test_one_node_is_ridge(reduction):
+@pytest.mark.parametrize("weight_by", ["rows", "nodes"])
+def test_one_node_is_ridge(weight_by):
     X, y, _ = rows()
-    mine = ct.NetworkedLinearRegression(ridge=0.3, reduction=reduction, tol=1e-10).fit(X, y)
-    peer = Ridge(alpha=0.3 * (len(y) if reduction == "mean" else 1)).fit(X, y)
+    mine = ct.NetworkedLinearRegression(ridge=0.3, weight_by=weight_by, standardize=False, tol=1e-10).fit(X, y)
+    peer = Ridge(alpha=0.3 * len(y)).fit(X, y)
     assert mine.coef_[0] == pytest.approx(peer.coef_, abs=1e-6)
     assert mine.intercept_[0] == pytest.approx(peer.intercept_, abs=1e-6)
 
@@ -283,7 +285,7 @@ def test_one_node_is_ridge(reduction):
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_one_node_is_lasso(fit_intercept):
     X, y, _ = rows()
-    mine = ct.NetworkedLasso(alpha=0.4, fit_intercept=fit_intercept, tol=1e-10).fit(X, y)
+    mine = ct.NetworkedLasso(alpha=0.4, fit_intercept=fit_intercept, standardize=False, tol=1e-10).fit(X, y)
     peer = Lasso(alpha=0.2, fit_intercept=fit_intercept, tol=1e-12).fit(X, y)
     assert mine.coef_[0] == pytest.approx(peer.coef_, abs=1e-5)
     assert mine.intercept_[0] == pytest.approx(peer.intercept_, abs=1e-5)
@@ -292,7 +294,7 @@ def test_one_node_is_lasso(fit_intercept):
 def test_one_node_is_logistic_regression():
     X, y, _ = rows()
     y = labels_for(ct.NetworkedLogisticRegression, y)
-    mine = ct.NetworkedLogisticRegression(ridge=0.05, tol=1e-10).fit(X, y)
+    mine = ct.NetworkedLogisticRegression(ridge=0.05, standardize=False, tol=1e-10).fit(X, y)
     peer = LogisticRegression(C=1 / (2 * 0.05 * len(y)), tol=1e-10).fit(X, y)
     assert mine.coef_ == pytest.approx(peer.coef_, abs=1e-4)
     assert mine.intercept_ == pytest.approx(peer.intercept_, abs=1e-4)

@@ -20,7 +20,7 @@ def data():
     "model",
     [
         ct.NetworkedLinearRegression(empirical(), tol=1e-9),
-        ct.NetworkedLinearRegression(empirical(), tol=1e-9, reduction="sum", ridge=0.1),
+        ct.NetworkedLinearRegression(empirical(), tol=1e-9, weight_by="nodes", ridge=0.1),
         ct.NetworkedLasso(empirical(), tol=1e-9),
         ct.NetworkedLinearRegressionCV(empirical(), n_lams=5, cv=3, random_state=0, tol=1e-9),
         ct.NetworkedLassoCV(empirical(), n_lams=5, cv=3, random_state=0, tol=1e-9),

@@ -8,7 +8,7 @@ import coterie as ct
 
 def fitted(model=ct.NetworkedLinearRegression, **parameters):
     X, y, nodes = rows()
-    return quick(model, empirical(), **parameters).fit(X, labels_for(model, y), names(nodes))
+    return quick(model, empirical(), **{"standardize": False} | parameters).fit(X, labels_for(model, y), names(nodes))
 
 
 def test_without_rows_it_is_the_median_of_the_neighbours():
@@ -107,10 +107,10 @@ def test_added_nodes_are_as_if_they_had_been_there(model):
     pairs, weights = [e[:2] for e in EDGES], [e[2] for e in EDGES]
     few = [k for k, (_, j) in enumerate(pairs) if j < 4]
     graph = ct.EmpiricalGraph.from_edges([pairs[k] for k in few], [weights[k] for k in few], ids=TOWNS[:4])
-    grown = quick(model, graph, tol=1e-8).fit(X[first], y[first], names(nodes[first]))
+    grown = quick(model, graph, standardize=False, tol=1e-8).fit(X[first], y[first], names(nodes[first]))
     new = {"b2": {"b1": 1.0, "b3": 1.0}, "b3": {"b1": 2.0}}
     grown.add_nodes(new, X[~first], y[~first], names(nodes[~first]))
-    whole = quick(model, empirical(), tol=1e-8).fit(X, y, names(nodes))
+    whole = quick(model, empirical(), standardize=False, tol=1e-8).fit(X, y, names(nodes))
     assert grown.nodes_.tolist() == whole.nodes_.tolist()
     assert (grown.graph_.edges == whole.graph_.edges).all()
     assert (grown.graph_.weights == whole.graph_.weights).all()

@@ -49,6 +49,8 @@ def test_other_coordinates_keep_their_shape_and_gaps():
         ("coordinates", {"names": ["x"], "values": [[1.0]] * 12}, "two names"),
         ("coordinates", {"values": []}, "names"),
         ("baselines", {"methods": ["a", "b"], "errors": [[1.0]], "over": "rows"}, "2 methods"),
+        ("baselines", {"methods": ["a"], "errors": [[1.0, 2.0]], "over": "rows", "weights": [1]}, "2 folds"),
+        ("baselines", {"methods": ["a"], "errors": [[1.0, 2.0]], "over": "rows", "weights": [1, 0]}, "positive"),
         ("resolvability", {"cluster": [1], "flow": []}, "no column n_nodes"),
         ("data", 3, "int"),
     ],

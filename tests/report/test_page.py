@@ -11,6 +11,7 @@ import coterie as ct
 from coterie.io.files import MissingExtraError
 from coterie.report import drawn as drawing
 from coterie.report.page import render, write_report
+from coterie.report.words import smallest_error
 
 
 class Reader(HTMLParser):
@@ -65,6 +66,18 @@ def test_everything_is_there(page):
         "Seed 7",
     ):
         assert fact in reader.text
+
+
+def test_what_counts_alike_how_sure_the_choice_is_and_who_wins():
+    model = fitted(ct.NetworkedLinearRegressionCV, n_lams=4, cv=2, cv_repeats=2, weight_by="nodes")
+    methods, errors = ["networked", "mixed model"], [[2.0, 3.0], [1.0, 2.1]]
+    model.notes_ = {"baselines": {"methods": methods, "errors": errors, "over": "rows", "weights": [1, 3]}}
+    text = Reader(render(model)).text
+    assert "every node counts alike" in text
+    assert "2 folds drawn 2 times" in text
+    assert f"The {smallest_error(model.lam_choice_)} is at λ" in text
+    assert "The network is beaten by mixed model, " in text
+    assert "nodes differ in their level" in text
 
 
 def test_names_are_shown_and_never_obeyed(page):

@@ -65,7 +65,9 @@ def test_lam_choice(ax, model):
 
 
 def test_lam_choice_with_zero_and_one_fold(ax):
-    choice = LamChoice(np.array([1.0, 0.5, 0.0]), np.array([[3.0], [1.0], [2.0]]), np.zeros((3, 1)), "given")
+    choice = LamChoice(
+        np.array([1.0, 0.5, 0.0]), np.array([[3.0], [1.0], [2.0]]), np.zeros((3, 1)), "given", np.ones(1)
+    )
     draw_lam_choice(ax, choice)
     assert ax.get_xscale() == "linear"
     assert texts(ax) == ["best, also by the one-SE rule: λ = 0.5"]
@@ -77,7 +79,7 @@ def test_comparison(ax, model):
     draw_comparison(ax, comparison)
     assert [label.get_text() for label in ax.get_yticklabels()] == list(comparison.methods)
     assert close_to_best(comparison) == []
-    near = ct.Comparison(("a", "b", "c"), np.array([[1.0, 3.0], [1.5, 3.0], [9.0, 9.0]]), "rows")
+    near = ct.Comparison(("a", "b", "c"), np.array([[1.0, 3.0], [1.5, 3.0], [9.0, 9.0]]), "rows", np.ones(2))
     assert close_to_best(near) == ["b"]
 
 

@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coterie.report.words import explanation, kind_of, penalty_of, plural, short, some, verdict
+from coterie.report.words import (
+    explanation,
+    kind_of,
+    penalty_of,
+    plural,
+    short,
+    smallest_error,
+    some,
+    verdict,
+    weighting_of,
+)
 from coterie.solver import Status
 
 if TYPE_CHECKING:
@@ -23,6 +33,10 @@ def as_object(model: NetworkedModel) -> dict[str, Any]:
         "estimator": type(model).__name__,
         "lam": model.lam_,
         "lam_chosen_over": None if choice is None else choice.over,
+        "lam_chosen_error": None if choice is None else float(choice.mean[choice.best]),
+        "lam_chosen_standard_error": None if choice is None else float(choice.standard_error[choice.best]),
+        "weight_by": model.weight_by,
+        "standardize": model.standardize,
         "penalty": model.penalty if isinstance(model.penalty, str) else repr(model.penalty),
         "features": [str(name) for name in getattr(model, "feature_names_in_", [])] or model.n_features_in_,
         "nodes": graph.n_nodes,
@@ -46,12 +60,12 @@ def as_object(model: NetworkedModel) -> dict[str, Any]:
 def in_words(model: NetworkedModel) -> list[str]:
     """The same in sentences, the certificate first."""
     choice = getattr(model, "lam_choice_", None)
-    how = "" if choice is None else f", chosen by cross-validation over {choice.over}"
+    how = "" if choice is None else f", chosen by cross-validation over {choice.over} ({smallest_error(choice)})"
     labelled = model.n_labelled_ > 0
     return [
         verdict(model.solution_),
         *explanation(model.solution_, model.tol),
-        f"Model: {kind_of(model)}, λ = {short(model.lam_, 4)}{how}; {penalty_of(model)}.",
+        f"Model: {kind_of(model)}, λ = {short(model.lam_, 4)}{how}; {penalty_of(model)}; {weighting_of(model)}.",
         f"Network: {plural(model.graph_.n_nodes, 'node')}, {plural(model.graph_.n_edges, 'edge')}; "
         f"{plural(int(model.n_labelled_.sum()), 'labelled row')} at {plural(int(labelled.sum()), 'node')}.",
         f"Clusters of nodes that share one model: {int(model.clusters_.max()) + 1:,}.",

@@ -7,7 +7,6 @@ from enum import StrEnum
 from functools import partial
 from math import inf, nan
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -41,6 +40,13 @@ class PenaltyName(StrEnum):
     l1 = "l1"
     l2 = "l2"
     squared = "squared"
+
+
+class WeightName(StrEnum):
+    """What counts alike."""
+
+    rows = "rows"
+    nodes = "nodes"
 
 
 class OverName(StrEnum):
@@ -102,6 +108,9 @@ def fit(
         typer.Option(help="For cv and baselines: hold out whole nodes, or rows of any node.", rich_help_panel=MODEL),
     ] = OverName.auto,
     folds: Annotated[int, typer.Option(min=2, help="For cv and baselines.", rich_help_panel=MODEL)] = 5,
+    repeats: Annotated[
+        int, typer.Option(min=1, help="For cv: draw the folds this many times.", rich_help_panel=MODEL)
+    ] = 1,
     alpha: Annotated[
         float | None, typer.Option(min=0, help="Strength of the Lasso.", show_default="0.1", rich_help_panel=MODEL)
     ] = None,
@@ -119,6 +128,12 @@ def fit(
         bool,
         typer.Option(help="Solve in units of each column's own spread; results keep theirs.", rich_help_panel=MODEL),
     ] = True,
+    weight_by: Annotated[
+        WeightName,
+        typer.Option(
+            help="What counts alike: every row, or every node however many rows it has.", rich_help_panel=MODEL
+        ),
+    ] = WeightName.rows,
     baselines: Annotated[
         bool, typer.Option("--baselines", help="Does the network help? Compare, for the report.", rich_help_panel=MODEL)
     ] = False,
@@ -142,9 +157,12 @@ def fit(
     with plain_errors(quiet):
         check_folder(out)
         nearest = check_choice(graph, knn)
-        model = _new_model(loss, lam, alpha, ridge, {"cv": folds, "over": over.value, "random_state": seed})
+        choosing = {"cv": folds, "over": over.value, "cv_repeats": repeats, "random_state": seed}
+        model = _new_model(loss, lam, alpha, ridge, choosing)
         model.set_params(penalty=penalty.value, fit_intercept=intercept, tol=tol, max_iter=max_iter)
-        model.set_params(standardize=scale, time_limit=time_limit, engine=_checked_engine(engine))
+        model.set_params(
+            standardize=scale, weight_by=weight_by.value, time_limit=time_limit, engine=_checked_engine(engine)
+        )
         from coterie.cli.learning import Task
         from coterie.cli.screen import say, working
         from coterie.io.rows import Columns
@@ -250,9 +268,12 @@ def _end(model: NetworkedModel, notes: dict[str, Any], out: Path, interrupted: b
 
 
 def _comparison(notes: dict[str, Any]) -> list[str]:
-    """The baselines in one line."""
-    if (found := notes.get("baselines")) is None:
+    """The baselines in two lines."""
+    from coterie.report.notes import as_comparison
+
+    if (note := notes.get("baselines")) is None:
         return []
-    means = sorted((fmean(errors), method) for method, errors in zip(found["methods"], found["errors"], strict=True))
+    found = as_comparison(note)
+    means = sorted(zip(found.mean.tolist(), found.methods, strict=True))
     listed = ", ".join(f"{method} {mean:.3g}" for mean, method in means)
-    return [f"Mean error with {found['over']} held out, the smallest first: {listed}."]
+    return [f"Mean error with {found.over} held out, the smallest first: {listed}.", found.verdict]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from coterie.estimators.base import NetworkedModel
-    from coterie.estimators.cross_validation import Over
+    from coterie.estimators.folds import Over
     from coterie.io.rows import Columns
 
 UNEVEN = 100  # columns whose sizes differ by more are worth a warning; an intercept is a column of ones
@@ -67,12 +67,16 @@ class Task:
         X, y = self._X_and_y(rows)
         with _one_reason(self.data):
             found = compare_baselines(self.model, X, y, self.columns.node, cv=cv, over=self.over, random_state=seed)
-        errors = found.errors * self.model.scaling_.y_spread**2  # in the units of the target
-        return {"methods": list(found.methods), "errors": errors.tolist(), "over": found.over}
+        return {
+            "methods": list(found.methods),
+            "errors": found.errors.tolist(),
+            "over": found.over,
+            "weights": found.weights.tolist(),
+        }
 
     def _from_moments(self, say: Say) -> bool:
         """Fit from one pass over the files; False where folds have to be made of rows."""
-        from coterie.estimators.cross_validation import what_to_hold_out
+        from coterie.estimators.folds import what_to_hold_out
         from coterie.io.stream import stream_moments
 
         moments = stream_moments(self.data, self.columns)

@@ -1,6 +1,7 @@
 """Estimators in the manner of scikit-learn, thin over `solve`."""
 
-from coterie.estimators.baselines import Comparison, compare_baselines
+from coterie.estimators.baselines import compare_baselines
+from coterie.estimators.comparison import Comparison
 from coterie.estimators.files import load
 from coterie.estimators.lasso import NetworkedLasso, NetworkedLassoCV
 from coterie.estimators.logistic import NetworkedLogisticRegression, NetworkedLogisticRegressionCV

@@ -37,6 +37,7 @@ class NetworkedModel(ReadsRows, BaseEstimator):
         penalty: str | Penalty,
         fit_intercept: bool,
         standardize: bool,
+        weight_by: str,
         tol: float,
         max_iter: int,
         time_limit: float | None,
@@ -49,6 +50,7 @@ class NetworkedModel(ReadsRows, BaseEstimator):
         self.penalty = penalty
         self.fit_intercept = fit_intercept
         self.standardize = standardize
+        self.weight_by = weight_by
         self.tol = tol
         self.max_iter = max_iter
         self.time_limit = time_limit

@@ -4,82 +4,23 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from coterie.estimators.base import NetworkedModel
-from coterie.estimators.cross_validation import (
-    Over,
-    cross_validate_lam,
-    folds_of,
-    mean_error,
-    reachable,
-    standard_error,
-    without,
-)
-from coterie.estimators.export import as_frame
+from coterie.estimators.comparison import Comparison
+from coterie.estimators.cross_validation import cross_validate_lam, mean_error
+from coterie.estimators.folds import Over, folds_of, reachable, without
+from coterie.estimators.intercepts import mixed_model, node_intercepts
 from coterie.problem import LocalDatasets, Problem, largest_useful_lam
 from coterie.problem.arrays import Array
 from coterie.problem.penalties import SquaredVariation
 from coterie.solver import NotConverged, solve
 
 HARDLY = 1e-6  # of the largest useful λ: nodes with a model hardly feel it, those without still get one
-
-
-@dataclass(frozen=True, eq=False)
-class Comparison:
-    """Errors on rows held out.
-
-    Attributes
-    ----------
-    methods : tuple of str
-    errors : array of shape (methods, folds)
-        Mean error of the rows held out: squared error, or log-loss.
-    over : str
-        What the folds held out: "nodes", "rows", or "given".
-    """
-
-    methods: tuple[str, ...]
-    errors: Array
-    over: str
-    library: str | None = None
-
-    @property
-    def mean(self) -> Array:
-        """The mean error of each method over the folds."""
-        return self.errors.mean(axis=1)
-
-    @property
-    def standard_error(self) -> Array:
-        """The standard error of that mean."""
-        return standard_error(self.errors)
-
-    @property
-    def folds_won(self) -> Array:
-        """In how many folds each method was the best."""
-        return np.bincount(self.errors.argmin(axis=0), minlength=len(self.methods))
-
-    @property
-    def best(self) -> int:
-        """Which method has the smallest mean error."""
-        return int(np.argmin(self.mean))
-
-    def frame(self) -> Any:
-        """One row a method: its mean error, the standard error of the mean, and in how many folds it was the best."""
-        columns = {
-            "method": list(self.methods),
-            "mean_error": self.mean,
-            "standard_error": self.standard_error,
-            "folds_won": self.folds_won,
-        }
-        return as_frame(columns, self.library)
-
-    def __repr__(self) -> str:
-        means = zip(self.methods, self.mean, strict=True)
-        return f"Comparison({', '.join(f'{method} {error:.4g}' for method, error in means)}; held out: {self.over})"
 
 
 def compare_baselines(
@@ -98,6 +39,9 @@ def compare_baselines(
     - local only: each node alone, with the smallest weights where its rows leave a choice. A node without labels
       of its own takes the median of its neighbours' models.
     - pooled: one model for all nodes.
+    - node intercepts: common slopes and an intercept per node, as dummy variables give it.
+    - mixed model: the same with the shrunken intercepts of a random-intercept model; see coterie.estimators.intercepts.
+      Nodes without labels take the common intercept. A model without intercepts is not compared with these two.
     - networked: the estimator; a CV form chooses λ anew from the training part of each fold.
     - squared variation: the same with smooth differences instead of clusters, λ chosen on the training part.
 
@@ -108,23 +52,38 @@ def compare_baselines(
         As for its fit.
     cv, over
         As for the CV forms.
+
+    Returns
+    -------
+    Comparison
+        Errors in the units of y. It says which method has the smallest, in words too.
     """
     model = clone(estimator)
     problem, order = model._problem(X, y, groups, sample_weight)
     folds, held = folds_of(problem.data, cv, over, order, random_state)
-    methods: dict[str, Callable[[Problem], Array]] = {
-        "local only": lambda training: _alone(model, training),
-        "pooled": _pooled,
+    errors, weights = [], []
+    for fold in folds:
+        training = without(problem, fold)
+        rows = reachable(training, fold)
+        unseen = bool(np.isin(problem.data.nodes[rows], training.M).mean() < 0.5)  # the fold holds out nodes, not rows
+        methods = _methods(model, order, unseen, random_state)
+        errors.append([mean_error(problem, rows, weights_of(training)) for weights_of in methods.values()])
+        weights.append(problem.data.weights[rows].sum())
+    in_units_of_y = np.array(errors).T * model.scaling_.y_spread**2
+    return Comparison(tuple(methods), in_units_of_y, held, np.array(weights), model.frame_library_)
+
+
+def _methods(
+    model: NetworkedModel, order: Array, unseen: bool, random_state: Any
+) -> dict[str, Callable[[Problem], Array]]:
+    """What makes weights of a training problem. `unseen`: they are for nodes that have no labels in it."""
+    alone: dict[str, Callable[[Problem], Array]] = {"local only": lambda training: _alone(model, training)}
+    levels = {"node intercepts": node_intercepts, "mixed model": mixed_model} if model.fit_intercept else {}
+    network = {
         "networked": lambda training: _solved(model, training, model._choose_lam(training, order)),
         "squared variation": lambda training: _smooth(model, training, unseen, random_state),
     }
-    errors = np.empty((len(methods), len(folds)))
-    for k, fold in enumerate(folds):
-        training = without(problem, fold)
-        rows = reachable(training, fold)
-        unseen = np.isin(problem.data.nodes[rows], training.M).mean() < 0.5  # the fold holds out nodes, not rows
-        errors[:, k] = [mean_error(problem, rows, weights_of(training)) for weights_of in methods.values()]
-    return Comparison(tuple(methods), errors, held, model.frame_library_)
+    return {**alone, "pooled": _pooled, **levels, **network}
 
 
 def _solved(model: NetworkedModel, training: Problem, lam: float) -> Array:

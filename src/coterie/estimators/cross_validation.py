@@ -4,33 +4,23 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from numbers import Integral
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
-from coterie.problem import LocalDatasets, Problem
+from coterie.estimators.folds import Fold, reachable, without
+from coterie.problem import Problem
 from coterie.problem.arrays import Array
 from coterie.solver import NotConverged, Solution, lam_grid, solve_path
-
-Over = Literal["auto", "nodes", "rows"]
 
 PATH_TOL = 1e-2
 """The gap that a fold's path is solved to: see docs/decisions/0007-tolerance-of-folds.md."""
 
 SMALLEST = 1e-4
 """Where the default λ end, relative to the largest useful one."""
-
-
-class Fold(NamedTuple):
-    """Masks of the rows whose labels are learnt from, and of those that are held out."""
-
-    train: NDArray[np.bool_]
-    test: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,22 +36,28 @@ class LamChoice:
         How far from optimal each fit can have been, relative.
     over : str
         What was held out: "nodes", "rows", or "given" where cv said so.
+    weights : array of shape (folds,)
+        How many rows each fold held out, by their weights.
+    repeats : int
+        How many times the folds were drawn; the folds of one draw stand together.
     """
 
     lams: Array
     errors: Array
     gaps: Array
     over: str
+    weights: Array
+    repeats: int = 1
 
     @property
     def mean(self) -> Array:
-        """The mean error of each λ over the folds."""
-        return self.errors.mean(axis=1)
+        """The mean error of each λ over all rows held out."""
+        return np.average(self.errors, axis=1, weights=self.weights)
 
     @property
     def standard_error(self) -> Array:
         """The standard error of that mean."""
-        return standard_error(self.errors)
+        return standard_error(self.errors, self.weights, self.repeats)
 
     @property
     def best(self) -> int:
@@ -80,10 +76,19 @@ class LamChoice:
         return {**columns, **folds, "largest_gap": self.gaps.max(axis=1)}
 
 
-def standard_error(errors: Array) -> Array:
-    """The standard error of the mean over the folds, which are the columns; 0 where there is one fold only."""
-    folds = errors.shape[1]
-    return errors.std(axis=1, ddof=1) / np.sqrt(folds) if folds > 1 else np.zeros(len(errors))
+def standard_error(errors: Array, weights: Array, repeats: int = 1) -> Array:
+    """The standard error of the weighted mean over the folds, which are the columns; 0 where there is one fold only.
+
+    With shares s_k that add up to 1 it is √(Σ_k s_k² (e_k − ē)² K/(K − 1)): with equal ones, the usual std/√K. Repeated
+    draws see the same rows, so that it does not shrink with their number: it is the root mean square of theirs.
+    """
+    folds = errors.shape[1] // repeats
+    if folds < 2:
+        return np.zeros(len(errors))
+    e, s = errors.reshape(len(errors), repeats, folds), weights.reshape(repeats, folds)
+    s = s / s.sum(axis=1, keepdims=True)
+    off = s * (e - (s * e).sum(axis=2, keepdims=True))
+    return np.sqrt((off**2).sum(axis=2).mean(axis=1) * folds / (folds - 1))
 
 
 def cross_validate_lam(
@@ -92,6 +97,7 @@ def cross_validate_lam(
     folds: Sequence[Fold],
     over: str,
     *,
+    repeats: int = 1,
     progress: Callable[[int, float, Solution], None] | None = None,
     tol: float = PATH_TOL,
     **options: Any,
@@ -113,6 +119,7 @@ def cross_validate_lam(
     else:
         values = sorted(map(float, lams), reverse=True)
     errors, gaps = np.empty((2, len(values), len(folds)))
+    weights = np.empty(len(folds))
     first: Solution | None = None  # at the largest λ folds differ little, and each path starts where the last one did
     for k, fold in enumerate(folds):
         training = without(problem, fold)
@@ -126,74 +133,8 @@ def cross_validate_lam(
         first = path.solutions[0]
         errors[:, k] = [mean_error(problem, rows, solution.w) for solution in path.solutions]
         gaps[:, k] = [solution.gap for solution in path.solutions]
-    return LamChoice(np.array(values), errors, gaps, over)
-
-
-def what_to_hold_out(over: Over, m: NDArray[np.int64], n_nodes: int) -> Literal["nodes", "rows"]:
-    """Return what folds hold out of data whose labelled nodes have m labelled rows each.
-
-    "auto": nodes where the graph has nodes without labels, which are then what the model is for, or where hardly any
-    node has two rows; otherwise rows.
-    """
-    if over == "auto":
-        return "nodes" if len(m) < n_nodes or (np.median(m) < 2 and len(m) > 1) else "rows"
-    if over not in ("nodes", "rows"):
-        raise ValueError(f'over must be "auto", "nodes" or "rows", got {over!r}')
-    return over
-
-
-def folds_of(
-    data: LocalDatasets, cv: Any, over: Over, order: Array | None, random_state: Any
-) -> tuple[list[Fold], str]:
-    """Return the folds, and what they hold out: all rows of some labelled nodes, or some labelled rows of any node.
-
-    cv is a number of folds, or anything else that scikit-learn takes for cv, which then says what is held out and
-    counts rows as they came: row k of the data was row order[k]. Without an order, rows are condensed, and only nodes
-    can be held out. Rows with labels of two kinds are shared out so that each fold has its part of both.
-    """
-    M, m = data.labelled.M, data.labelled.m
-    over = what_to_hold_out(over, m, data.n_nodes)
-    if order is None and not (over == "nodes" and isinstance(cv, Integral)):
-        raise ValueError('only folds over nodes can be made without the rows; give over="nodes" and a number for cv')
-    counts = ~np.isnan(data.y) & (data.weights > 0)
-    if not isinstance(cv, Integral):
-        assert order is not None
-        return _given(data, cv, order, counts), "given"
-    items, member = (M, data.nodes) if over == "nodes" else (np.flatnonzero(counts), np.arange(len(data.y)))
-    if not 2 <= int(cv) <= len(items):
-        raise ValueError(f"cv={cv} folds over {over} need as many labelled ones; here n_samples={len(items)}")
-    classes = data.y[items] if over == "rows" and len(np.unique(data.y[counts])) == 2 else None
-    splitter = KFold if classes is None else StratifiedKFold
-    splits = splitter(int(cv), shuffle=True, random_state=random_state).split(items, classes)
-    tests = [items[test] for _, test in splits]
-    held_out = [counts & np.isin(member, test) for test in tests]
-    return [Fold(counts & ~test, test) for test in held_out], over
-
-
-def _given(data: LocalDatasets, cv: Any, order: Array, counts: NDArray[np.bool_]) -> list[Fold]:
-    """The folds that cv makes of the rows as they came, but for those without labels to learn from or to test on."""
-    came = np.argsort(order)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The groups parameter is ignored")  # by splitters that do not need it
-        splits = list(check_cv(cv).split(data.X[came], data.y[came], data.nodes[came]))
-    folds = [Fold(counts & np.isin(order, train), counts & np.isin(order, test)) for train, test in splits]
-    folds = [fold for fold in folds if fold.train.any() and fold.test.any()]
-    if not folds:
-        raise ValueError("no fold of cv has labels both to learn from and to test on")
-    return folds
-
-
-def without(problem: Problem, fold: Fold) -> Problem:
-    """The problem that knows the labels of the training rows alone."""
-    return replace(problem, data=replace(problem.data, y=np.where(fold.train, problem.data.y, np.nan)))
-
-
-def reachable(training: Problem, fold: Fold) -> NDArray[np.bool_]:
-    """The rows held out, but for those of nodes that no label reaches at any λ."""
-    rows = fold.test & ~np.isin(training.data.nodes, replace(training, lam=1.0).undetermined)
-    if not rows.any():
-        raise ValueError("a fold holds out labels that no other label is connected to; use fewer folds")
-    return rows
+        weights[k] = problem.data.weights[rows].sum()
+    return LamChoice(np.array(values), errors, gaps, over, weights, repeats)
 
 
 def mean_error(problem: Problem, rows: NDArray[np.bool_], w: Array) -> float:

@@ -58,6 +58,7 @@ def save(model: NetworkedModel, path: str | Path, notes: dict[str, Any] | None =
         "estimator": type(model).__name__,
         "parameters": _parameters(model),
         "lam": model.lam_,
+        "row_weight": model.row_weight_,
         "n_features": model.n_features_in_,
         "feature_names": getattr(model, "feature_names_in_", None),
         "classes": getattr(model, "classes_", None),
@@ -82,7 +83,7 @@ def save(model: NetworkedModel, path: str | Path, notes: dict[str, Any] | None =
     }
     if isinstance(choice := getattr(model, "lam_choice_", None), LamChoice):
         record["over"] = choice.over
-        arrays |= {"cv_lams": choice.lams, "cv_errors": choice.errors, "cv_gaps": choice.gaps}
+        arrays |= {f"cv_{name}": getattr(choice, name) for name in ("lams", "errors", "gaps", "weights")}
     write_model(Path(path), record, arrays)
 
 
@@ -90,9 +91,21 @@ def load(path: str | Path) -> NetworkedModel:
     """Read a model that :meth:`NetworkedModel.save` wrote; `notes_` and `versions_` are what was saved with it."""
     record, arrays = read_model(Path(path))
     try:
+        if record["schema"] == 1:
+            record, arrays = _from_schema_1(record, arrays)
         return _restore(record, arrays)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise ModelFileError(f"{path}: the model is damaged ({type(error).__name__}: {error})") from error
+
+
+def _from_schema_1(record: dict[str, Any], arrays: dict[str, Array]) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Return what is written today: nodes counted alike unless reduction was "sum", folds did, errors had no unit."""
+    parameters = dict(record["parameters"])
+    parameters["weight_by"] = "rows" if parameters.pop("reduction", "mean") == "sum" else "nodes"
+    if "over" in record:
+        unit = arrays["spread"][-1] ** 2
+        arrays |= {"cv_errors": unit * arrays["cv_errors"], "cv_weights": np.ones(arrays["cv_errors"].shape[1])}
+    return record | {"parameters": parameters, "row_weight": 1.0}, arrays
 
 
 def _restore(record: dict[str, Any], arrays: dict[str, Array]) -> NetworkedModel:
@@ -115,12 +128,14 @@ def _restore(record: dict[str, Any], arrays: dict[str, Array]) -> NetworkedModel
         model.classes_ = np.array(record["classes"])
     model.groups_column_, model.frame_library_ = record["groups_column"], record["frame_library"]
     model.lam_, model.notes_, model.versions_ = _number(record["lam"]), record["notes"], record["versions"]
+    model.row_weight_ = record["row_weight"]
     model.n_labelled_, model.node_errors_ = arrays["n_labelled"], arrays["node_errors"]
     *centre, y_centre = arrays["centre"]
     *spread, y_spread = arrays["spread"]
     model.scaling_ = Scaling(np.array(centre), np.array(spread), float(y_centre), float(y_spread))
     if "over" in record:
-        model.lam_choice_ = LamChoice(arrays["cv_lams"], arrays["cv_errors"], arrays["cv_gaps"], record["over"])
+        lams, errors, gaps, weights = (arrays[f"cv_{name}"] for name in ("lams", "errors", "gaps", "weights"))
+        model.lam_choice_ = LamChoice(lams, errors, gaps, record["over"], weights, model.cv_repeats)
         model.cv_results_ = model.lam_choice_.results()
     model._take(solution)
     return model

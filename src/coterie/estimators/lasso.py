@@ -15,13 +15,13 @@ from coterie.problem.penalties import Penalty
 class NetworkedLasso(NetworkedRegressor):
     """Linear regression with sparse weights at every node, for nodes with fewer rows than features.
 
-    Minimises  Σ_i (1/m_i) Σ_r (y_r − ⟨x_r, w_i⟩ − b_i)² + alpha ‖w_i‖₁  +  lam Σ_edges A_e φ((w, b)_i − (w, b)_j).
+    Minimises  Σ_i (c_i/m_i) Σ_r (y_r − ⟨x_r, w_i⟩ − b_i)² + alpha ‖w_i‖₁  +  lam Σ_edges A_e φ((w, b)_i − (w, b)_j).
     Note that scikit-learn's Lasso has ½ of this squared error: its alpha is half of this one.
 
     Parameters
     ----------
-    graph, lam, penalty, fit_intercept, standardize, tol, max_iter, time_limit, engine, warm_start, random_state,
-    verbose
+    graph, lam, penalty, fit_intercept, standardize, weight_by, tol, max_iter, time_limit, engine, warm_start,
+    random_state, verbose
         As for :class:`NetworkedLinearRegression`, and so are the attributes.
     alpha : float
         Does not apply to the intercept.
@@ -35,7 +35,8 @@ class NetworkedLasso(NetworkedRegressor):
         alpha: float = 0.1,
         penalty: str | Penalty = "l1",
         fit_intercept: bool = True,
-        standardize: bool = False,
+        standardize: bool = True,
+        weight_by: str = "rows",
         tol: float = 1e-6,
         max_iter: int = 100_000,
         time_limit: float | None = None,
@@ -49,6 +50,7 @@ class NetworkedLasso(NetworkedRegressor):
             penalty,
             fit_intercept,
             standardize,
+            weight_by,
             tol,
             max_iter,
             time_limit,
@@ -61,7 +63,7 @@ class NetworkedLasso(NetworkedRegressor):
         self.alpha = alpha
 
     def _loss(self, unpenalised: tuple[int, ...]) -> Loss:
-        return Lasso(self.alpha, unpenalised)
+        return Lasso(self.alpha, unpenalised, self._reduction)
 
 
 class NetworkedLassoCV(ChoosesLam, NetworkedLasso):
@@ -69,10 +71,10 @@ class NetworkedLassoCV(ChoosesLam, NetworkedLasso):
 
     Parameters
     ----------
-    graph, alpha, penalty, fit_intercept, standardize, tol, max_iter, time_limit, engine, warm_start, random_state,
-    verbose
+    graph, alpha, penalty, fit_intercept, standardize, weight_by, tol, max_iter, time_limit, engine, warm_start,
+    random_state, verbose
         As for :class:`NetworkedLasso`.
-    lams, n_lams, cv, over, rule
+    lams, n_lams, cv, over, cv_repeats, rule
         As for :class:`NetworkedLinearRegressionCV`, and so are the attributes.
     """
 
@@ -84,11 +86,13 @@ class NetworkedLassoCV(ChoosesLam, NetworkedLasso):
         n_lams: int = 30,
         cv: Any = 5,
         over: str = "auto",
+        cv_repeats: int = 1,
         rule: str = "best",
         alpha: float = 0.1,
         penalty: str | Penalty = "l1",
         fit_intercept: bool = True,
-        standardize: bool = False,
+        standardize: bool = True,
+        weight_by: str = "rows",
         tol: float = 1e-6,
         max_iter: int = 100_000,
         time_limit: float | None = None,
@@ -103,6 +107,7 @@ class NetworkedLassoCV(ChoosesLam, NetworkedLasso):
             penalty,
             fit_intercept,
             standardize,
+            weight_by,
             tol,
             max_iter,
             time_limit,
@@ -115,5 +120,6 @@ class NetworkedLassoCV(ChoosesLam, NetworkedLasso):
         self.n_lams = n_lams
         self.cv = cv
         self.over = over
+        self.cv_repeats = cv_repeats
         self.rule = rule
         self.alpha = alpha

@@ -23,13 +23,13 @@ from coterie.problem.penalties import Penalty
 class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
     """Classification into two classes at every node.
 
-    Minimises  Σ_i (1/m_i) Σ_r log(1 + e^{z_r}) − y_r z_r + ridge ‖w_i‖₂²  +  lam Σ_edges A_e φ((w, b)_i − (w, b)_j)
+    Minimises  Σ_i (c_i/m_i) Σ_r log(1 + e^{z_r}) − y_r z_r + ridge ‖w_i‖₂²  +  lam Σ_edges A_e φ((w, b)_i − (w, b)_j)
     with z_r = ⟨x_r, w_i⟩ + b_i, and y_r = 1 for the second of the two classes, 0 for the first.
 
     Parameters
     ----------
-    graph, lam, penalty, fit_intercept, standardize, tol, max_iter, time_limit, engine, warm_start, random_state,
-    verbose
+    graph, lam, penalty, fit_intercept, standardize, weight_by, tol, max_iter, time_limit, engine, warm_start,
+    random_state, verbose
         As for :class:`NetworkedLinearRegression`, and so are the attributes.
     ridge : float
         Does not apply to the intercept. Above 0, nodes whose rows separate perfectly have a finite model of their own.
@@ -51,7 +51,8 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
         penalty: str | Penalty = "l1",
         ridge: float = 1e-3,
         fit_intercept: bool = True,
-        standardize: bool = False,
+        standardize: bool = True,
+        weight_by: str = "rows",
         tol: float = 1e-6,
         max_iter: int = 100_000,
         time_limit: float | None = None,
@@ -65,6 +66,7 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
             penalty,
             fit_intercept,
             standardize,
+            weight_by,
             tol,
             max_iter,
             time_limit,
@@ -107,7 +109,7 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
         return float(accuracy_score(truth, predicted[known], sample_weight=s if s is None else s[known]))
 
     def _loss(self, unpenalised: tuple[int, ...]) -> Logistic:
-        return Logistic(self.ridge, unpenalised)
+        return Logistic(self.ridge, unpenalised, self._reduction)
 
     def _labels(self, y: Any, n_rows: int, first: bool) -> Array:
         classes, code = as_classes(y, n_rows)
@@ -147,10 +149,10 @@ class NetworkedLogisticRegressionCV(ChoosesLam, NetworkedLogisticRegression):
 
     Parameters
     ----------
-    graph, ridge, penalty, fit_intercept, standardize, tol, max_iter, time_limit, engine, warm_start, random_state,
-    verbose
+    graph, ridge, penalty, fit_intercept, standardize, weight_by, tol, max_iter, time_limit, engine, warm_start,
+    random_state, verbose
         As for :class:`NetworkedLogisticRegression`.
-    lams, n_lams, cv, over, rule
+    lams, n_lams, cv, over, cv_repeats, rule
         As for :class:`NetworkedLinearRegressionCV`, and so are the attributes.
     """
 
@@ -162,11 +164,13 @@ class NetworkedLogisticRegressionCV(ChoosesLam, NetworkedLogisticRegression):
         n_lams: int = 30,
         cv: Any = 5,
         over: str = "auto",
+        cv_repeats: int = 1,
         rule: str = "best",
         penalty: str | Penalty = "l1",
         ridge: float = 1e-3,
         fit_intercept: bool = True,
-        standardize: bool = False,
+        standardize: bool = True,
+        weight_by: str = "rows",
         tol: float = 1e-6,
         max_iter: int = 100_000,
         time_limit: float | None = None,
@@ -181,6 +185,7 @@ class NetworkedLogisticRegressionCV(ChoosesLam, NetworkedLogisticRegression):
             penalty,
             fit_intercept,
             standardize,
+            weight_by,
             tol,
             max_iter,
             time_limit,
@@ -193,5 +198,6 @@ class NetworkedLogisticRegressionCV(ChoosesLam, NetworkedLogisticRegression):
         self.n_lams = n_lams
         self.cv = cv
         self.over = over
+        self.cv_repeats = cv_repeats
         self.rule = rule
         self.ridge = ridge

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from coterie.problem import EmpiricalGraph, LocalDatasets, Problem
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
 from coterie.problem.losses import LocalLosses, Loss
+from coterie.problem.losses.squared import Reduction
 from coterie.problem.penalties import Penalty, as_penalty
 
 
@@ -26,8 +28,10 @@ class ReadsRows:
     penalty: str | Penalty
     fit_intercept: bool
     standardize: bool
+    weight_by: str
     n_features_in_: int
     scaling_: Scaling
+    row_weight_: float
 
     @abstractmethod
     def _loss(self, unpenalised: tuple[int, ...]) -> Loss:
@@ -55,11 +59,14 @@ class ReadsRows:
 
     def _stated(self, graph: EmpiricalGraph, data: LocalDatasets) -> Problem:
         """The problem at λ = 0, in units of its own if asked."""
+        if self.weight_by not in ("rows", "nodes"):
+            raise ValueError(f'weight_by must be "rows" or "nodes", got {self.weight_by!r}')
         self._check_labelled(data.labelled)
+        per_node = float(data.labelled.weights.sum()) / len(data.labelled.M)
+        self.row_weight_ = 1 / per_node if self.weight_by == "rows" else 1.0
         n, labels = self.n_features_in_, self._scales_labels
         self.scaling_ = Scaling.of(data.labelled, n, labels) if self.standardize else Scaling.none(n)
-        data = self.scaling_.data(data) if self.standardize else data
-        return Problem(graph, data, self._loss(self._unpenalised), as_penalty(self.penalty), lam=0.0)
+        return Problem(graph, self._in_units(data), self._loss(self._unpenalised), as_penalty(self.penalty), lam=0.0)
 
     def _rows(
         self, X: Any, y: Any, groups: Any, sample_weight: Any, graph: EmpiricalGraph, *, first: bool
@@ -71,7 +78,12 @@ class ReadsRows:
         labels = self._labels(y, len(features), first)
         weights = as_row_weights(sample_weight, len(features))
         data = LocalDatasets.from_rows(self._design(features), labels, nodes, graph.n_nodes, weights)
-        return data if first or not self.standardize else self.scaling_.data(data), nodes
+        return data if first else self._in_units(data), nodes
+
+    def _in_units(self, data: LocalDatasets) -> LocalDatasets:
+        """Rows and labels in the units that are solved in."""
+        data = replace(data, weights=self.row_weight_ * data.weights)
+        return self.scaling_.data(data) if self.standardize else data
 
     def _rows_and_weights(self, X: Any, groups: Any) -> tuple[Array, Array]:
         """The rows of X, with intercept, and the weights of the node of each."""
@@ -105,6 +117,11 @@ class ReadsRows:
                 raise ValueError(f"the rows of one node are wanted; {self.groups_column_!r} names {len(set(ids))}")
         rows = self._rows(X, y, None, None, as_graph(None, None), first=False)[0].labelled
         return self._loss(self._unpenalised).bind(rows) if len(rows.M) else None
+
+    @property
+    def _reduction(self) -> Reduction:
+        """How a loss adds up the rows of a node."""
+        return "sum" if self.weight_by == "rows" else "mean"
 
     @property
     def _unpenalised(self) -> tuple[int, ...]:

@@ -59,8 +59,9 @@ class NetworkedRegressor(RegressorMixin, NetworkedModel):
 class NetworkedLinearRegression(NetworkedRegressor):
     """Linear regression at every node, neighbours pulled together by total variation.
 
-    Minimises  Σ_i (1/m_i) Σ_r (y_r − ⟨x_r, w_i⟩ − b_i)² + ridge ‖w_i‖₂²  +  lam Σ_edges A_e φ((w, b)_i − (w, b)_j)
-    over the weights w_i and intercepts b_i of all nodes, the first sum over the nodes with labels.
+    Minimises  Σ_i (c_i/m_i) Σ_r (y_r − ⟨x_r, w_i⟩ − b_i)² + ridge ‖w_i‖₂²  +  lam Σ_edges A_e φ((w, b)_i − (w, b)_j)
+    over the weights w_i and intercepts b_i of all nodes, the first sum over the nodes with labels. What a node counts,
+    c_i, follows from weight_by.
 
     Parameters
     ----------
@@ -73,16 +74,17 @@ class NetworkedLinearRegression(NetworkedRegressor):
         clusters), or the squared ℓ2 norm (no clusters, weights vary gradually).
     ridge : float
         Does not apply to the intercept.
-    reduction : "mean" or "sum"
-        Whether a node's loss is the mean over its rows (every node counts alike) or the sum (every row does).
     fit_intercept : bool
         The intercept is one more coefficient: neighbours' intercepts are pulled together too.
     standardize : bool
         Solve for features (and numeric labels) of zero mean and unit variance, over the labelled rows of all nodes:
         λ, ridge and alpha then mean the same whatever the units, and columns of very different sizes do no harm.
-        coef_, intercept_, predictions and node_errors_ are in the units of X and y all the same; solution_,
-        dual_coef_ and errors of cross-validation are in those of the problem that was solved. Without an
-        intercept, columns are scaled and not centred.
+        coef_, intercept_, predictions and errors are in the units of X and y all the same; solution_ and dual_coef_
+        are in those of the problem that was solved. Without an intercept, columns are scaled and not centred.
+    weight_by : "rows" or "nodes"
+        What counts alike. "nodes": c_i = 1, a node with one row counts like one with 900. "rows": c_i = m_i/m̄, where m̄
+        is the mean of m_i over the nodes with labels, so that λ, ridge and alpha keep their size; the same where all
+        nodes have as many rows. A sample weight counts as that many rows.
     tol : float
         The relative duality gap to reach.
     max_iter : int
@@ -132,9 +134,9 @@ class NetworkedLinearRegression(NetworkedRegressor):
         *,
         penalty: str | Penalty = "l1",
         ridge: float = 0.0,
-        reduction: str = "mean",
         fit_intercept: bool = True,
-        standardize: bool = False,
+        standardize: bool = True,
+        weight_by: str = "rows",
         tol: float = 1e-6,
         max_iter: int = 100_000,
         time_limit: float | None = None,
@@ -148,6 +150,7 @@ class NetworkedLinearRegression(NetworkedRegressor):
             penalty,
             fit_intercept,
             standardize,
+            weight_by,
             tol,
             max_iter,
             time_limit,
@@ -158,10 +161,9 @@ class NetworkedLinearRegression(NetworkedRegressor):
         )
         self.lam = lam
         self.ridge = ridge
-        self.reduction = reduction
 
     def _loss(self, unpenalised: tuple[int, ...]) -> Loss:
-        return SquaredError(self.reduction, self.ridge, unpenalised)  # type: ignore[arg-type]
+        return SquaredError(self._reduction, self.ridge, unpenalised)
 
 
 class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
@@ -169,7 +171,7 @@ class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
 
     Parameters
     ----------
-    graph, penalty, ridge, reduction, fit_intercept, standardize, tol, max_iter, time_limit, engine, warm_start
+    graph, penalty, ridge, fit_intercept, standardize, weight_by, tol, max_iter, time_limit, engine, warm_start,
     random_state, verbose
         As for :class:`NetworkedLinearRegression`.
     lams : sequence of float, optional
@@ -181,8 +183,10 @@ class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
         What a fold holds out. "nodes": all labels of some nodes (can the network predict a node it has not seen?).
         "rows": some labels of any node (can it predict new points of the nodes it knows?). "auto": nodes where
         the graph has nodes without labels or most nodes have one row, otherwise rows.
+    cv_repeats : int
+        How many times the folds are drawn; their errors are averaged. For a number of folds only.
     rule : "best" or "one_se"
-        The λ of smallest mean error, or the largest λ within one standard error of it.
+        The λ of smallest mean error over the rows held out, or the largest λ within one standard error of it.
 
     Attributes
     ----------
@@ -202,12 +206,13 @@ class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
         n_lams: int = 30,
         cv: Any = 5,
         over: str = "auto",
+        cv_repeats: int = 1,
         rule: str = "best",
         penalty: str | Penalty = "l1",
         ridge: float = 0.0,
-        reduction: str = "mean",
         fit_intercept: bool = True,
-        standardize: bool = False,
+        standardize: bool = True,
+        weight_by: str = "rows",
         tol: float = 1e-6,
         max_iter: int = 100_000,
         time_limit: float | None = None,
@@ -222,6 +227,7 @@ class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
             penalty,
             fit_intercept,
             standardize,
+            weight_by,
             tol,
             max_iter,
             time_limit,
@@ -234,6 +240,6 @@ class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
         self.n_lams = n_lams
         self.cv = cv
         self.over = over
+        self.cv_repeats = cv_repeats
         self.rule = rule
         self.ridge = ridge
-        self.reduction = reduction

@@ -10,6 +10,9 @@ from coterie.problem import LocalDatasets
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
 
+ROUNDING = 1e-13
+"""Of the size of a column: what varies by less is constant. Numbers that were computed are off by some 1e-16 each."""
+
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
@@ -39,10 +42,11 @@ class Scaling:
         one = rows.X[:, n_features:].sum(axis=1)  # the intercept's column; zero without
         y = rows.y if labels else np.zeros(len(X))
         Z = np.column_stack([X, y])
-        centre = (rows.weights * one) @ Z / total
-        spread = np.sqrt(rows.weights @ (Z - np.outer(one, centre)) ** 2 / total)
-        size = np.abs(centre) + np.sqrt(rows.weights @ Z**2 / total)
-        spread[spread <= 1e-14 * size] = 1.0
+        first = Z[0] / one[0] if one[0] else np.zeros(n_features + 1)
+        Z = Z - np.outer(one, first)  # first of all the offset goes, without rounding: a constant column is zero now
+        mean = (rows.weights * one) @ Z / total
+        spread, centre = np.sqrt(rows.weights @ (Z - np.outer(one, mean)) ** 2 / total), first + mean
+        spread[spread <= ROUNDING * np.abs(centre)] = 1.0
         return cls(centre[:-1], spread[:-1], float(centre[-1]), float(spread[-1]))
 
     def rows(self, design: Array) -> Array:

@@ -20,7 +20,7 @@ from coterie.io.files import staged
 from coterie.problem.arrays import Array
 
 FORMAT = "coterie model"
-SCHEMA = 1
+SCHEMA = 2
 RECORD = "model.json"
 
 

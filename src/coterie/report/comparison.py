@@ -11,7 +11,7 @@ from coterie.report.colours import COLOURS
 from coterie.report.interactive import figure, markup, plotly
 
 if TYPE_CHECKING:
-    from coterie.estimators.baselines import Comparison
+    from coterie.estimators.comparison import Comparison
 
 MEAN, BEST = COLOURS[0], COLOURS[4]
 

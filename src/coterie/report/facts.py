@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coterie.report.notes import Notes
-from coterie.report.words import error_of, penalty_of, plural, short, some
+from coterie.report.words import error_of, penalty_of, plural, short, some, weighting_of
 
 if TYPE_CHECKING:
     from coterie.estimators.base import NetworkedModel
@@ -26,6 +26,8 @@ def model_facts(model: NetworkedModel) -> Facts:
         ("Estimator", type(model).__name__),
         ("Penalty", penalty_of(model)),
         ("λ", short(model.lam_, 4) + _how_chosen(model)),
+        ("Weighting", weighting_of(model)),
+        ("Units", "solved in units of each column's spread" if model.standardize else "solved in those of the data"),
         ("Coefficients", count if names is None else f"{count}: {some([str(n) for n in names], MOST_LISTED)}"),
     ]
     if hasattr(model, "classes_"):
@@ -38,7 +40,9 @@ def _how_chosen(model: NetworkedModel) -> str:
         return ", as given"
     held = "" if choice.over == "given" else f" over {choice.over}"
     rule = "one standard error" if getattr(model, "rule", "best") == "one_se" else "smallest error"
-    return f", chosen by cross-validation{held} ({plural(choice.errors.shape[1], 'fold')}, {rule})"
+    drawn = f" drawn {choice.repeats} times" if choice.repeats > 1 else ""
+    folds = plural(choice.errors.shape[1] // choice.repeats, "fold")
+    return f", chosen by cross-validation{held} ({folds}{drawn}, {rule})"
 
 
 def data_facts(model: NetworkedModel, notes: Notes) -> Facts:

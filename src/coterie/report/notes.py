@@ -9,7 +9,8 @@ coordinates : dict
     "names" (two strings; those that begin with lat and lon or lng make a map) and "values" (a pair of numbers, or
     null, for each node, in the order of ``nodes_``).
 baselines : dict
-    "methods", "errors" (methods × folds) and "over", as in :class:`coterie.Comparison`.
+    "methods", "errors" (methods × folds), "over" and "weights", as in :class:`coterie.Comparison`; without weights,
+    all folds count alike.
 resolvability : dict of columns
     One row a cluster, as ``Resolvability.to_dict()`` gives them; RESOLVABILITY below says which are needed.
 seed : int
@@ -31,7 +32,7 @@ from coterie.problem.arrays import Array
 
 if TYPE_CHECKING:
     from coterie.estimators.base import NetworkedModel
-    from coterie.estimators.baselines import Comparison
+    from coterie.estimators.comparison import Comparison
 
 
 RESOLVABILITY = ("cluster", "n_nodes", "n_labelled", "boundary", "flow", "margin", "resolved", "next_label")
@@ -71,7 +72,7 @@ class Notes:
         readers: dict[str, Callable[[Any], Any]] = {
             "data": dict,
             "coordinates": lambda note: _coordinates(note, model.graph_.n_nodes),
-            "baselines": _baselines,
+            "baselines": as_comparison,
             "resolvability": _rows,
             "seed": lambda note: note,
             "command": str,
@@ -98,13 +99,17 @@ def _coordinates(note: dict[str, Any], V: int) -> Coordinates:
     return Coordinates((names[across], names[up]), values[:, [across, up]], geographic=True)
 
 
-def _baselines(note: dict[str, Any]) -> Comparison:
-    from coterie.estimators.baselines import Comparison
+def as_comparison(note: dict[str, Any]) -> Comparison:
+    """The note of baselines as what compare_baselines returned."""
+    from coterie.estimators.comparison import Comparison
 
     methods, errors = tuple(map(str, note["methods"])), np.array(note["errors"], dtype=float)
     if errors.ndim != 2 or len(errors) != len(methods) or not errors.size:
         raise ValueError(f"{len(methods)} methods need as many rows of errors, got shape {errors.shape}")
-    return Comparison(methods, errors, str(note["over"]))
+    weights = np.array(note.get("weights", np.ones(errors.shape[1])), dtype=float)
+    if weights.shape != errors.shape[1:] or not (weights > 0).all():
+        raise ValueError(f"{errors.shape[1]} folds need as many positive weights, got {weights.tolist()}")
+    return Comparison(methods, errors, str(note["over"]), weights)
 
 
 def _rows(note: dict[str, list[Any]]) -> list[dict[str, Any]]:

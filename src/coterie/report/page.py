@@ -19,7 +19,7 @@ from coterie.report.interactive import plain, plotly, script_json
 from coterie.report.map import MOST_EDGES, map_figure
 from coterie.report.network import drawn_edges
 from coterie.report.notes import Notes
-from coterie.report.words import error_of, explanation, kind_of, plural, short, some, verdict
+from coterie.report.words import error_of, explanation, kind_of, plural, short, smallest_error, some, verdict
 from coterie.solver import Status
 
 if TYPE_CHECKING:
@@ -77,7 +77,8 @@ def render(model: NetworkedModel) -> str:
         on_map=notes.coordinates is not None,
         table=table,
         lines=_lines(table),
-        choice=getattr(model, "lam_choice_", None),
+        choice=(choice := getattr(model, "lam_choice_", None)),
+        smallest="" if choice is None else smallest_error(choice),
         error=error_of(model),
         notes=notes,
         close=[] if notes.baselines is None else close_to_best(notes.baselines),

@@ -11,6 +11,7 @@ from coterie.solver import Solution, Status
 
 if TYPE_CHECKING:
     from coterie.estimators.base import NetworkedModel
+    from coterie.estimators.cross_validation import LamChoice
 
 ROUNDING, LARGE = 1e-15, 0.1  # relative gaps that are as good as zero, or say little
 PENALTIES = {
@@ -56,6 +57,16 @@ def error_of(model: NetworkedModel) -> str:
 def penalty_of(model: NetworkedModel) -> str:
     """The penalty in words."""
     return next((text for names, text in PENALTIES.items() if model.penalty in names), repr(model.penalty))
+
+
+def weighting_of(model: NetworkedModel) -> str:
+    """What counts alike."""
+    return "every row counts alike" if model.weight_by == "rows" else "every node counts alike, whatever its rows"
+
+
+def smallest_error(choice: LamChoice) -> str:
+    """The error that the choice of λ rests on, with its standard error."""
+    return f"smallest error {short(choice.mean[choice.best], 4)} ± {short(choice.standard_error[choice.best])}"
 
 
 def verdict(solution: Solution) -> str:

@@ -21,7 +21,7 @@ from coterie.problem.losses.base import (
 )
 from coterie.problem.losses.design import Design
 from coterie.problem.losses.quadratic import Quadratics
-from coterie.problem.losses.squared import row_scale
+from coterie.problem.losses.squared import Reduction, check_reduction, row_scale
 
 ACCURACY = 1e-13  # coordinate descent ends when no step changes the gradient by more, relative to its size
 MAX_SWEEPS = 2000
@@ -42,18 +42,22 @@ class Lasso(Loss):
     alpha : float
     unpenalised : tuple of int
         Columns, such as an intercept, that alpha leaves alone.
+    reduction : "mean" or "sum"
+        As for :class:`SquaredError`.
     """
 
     alpha: float
     unpenalised: tuple[int, ...] = ()
+    reduction: Reduction = "mean"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "unpenalised", as_columns(self.unpenalised))
         check_strength(self.alpha, "alpha")
+        check_reduction(self.reduction)
 
     def bind(self, rows: LabelledRows) -> SparseQuadratics:
         n = rows.X.shape[1]
-        fit = Quadratics.from_rows(rows, row_scale(rows, "mean"), np.zeros(n))
+        fit = Quadratics.from_rows(rows, row_scale(rows, self.reduction), np.zeros(n))
         return SparseQuadratics(fit, self.alpha * penalised_columns(n, self.unpenalised))
 
 

@@ -27,6 +27,7 @@ from coterie.problem.losses.base import (
 from coterie.problem.losses.design import LOGISTIC, Design, Support
 from coterie.problem.losses.pooling import Pool
 from coterie.problem.losses.quadratic import Quadratics
+from coterie.problem.losses.squared import Reduction, check_reduction, row_scale
 
 ACCURACY = 1e-12  # Newton ends when the gradient of the inner problem is this small, relative to its terms
 MAX_STEPS = 60
@@ -46,21 +47,26 @@ class Logistic(Loss):
         Without ridge, nodes that separate perfectly have no finite minimiser of their own.
     unpenalised : tuple of int
         Columns, such as an intercept, that ridge leaves alone.
+    reduction : "mean" or "sum"
+        As for :class:`SquaredError`.
     """
 
     ridge: float = 0.0
     unpenalised: tuple[int, ...] = ()
+    reduction: Reduction = "mean"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "unpenalised", as_columns(self.unpenalised))
         check_strength(self.ridge, "ridge")
+        check_reduction(self.reduction)
 
     def bind(self, rows: LabelledRows) -> LogisticLosses:
         wrong = np.flatnonzero((rows.y != 0) & (rows.y != 1))
         if wrong.size:
             node = np.repeat(rows.M, rows.m)[wrong[0]]
             raise ValueError(f"logistic labels are 0 or 1, but node {node} has the label {rows.y[wrong[0]]:g}")
-        return LogisticLosses(rows, self.ridge * penalised_columns(rows.X.shape[1], self.unpenalised))
+        ridge = self.ridge * penalised_columns(rows.X.shape[1], self.unpenalised)
+        return LogisticLosses(rows, row_scale(rows, self.reduction), ridge)
 
     def predict(self, X: Array, w: Array) -> Array:
         """The class: 1 where ⟨x, w⟩ ≥ 0, otherwise 0."""
@@ -77,10 +83,11 @@ class Logistic(Loss):
 
 @dataclass(frozen=True, eq=False)
 class LogisticLosses(LocalLosses):
-    """Logistic losses of the nodes that `rows` belong to; `ridge` has one entry a column."""
+    """Logistic losses of the nodes that `rows` belong to: `scale` is the factor of each row, `ridge` of each column."""
 
     smooth: ClassVar[bool] = True
     rows: LabelledRows
+    scale: Array
     ridge: Array
 
     def value(self, w: Array) -> Array:
@@ -89,14 +96,14 @@ class LogisticLosses(LocalLosses):
     def gradient(self, w: Array) -> Array:
         total = 2 * self.ridge * w
         for block, z in self._margins(w):
-            pull = np.where(block.y > 0.5, -expit(-z), expit(z)) * self.rows.shares[block.rows]
+            pull = np.where(block.y > 0.5, -expit(-z), expit(z)) * self.scale[block.rows]
             total[block.of] += np.einsum("im,imk->ik", pull, block.X)
         return total
 
     def hessian(self, w: Array) -> Array:
         total = np.empty((len(w), w.shape[1], w.shape[1]))
         for block, z in self._margins(w):
-            curvature = expit(z) * expit(-z) * self.rows.shares[block.rows]
+            curvature = expit(z) * expit(-z) * self.scale[block.rows]
             total[block.of] = np.matmul(block.X.transpose(0, 2, 1) * curvature[:, None, :], block.X)
         return total + 2 * np.diag(self.ridge)
 
@@ -110,7 +117,7 @@ class LogisticLosses(LocalLosses):
 
         rows, (count, n) = self.rows, w.shape
         slope, H = np.empty((count, n)), np.empty((count, n, n))
-        data = rows.X, rows.y, rows.shares, rows.starts, self.ridge
+        data = rows.X, rows.y, self.scale, rows.starts, self.ridge
         change = logistic_model(register(n), *data, w, w[:0] if before is None else before, slope, H)
         return Model(slope, H, change)
 
@@ -124,7 +131,7 @@ class LogisticLosses(LocalLosses):
         q = self.gradient(w)
         value = w**2 @ self.ridge
         for block, z in self._margins(w):
-            value[block.of] -= dot(entr(expit(z)) + entr(expit(-z)), self.rows.shares[block.rows])
+            value[block.of] -= dot(entr(expit(z)) + entr(expit(-z)), self.scale[block.rows])
         return q, value
 
     def support(self, p: Array, w: Array) -> Support:
@@ -134,10 +141,10 @@ class LogisticLosses(LocalLosses):
     @cached_property
     def design(self) -> Design:
         rows = self.rows
-        return Design(LOGISTIC, rows.X, rows.y, rows.shares, rows.starts, self.ridge)
+        return Design(LOGISTIC, rows.X, rows.y, self.scale, rows.starts, self.ridge)
 
     def in_units(self, x: float, y: float) -> tuple[LogisticLosses, float]:
-        return LogisticLosses(replace(self.rows, X=self.rows.X / x, bound={}), self.ridge / x**2), 1.0
+        return LogisticLosses(replace(self.rows, X=self.rows.X / x, bound={}), self.scale, self.ridge / x**2), 1.0
 
     def pooled(self, groups: NDArray[np.int64], n_groups: int) -> tuple[Array, Array]:
         v, _ = Pool.of(self.design, groups, n_groups).minimise()
@@ -173,4 +180,4 @@ class LogisticLosses(LocalLosses):
         from coterie.kernels.inner import logistic_newton
 
         rows, inner = self.rows, (p, anchor, curvature, start, ACCURACY, max_steps)
-        return logistic_newton(register(len(self.ridge)), rows.X, rows.y, rows.shares, rows.starts, self.ridge, *inner)
+        return logistic_newton(register(len(self.ridge)), rows.X, rows.y, self.scale, rows.starts, self.ridge, *inner)

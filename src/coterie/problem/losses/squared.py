@@ -36,12 +36,17 @@ class SquaredError(Loss):
     def __post_init__(self) -> None:
         object.__setattr__(self, "unpenalised", as_columns(self.unpenalised))
         check_strength(self.ridge, "ridge")
-        if self.reduction not in ("mean", "sum"):
-            raise ValueError(f'reduction must be "mean" or "sum", got {self.reduction!r}')
+        check_reduction(self.reduction)
 
     def bind(self, rows: LabelledRows) -> Quadratics:
         ridge = self.ridge * penalised_columns(rows.X.shape[1], self.unpenalised)
         return Quadratics.from_rows(rows, row_scale(rows, self.reduction), ridge)
+
+
+def check_reduction(reduction: str) -> None:
+    """Refuse what is not a way to add up the rows of a node."""
+    if reduction not in ("mean", "sum"):
+        raise ValueError(f'reduction must be "mean" or "sum", got {reduction!r}')
 
 
 def row_scale(rows: LabelledRows, reduction: Reduction) -> Array:

@@ -1,0 +1,100 @@
+"""How a networked model fares beside what can be had without it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from coterie.estimators.cross_validation import standard_error
+from coterie.estimators.export import as_frame
+from coterie.problem.arrays import Array
+
+NETWORK = "networked"
+MEANING = {
+    "local only": "each node alone is enough here; do without the network",
+    "pooled": "one model for all nodes is enough here",
+    "node intercepts": "nodes differ in their level, and one set of slopes is enough here",
+    "mixed model": "nodes differ in their level, and one set of slopes is enough here",
+    "squared variation": 'models vary gradually over the graph; penalty="squared" suits them better',
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Errors on rows held out.
+
+    Attributes
+    ----------
+    methods : tuple of str
+    errors : array of shape (methods, folds)
+        Mean error of the rows held out: squared error, or log-loss.
+    over : str
+        What the folds held out: "nodes", "rows", or "given".
+    weights : array of shape (folds,)
+        How many rows each fold held out, by their weights.
+    """
+
+    methods: tuple[str, ...]
+    errors: Array
+    over: str
+    weights: Array
+    library: str | None = None
+
+    @property
+    def mean(self) -> Array:
+        """The mean error of each method over all rows held out."""
+        return np.average(self.errors, axis=1, weights=self.weights)
+
+    @property
+    def standard_error(self) -> Array:
+        """The standard error of that mean."""
+        return standard_error(self.errors, self.weights)
+
+    @property
+    def folds_won(self) -> Array:
+        """In how many folds each method was the best."""
+        return np.bincount(self.errors.argmin(axis=0), minlength=len(self.methods))
+
+    @property
+    def best(self) -> int:
+        """Which method has the smallest mean error."""
+        return int(np.argmin(self.mean))
+
+    @property
+    def verdict(self) -> str:
+        """Whether the network has the smallest error, in words, and by how much where another method has."""
+        winner, error = self.methods[self.best], self.mean[self.best]
+        if NETWORK not in self.methods:
+            return f"The smallest mean error is that of {winner}: {error:.3g}."
+        if winner == NETWORK:
+            rest = np.delete(np.arange(len(self.methods)), self.best)
+            near = [self.methods[k] for k in rest.tolist() if np.subtract(*self._lead(self.best, k)) <= 0]
+            so = f"within one standard error of it: {', '.join(near)}" if near else "clearly so"
+            return f"The network has the smallest mean error, {error:.3g}; {so}."
+        mine = self.methods.index(NETWORK)
+        lead, spread = self._lead(self.best, mine)
+        much = f"less by {lead:.2g} ± {spread:.1g}" if lead > spread else "no more than chance would explain"
+        meaning = f": {MEANING[winner]}" if winner in MEANING and lead > spread else ""
+        return f"The network is beaten by {winner}, {error:.3g} against {self.mean[mine]:.3g} ({much}){meaning}."
+
+    def frame(self) -> Any:
+        """One row per method: its mean error, the standard error of the mean, and in how many folds it was the best."""
+        columns = {
+            "method": list(self.methods),
+            "mean_error": self.mean,
+            "standard_error": self.standard_error,
+            "folds_won": self.folds_won,
+        }
+        return as_frame(columns, self.library)
+
+    def _lead(self, a: int, b: int) -> tuple[float, float]:
+        """By how much method a has the smaller mean error than b, and the standard error of that difference."""
+        difference = (self.errors[b] - self.errors[a])[None]
+        return float(self.mean[b] - self.mean[a]), float(standard_error(difference, self.weights)[0])
+
+    def __repr__(self) -> str:
+        means = zip(self.methods, self.mean, strict=True)
+        listed = ", ".join(f"{method} {error:.4g}" for method, error in means)
+        return f"Comparison({listed}; held out: {self.over}): {self.verdict}"

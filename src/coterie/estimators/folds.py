@@ -1,0 +1,137 @@
+"""Which labels a fold holds out: whole nodes or rows of any node, every fold with its part of the rows and classes."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from numbers import Integral
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import check_cv
+from sklearn.utils import check_random_state
+
+from coterie.problem import LocalDatasets, Problem
+from coterie.problem.arrays import Array
+
+Over = Literal["auto", "nodes", "rows"]
+
+
+class Fold(NamedTuple):
+    """Masks of the rows whose labels are learnt from, and of those that are held out."""
+
+    train: NDArray[np.bool_]
+    test: NDArray[np.bool_]
+
+
+def what_to_hold_out(over: Over, m: NDArray[np.int64], n_nodes: int) -> Literal["nodes", "rows"]:
+    """Return what folds hold out of data whose labelled nodes have m labelled rows each.
+
+    "auto": nodes where the graph has nodes without labels, which are then what the model is for, or where hardly any
+    node has two rows; otherwise rows.
+    """
+    if over == "auto":
+        return "nodes" if len(m) < n_nodes or (np.median(m) < 2 and len(m) > 1) else "rows"
+    if over not in ("nodes", "rows"):
+        raise ValueError(f'over must be "auto", "nodes" or "rows", got {over!r}')
+    return over
+
+
+def folds_of(
+    data: LocalDatasets, cv: Any, over: Over, order: Array | None, random_state: Any, repeats: int = 1
+) -> tuple[list[Fold], str]:
+    """Return the folds, and what they hold out: all rows of some labelled nodes, or some labelled rows of any node.
+
+    cv is a number of folds, drawn `repeats` times; or anything else that scikit-learn takes for cv, which then says
+    what is held out and counts rows as they came: row k of the data was row order[k]. Without an order, rows are
+    condensed, and only nodes can be held out. Folds have nearly equal shares of the rows and, where labels are of two
+    kinds, of both; otherwise, folds over rows have their share of the rows of each node.
+    """
+    M, m = data.labelled.M, data.labelled.m
+    over = what_to_hold_out(over, m, data.n_nodes)
+    if order is None and not (over == "nodes" and isinstance(cv, Integral)):
+        raise ValueError('only folds over nodes can be made without the rows; give over="nodes" and a number for cv')
+    if repeats < 1:
+        raise ValueError(f"cv_repeats must be a whole number ≥ 1, got {repeats!r}")
+    counts = ~np.isnan(data.y) & (data.weights > 0)
+    if not isinstance(cv, Integral):
+        if repeats > 1:
+            raise ValueError(
+                f"cv_repeats={repeats} needs a number for cv; a splitter such as RepeatedKFold repeats itself"
+            )
+        assert order is not None
+        return _given(data, cv, order, counts), "given"
+    items = len(M) if over == "nodes" else int(counts.sum())
+    if not 2 <= int(cv) <= items:
+        raise ValueError(f"cv={cv} folds over {over} need as many labelled ones; here n_samples={items}")
+    rng, place = check_random_state(random_state), np.full(len(data.y), -1)
+    folds = []
+    for _ in range(repeats):
+        place[counts] = _nodes_dealt(data, int(cv), rng) if over == "nodes" else _rows_dealt(data, int(cv), rng)
+        folds += [Fold(counts & (place != k), place == k) for k in range(int(cv))]
+    return folds, over
+
+
+def _classes(data: LocalDatasets) -> NDArray[np.int64]:
+    """0 or 1 for each labelled row where labels are of two kinds; else 0."""
+    kinds, number = np.unique(data.labelled.y, return_inverse=True)
+    return number if len(kinds) == 2 else np.zeros_like(number)
+
+
+def _rows_dealt(data: LocalDatasets, cv: int, rng: np.random.RandomState) -> NDArray[np.int64]:
+    """The fold of each labelled row. Rows are dealt in turn: class after class, or else node after node.
+
+    Not both: if every fold had the same part of each class of each node, the rest would tell what was held out of it,
+    and cross-validation would choose too small a λ (docs/decisions/0012-folds-for-lam.md).
+    """
+    rows, chance = data.labelled, rng.permutation(len(data.labelled.y))
+    first, rank = _classes(data), rng.permutation(len(rows.M))
+    order = np.lexsort((chance, first if first.any() else np.repeat(rank, rows.m)))
+    place = np.empty(len(rows.y), dtype=np.int64)
+    place[order] = np.arange(len(rows.y)) % cv
+    return place
+
+
+def _nodes_dealt(data: LocalDatasets, cv: int, rng: np.random.RandomState) -> NDArray[np.int64]:
+    """The fold of each labelled row, the same for all rows of a node.
+
+    Large nodes come first, those of about one size (within a factor of 2) in random order. Each goes where it adds
+    least to Σ ‖share‖², the share of each class that the folds have: an empty fold as long as there is one.
+    """
+    rows, of = data.labelled, np.repeat(np.arange(len(data.labelled.M)), data.labelled.m)
+    share = np.zeros((len(rows.M), 2))
+    np.add.at(share, (of, _classes(data)), rows.weights)
+    share /= np.maximum(share.sum(axis=0), np.finfo(float).tiny)
+    size = np.round(share.sum(axis=1), 12)  # condensed rows have the weights of their rows to rounding only
+    place, load = np.empty(len(rows.M), dtype=np.int64), np.zeros((cv, 2))
+    for i in np.lexsort((rng.permutation(len(size)), -np.floor(np.log2(size + 1e-12)))):
+        place[i] = np.lexsort((load.sum(axis=1), np.round(load @ share[i], 12)))[0]
+        load[place[i]] += share[i]
+    return place[of]
+
+
+def _given(data: LocalDatasets, cv: Any, order: Array, counts: NDArray[np.bool_]) -> list[Fold]:
+    """The folds that cv makes of the rows as they came, but for those without labels to learn from or to test on."""
+    came = np.argsort(order)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The groups parameter is ignored")  # by splitters that do not need it
+        splits = list(check_cv(cv).split(data.X[came], data.y[came], data.nodes[came]))
+    folds = [Fold(counts & np.isin(order, train), counts & np.isin(order, test)) for train, test in splits]
+    folds = [fold for fold in folds if fold.train.any() and fold.test.any()]
+    if not folds:
+        raise ValueError("no fold of cv has labels both to learn from and to test on")
+    return folds
+
+
+def without(problem: Problem, fold: Fold) -> Problem:
+    """The problem that knows the labels of the training rows alone."""
+    return replace(problem, data=replace(problem.data, y=np.where(fold.train, problem.data.y, np.nan)))
+
+
+def reachable(training: Problem, fold: Fold) -> NDArray[np.bool_]:
+    """The rows held out, but for those of nodes that no label reaches at any λ."""
+    rows = fold.test & ~np.isin(training.data.nodes, replace(training, lam=1.0).undetermined)
+    if not rows.any():
+        raise ValueError("a fold holds out labels that no other label is connected to; use fewer folds")
+    return rows
