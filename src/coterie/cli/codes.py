@@ -37,6 +37,7 @@ class ExitCode(IntEnum):
         15,
         "The rows, or the network, would not fit in memory; the message says what is needed and what is there.",
     )
+    CONDITIONAL = 16, "The gap asked for is reached under a condition that is not proven; the model is written."
     INTERRUPTED = 130, "Ctrl-C; `coterie fit` writes the best certified model so far if it has one."
 
 

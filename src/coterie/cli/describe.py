@@ -52,6 +52,7 @@ def as_object(model: NetworkedModel) -> dict[str, Any]:
         "objective": solution.objective,
         "dual_bound": solution.dual_bound,
         "unconditional": solution.unconditional,
+        "condition": solution.condition,
         "iterations": solution.n_iter,
         "seconds": solution.seconds,
     }

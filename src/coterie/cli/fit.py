@@ -254,15 +254,20 @@ def _end(model: NetworkedModel, notes: dict[str, Any], out: Path, interrupted: b
     from coterie.cli.screen import say, show_json
     from coterie.solver import Status
 
-    converged = model.solution_.status is Status.OPTIMAL
-    code = ExitCode.INTERRUPTED if interrupted else ExitCode.DONE if converged else ExitCode.NOT_CONVERGED
+    ends = {Status.OPTIMAL: ExitCode.DONE, Status.CONDITIONAL: ExitCode.CONDITIONAL}
+    code = ExitCode.INTERRUPTED if interrupted else ends.get(model.solution_.status, ExitCode.NOT_CONVERGED)
     if json:
         show_json({**as_object(model), "baselines": notes.get("baselines"), "model": str(out), "exit_code": int(code)})
     elif not quiet:
         typer.echo("\n".join([*in_words(model), *_comparison(notes), f"Model written to {out}"]))
     if interrupted:
         say(f"interrupted; the best model so far is in {out}, with a gap of {model.gap_:.1e}", quiet)
-    elif not converged:
+    elif code is ExitCode.CONDITIONAL:
+        say(
+            f"not proven: the gap of {model.gap_:.1e} holds if {model.solution_.condition}; the model is in {out}",
+            quiet,
+        )
+    elif code is not ExitCode.DONE:
         say(f"not converged: the gap is {model.gap_:.1e}, asked for was {model.tol:.1e}; the model is in {out}", quiet)
     raise typer.Exit(code)
 

@@ -21,6 +21,7 @@ from coterie.problem import EmpiricalGraph, Problem
 from coterie.problem.arrays import Array
 from coterie.problem.penalties import Penalty
 from coterie.solver import NotConverged, Solution, Status, solve
+from coterie.solver.reasons import in_words
 
 
 class NetworkedModel(ReadsRows, BaseEstimator):
@@ -166,7 +167,7 @@ class NetworkedModel(ReadsRows, BaseEstimator):
                 callback=None if tell is None else follow(tell, self.tol),
             )
         if solution.status is not Status.OPTIMAL:
-            warnings.warn(not_converged(problem, solution, self.tol), ConvergenceWarning, stacklevel=3)
+            warnings.warn(in_words(problem, solution, self.tol), ConvergenceWarning, stacklevel=3)
         self.problem_ = problem
         self._take(solution)
         rows, nodes = problem.data.labelled, problem.graph.n_nodes
@@ -198,11 +199,3 @@ class NetworkedModel(ReadsRows, BaseEstimator):
         twin = BaseEstimator.__sklearn_clone__(bare)
         twin.graph = self.graph
         return twin
-
-
-def not_converged(problem: Problem, solution: Solution, tol: float) -> str:
-    """Say how far a solve came, and what often helps."""
-    size = np.abs(problem.data.labelled.X).max(axis=0)
-    uneven = size.max() > 1e4 * size[size > 0].min(initial=np.inf)
-    hint = " The columns of X differ widely in scale; standardize=True helps." if uneven else ""
-    return f"{solution.status.value} Certified gap: {solution.gap:.2e}, asked for: {tol:.2e}.{hint}"

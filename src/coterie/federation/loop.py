@@ -134,7 +134,8 @@ def federate(
         state.history.append(Round(number, ledger.objective, ledger.dual_bound, ledger.gap, len(answers), seconds))
         if callback is not None:
             callback(state)
-    return _outcome(sites, state, Status.OPTIMAL if ledger.gap <= rules.tol else Status.ITERATION_LIMIT)
+    proven = Status.OPTIMAL if ledger.proof.unconditional else Status.CONDITIONAL
+    return _outcome(sites, state, proven if ledger.gap <= rules.tol else Status.ITERATION_LIMIT)
 
 
 def _checked(

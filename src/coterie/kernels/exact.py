@@ -28,14 +28,16 @@ def part(function: Any) -> Any:
     return numba.njit(forceinline=True, nogil=True, error_model="numpy")(function)
 
 
-@intrinsic
-def fma(typing: Any, a: Any, b: Any, c: Any) -> Any:
+def _fma(typing: Any, a: Any, b: Any, c: Any) -> Any:
     """a·b + c with one rounding."""
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
         return builder.fma(*arguments)
 
     return types.float64(types.float64, types.float64, types.float64), generate
+
+
+fma: Any = intrinsic(_fma)
 
 
 @part

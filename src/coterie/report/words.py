@@ -80,6 +80,8 @@ def verdict(solution: Solution) -> str:
         distance = f"the relative gap of {short(solution.gap)} says little yet"
     if solution.status is Status.OPTIMAL:
         return distance[0].upper() + distance[1:] + "."
+    if solution.status is Status.CONDITIONAL:
+        return f"{distance[0].upper() + distance[1:]}, under a condition that is not proven."
     return f"Not converged: {distance}."
 
 

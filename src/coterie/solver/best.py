@@ -42,7 +42,6 @@ class Best:
         bound = -np.inf if self._refuted(self.proof) else self.proof.dual_bound
         return relative_gap(self.problem, self.objective, bound)
 
-    @property
     def reached(self) -> Status | None:
         """How the solve ends if it ends now because the gap is small enough; None: it is not."""
         if self.gap > self.tol:
@@ -165,4 +164,5 @@ class Best:
             history=tuple(self.history),
             undetermined=self.problem.undetermined,
             graph=self.problem.graph,
+            reach=self.proof.reach,
         )

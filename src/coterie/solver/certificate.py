@@ -127,17 +127,17 @@ class Certifier:
         uncharged = float(support.at.sum()) + sum(terms)
         uncharged -= ROUNDING * (float(np.abs(support.at).sum()) + sum(map(abs, terms)))
         charge = self.enclosure.charge(Rest(rho, doubt, w), level, max(CHARGED * goal, MINOR * (level - uncharged)))
-        left, reach, condition = float((np.abs(rho) + doubt).sum()), np.inf, ""
+        left, reach, rests_on = float((np.abs(rho) + doubt).sum()), np.inf, ""
         if charge == -np.inf and left > 0:
             largest = float(np.abs(w).max(initial=0.0))
             reach = REACH * largest
             charge = -(reach + largest) * left if reach > 0 else -np.inf
-            condition = _condition(reach)
+            rests_on = condition(reach)
         bound = uncharged + charge if np.isfinite(uncharged + charge) else -np.inf
         if bound < 0 and problem.f.design is not None:  # no loss is less; but there may be no minimiser
             bound = 0.0
-            condition = condition if problem.f.design.kind == LOGISTIC else ""
-        return Certificate(level, bound, not condition, condition, u, uncharged, reach, left)
+            rests_on = rests_on if problem.f.design.kind == LOGISTIC else ""
+        return Certificate(level, bound, not rests_on, rests_on, u, uncharged, reach if rests_on else np.inf, left)
 
     def _edge_terms(self, w: Array, u: Array, s: Array | None) -> tuple[float, float, float]:
         """⟨u, Dw⟩, −g*(u) and ⟨s, w⟩: what the penalties of edges and of the box come to at w, at least."""
@@ -172,7 +172,7 @@ def certify(problem: Problem, w: Array, u: Array) -> Certificate:
         objective=proof.objective * units.value,
         dual_bound=proof.dual_bound * units.value,
         uncharged=proof.uncharged * units.value,
-        condition=_condition(proof.reach * units.weight) if proof.condition else "",
+        condition=condition(proof.reach * units.weight) if proof.condition else "",
         u=proof.u * (units.value / units.weight),
         reach=proof.reach * units.weight,
         left=proof.left * (units.value / units.weight),
@@ -194,7 +194,8 @@ def check_point(problem: Problem, w: Array, u: Array) -> tuple[Array, Array]:
     return point[0], point[1]
 
 
-def _condition(reach: float) -> str:
+def condition(reach: float) -> str:
+    """What a bound rests on that holds only for minimisers with weights up to `reach`."""
     return f"some minimiser has no weight above {reach:.3g} in absolute value"
 
 

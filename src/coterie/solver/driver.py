@@ -76,8 +76,8 @@ def drive(
     deadline = inf if time_limit is None else time.perf_counter() + time_limit
     allow_until(deadline)
     best = Best(problem, tol, w, u, getattr(engine, "threads", None))
-    if best.reached or max_iter == 0:
-        return best.solution(best.reached or Status.ITERATION_LIMIT, 0)
+    if best.reached() or max_iter == 0:
+        return best.solution(best.reached() or Status.ITERATION_LIMIT, 0)
     engine.setup(problem, w, u)
     small, forest = is_small(problem), interior.applies(problem)
     second_order = CRAWLS if small else max_iter + 1
@@ -89,8 +89,8 @@ def drive(
             if forest and done >= FOREST:
                 forest, done = False, done + _finish(problem, engine, best, max_iter - done)
                 _look(best, engine, done, _last_rounds(done), callback)
-                if best.reached:
-                    return best.solution(best.reached, done)
+                if best.reached():
+                    return best.solution(best.reached(), done)
             engine.set_steps(steps.tau, steps.sigma)
             mode, epoch, first, before = race.choose(), 0, np.inf, np.inf
             while True:
@@ -110,12 +110,12 @@ def drive(
                     began = time.perf_counter()
                     rounds = _last_rounds(done) if end is not None else (done - checked) // ROUND_COSTS
                     _look(best, engine, done, rounds, callback)
-                    if best.reached is None and (done >= second_order or (end is Status.STALLED and small)):
+                    if best.reached() is None and (done >= second_order or (end is Status.STALLED and small)):
                         best.improve_by_newton(done, deadline - time.perf_counter())
                         small, second_order = False, max_iter + 1
                     checked, look, took = done, best.next_check(BLOCK), time.perf_counter() - began
-                    if best.reached or end is not None:
-                        return best.solution(best.reached or end or Status.STALLED, done)
+                    if best.reached() or end is not None:
+                        return best.solution(best.reached() or end or Status.STALLED, done)
                 if travel is not None:
                     break
                 before = r
@@ -128,7 +128,7 @@ def drive(
         with suppress(KeyboardInterrupt):  # a second Ctrl-C skips the last certificate
             best.improve(*engine.point(), done, _last_rounds(done))
         status = Status.TIME_LIMIT if isinstance(reason, TimeUp) else Status.INTERRUPTED
-        return best.solution(best.reached or status, done)
+        return best.solution(best.reached() or status, done)
 
 
 def _look(best: Best, engine: Engine, done: int, rounds: int, callback: Callable[[Record], None] | None) -> None:

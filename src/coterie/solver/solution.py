@@ -61,6 +61,8 @@ class Solution:
         Nodes in components without any label; their weights are zero by convention.
     graph : EmpiricalGraph
         The graph that w and u live on.
+    reach : float
+        The largest weight that the condition allows a minimiser; infinite where there is no condition.
     """
 
     w: Array
@@ -76,6 +78,7 @@ class Solution:
     history: tuple[Record, ...]
     undetermined: NDArray[np.int64]
     graph: EmpiricalGraph
+    reach: float = float("inf")
 
     def clusters(self) -> Clusters:
         """Return the partition of the nodes into connected sets with equal weights, jointly and by coordinate."""

@@ -13,6 +13,7 @@ import numpy as np
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.design import SQUARED
+from coterie.solver.certificate import condition
 from coterie.solver.solution import Record, Solution
 
 
@@ -53,6 +54,8 @@ class Units:
             u=solution.u * (self.value / self.weight),
             objective=solution.objective * self.value,
             dual_bound=solution.dual_bound * self.value,
+            condition=condition(solution.reach * self.weight) if solution.condition else "",
+            reach=solution.reach * self.weight,
             history=tuple(map(self.record, solution.history)),
         )
 
