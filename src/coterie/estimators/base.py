@@ -169,7 +169,7 @@ class NetworkedModel(ReadsRows, BaseEstimator):
         if solution.status is not Status.OPTIMAL:
             warnings.warn(in_words(problem, solution, self.tol), ConvergenceWarning, stacklevel=3)
         self.problem_ = problem
-        self._take(solution)
+        self._take(self.scaling_.values_back(solution))
         rows, nodes = problem.data.labelled, problem.graph.n_nodes
         of = np.repeat(rows.M, rows.m)
         self.n_labelled_ = np.bincount(of, minlength=nodes)

@@ -9,6 +9,7 @@ import numpy as np
 from coterie.problem import LocalDatasets
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
+from coterie.solver import Solution
 
 ROUNDING = 1e-13
 """Of the size of a column: what varies by less is constant. Numbers that were computed are off by some 1e-16 each."""
@@ -63,6 +64,13 @@ class Scaling:
     def labels_back(self, y: Array) -> Array:
         """Labels in the old units."""
         return self.y_centre + self.y_spread * y
+
+    def values_back(self, solution: Solution) -> Solution:
+        """Objective and bound of a solution in the units of the labels as they came; its weights stay as they are."""
+        unit = self.y_spread**2
+        records = (r._replace(objective=unit * r.objective, dual_bound=unit * r.dual_bound) for r in solution.history)
+        objective, bound = unit * solution.objective, unit * solution.dual_bound
+        return replace(solution, objective=objective, dual_bound=bound, history=tuple(records))
 
     def weights_back(self, w: Array) -> Array:
         """Weights (·, n or n + 1), intercept last, of a model in the old units."""

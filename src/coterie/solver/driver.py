@@ -89,8 +89,8 @@ def drive(
             if forest and done >= FOREST:
                 forest, done = False, done + _finish(problem, engine, best, max_iter - done)
                 _look(best, engine, done, _last_rounds(done), callback)
-                if best.reached():
-                    return best.solution(best.reached(), done)
+                if reached := best.reached():
+                    return best.solution(reached, done)
             engine.set_steps(steps.tau, steps.sigma)
             mode, epoch, first, before = race.choose(), 0, np.inf, np.inf
             while True:
