@@ -31,7 +31,8 @@ BATCH = 3  # rounds of repair between two looks at the bound
 REACH = 10.0  # conditional bounds hold for minimisers with weights up to so many times the largest
 MOST = 48  # rounds of repair altogether
 CHARGED, STRETCHED = 0.01, 0.4  # parts of what a bound may cost that are left to its charge, and to scaling
-FEW = 20_000  # duals, up to which a second way of splitting them costs nothing
+NEAR = 10  # times the goal: nearer than that, every way of bounding a minimiser is worth its time
+FEW = 20_000  # weights or duals, up to which a second way costs nothing
 MINOR = 0.1  # a charge below this part of the rest of the gap is not worth another round
 
 
@@ -126,7 +127,9 @@ class Certifier:
         terms = self._edge_terms(w, u, s)
         uncharged = float(support.at.sum()) + sum(terms)
         uncharged -= ROUNDING * (float(np.abs(support.at).sum()) + sum(map(abs, terms)))
-        charge = self.enclosure.charge(Rest(rho, doubt, w), level, max(CHARGED * goal, MINOR * (level - uncharged)))
+        beyond = level - uncharged
+        enough = max(CHARGED * goal, MINOR * beyond)
+        charge = self.enclosure.charge(Rest(rho, doubt, w), level, enough, beyond <= NEAR * goal or w.size <= FEW)
         left, reach, rests_on = float((np.abs(rho) + doubt).sum()), np.inf, ""
         if charge == -np.inf and left > 0:
             largest = float(np.abs(w).max(initial=0.0))

@@ -51,10 +51,11 @@ class Enclosure:
         self.shift = shift  # whether the components are whole: part of a larger graph cannot be shifted alone
         self.design = problem.f.design if len(problem.M) else None
 
-    def charge(self, rest: Rest, level: float, enough: float = 0.0) -> float:
+    def charge(self, rest: Rest, level: float, enough: float = 0.0, thorough: bool = True) -> float:
         """Return a lower bound on Σ_i ⟨ρ_i, w*_i − w_i⟩ for some minimiser w*; −∞ where there is none.
 
-        The next better way is tried only while the bound is below −enough.
+        The next better way is tried only while the bound is below −enough, and the last one, node by node, only if
+        `thorough`, or if nothing else has given a bound.
         """
         if not rest.rho.any() and not rest.doubt.any():
             return 0.0
@@ -65,7 +66,7 @@ class Enclosure:
             best = -float(((np.abs(rest.rho) + rest.doubt) * (caps + np.abs(rest.w))).sum()) * WIDER
         if best < -enough:
             best = max(best, float(self._by_component(rest, self._share_of(level), caps)[0].sum()))
-        if best < -enough and self._own_can_help:
+        if best < -enough and self._own_can_help and (thorough or best == -np.inf):
             shares = self._share_of(level, self._own.floors)
             by_component, box = self._by_component(rest, shares, caps)
             best = max(best, float(np.maximum(by_component, self._by_node(rest, shares, caps, *box)).sum()))

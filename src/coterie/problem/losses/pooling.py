@@ -22,6 +22,7 @@ NEAR = 1e-6  # a Gram matrix this close to the identity is not improved further
 RESOLVED = 0.1  # a Gram matrix within this of the identity proves that all directions are seen
 REFINEMENTS = 3  # of least-squares fits; the later ones are for columns that are nearly dependent
 NEWTON_STEPS = 60
+FEW, FEWER_STEPS = 100, 15  # of many groups, those that take longer can be separated: nothing is won by more steps
 HALVINGS = 30
 SETTLED = 1e-12  # a Newton step that promises less than this part of the loss is the last one
 
@@ -134,7 +135,7 @@ class Pool:
                 v = v + self._newton_step(v, at)[0]
             return v, at
         now = self.value(v)
-        for _ in range(NEWTON_STEPS):
+        for _ in range(NEWTON_STEPS if self.n_groups <= FEW else FEWER_STEPS):
             step, gain = self._newton_step(v, at)
             live = gain > SETTLED * now
             length, then = self._descend(v, now, step, gain, live)
