@@ -129,7 +129,7 @@ class Certifier:
         uncharged -= ROUNDING * (float(np.abs(support.at).sum()) + sum(map(abs, terms)))
         beyond = level - uncharged
         enough = max(CHARGED * goal, MINOR * beyond)
-        charge = self.enclosure.charge(Rest(rho, doubt, w), level, enough, beyond <= NEAR * goal or w.size <= FEW)
+        charge = self.enclosure.charge(Rest(rho, doubt, w), level, enough, bool(beyond <= NEAR * goal) or w.size <= FEW)
         left, reach, rests_on = float((np.abs(rho) + doubt).sum()), np.inf, ""
         if charge == -np.inf and left > 0:
             largest = float(np.abs(w).max(initial=0.0))

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from coterie.problem.arrays import Array
 from coterie.problem.losses.design import SQUARED, Design
 from coterie.problem.losses.pooling import Coordinates, Pool
-from coterie.solver.null_directions import null_columns
+from coterie.solver.null_directions import independent_columns, null_columns
 
 WIDER = 1 + 1e-9  # for the rounding of what is computed here
 TAUS = np.array([0.25, 0.5, 1.0, 2.0, 4.0, 8.0])
@@ -32,7 +32,8 @@ class Ellipsoids:
     Attributes
     ----------
     design : Design
-    v0, C : arrays of shape (G, n) and (G, n, n)
+    v0, C : arrays of shape (G, n) and (G, n, k)
+        k columns are free in some group; coordinates are one for each.
     error, longest, slope, least : arrays of shape (G,)
         φ, κ, and bounds on ‖ĝ‖ (from above) and F(v₀) (from below).
     capped : array of shape (G, n)
@@ -70,27 +71,36 @@ class Ellipsoids:
         """
         n = design.X.shape[1]
         columns, capped = np.ones((n_groups, n), dtype=bool), np.zeros((n_groups, n), dtype=bool)
+        rows = np.bincount(groups, np.diff(design.starts), minlength=n_groups) + (design.ridge > 0).sum()
+        short = rows < n  # nobody has to look whether they see all columns
+        if cappable.any():
+            columns[short], capped[short] = ~cappable, cappable
+        elif shift:
+            for g in np.flatnonzero(short):
+                columns[g] = independent_columns(design, groups == g)
 
-        def look() -> tuple[Pool, Array, Coordinates, NDArray[np.bool_]]:
-            pool = Pool.of(design, groups, n_groups, columns)
+        def look() -> tuple[NDArray[np.int64], Pool, Array, Coordinates, NDArray[np.bool_]]:
+            used = np.flatnonzero(columns.any(axis=0)) if columns.any() else np.zeros(1, dtype=np.int64)
+            pool = Pool.of(design.of_columns(used), groups, n_groups, columns[:, used])
             v, at = pool.minimise()
-            return pool, v, at, _hidden(at, columns)
+            return used, pool, v, at, _hidden(at, columns[:, used])
 
-        pool, v, at, hidden = look()
+        used, pool, v, at, hidden = look()
         if hidden.any() and cappable.any():
             columns[hidden], capped[hidden] = ~cappable, cappable
-            pool, v, at, hidden = look()
+            used, pool, v, at, hidden = look()
         if hidden.any() and shift:
             for g in np.flatnonzero(hidden):
-                columns[g, null_columns(design, groups == g, columns[g], at.C[g], at.weak[g])] = False
-            pool, v, at, hidden = look()
+                null = null_columns(pool.design, groups == g, columns[g, used], at.C[g], at.weak[g])
+                columns[g, used[null]] = False
+            used, pool, v, at, hidden = look()
         slope, doubt = pool.slope(v, at.C)
         off = _stretch(design, groups, n_groups, np.ones(n))
         ridged = np.bincount(groups, minlength=n_groups) * float(design.ridge.sum())
         return cls(
             design,
-            v,
-            at.C,
+            _put_back(v, used, n),
+            _put_back(at.C, used, n),
             at.error,
             at.longest,
             (np.linalg.norm(slope, axis=1) + doubt) * WIDER,
@@ -160,6 +170,13 @@ def _hidden(at: Coordinates, columns: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Groups in which a direction of these columns is not seen, or cannot be told from rounding."""
     there = np.abs(at.C).max(axis=1) > 0
     return ~at.resolved | (columns & ~there).any(axis=1)
+
+
+def _put_back(values: Array, used: NDArray[np.int64], n: int) -> Array:
+    """Values (G, k, …) of some columns among zeros for the others, (G, n, …)."""
+    out = np.zeros((len(values), n, *values.shape[2:]))
+    out[:, used] = values
+    return out
 
 
 def _stretch(design: Design, groups: NDArray[np.int64], n_groups: int, size: Array) -> tuple[Array, Array]:

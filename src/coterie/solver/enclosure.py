@@ -107,7 +107,7 @@ class Enclosure:
         mask = np.zeros((self.problem.graph.n_nodes, self.problem.n_features), dtype=bool)
         if self.design is not None:
             root = np.unique(self._labelled_component[self.problem.M], return_index=True)[1]
-            open_ended = (np.abs(self._pooled.C).max(axis=1) == 0) & ~self._pooled.capped
+            open_ended = (np.abs(self._pooled.C).max(axis=2) == 0) & ~self._pooled.capped
             mask[self.problem.M[root]] = open_ended & self._pooled.resolved[:, None]
         return mask
 

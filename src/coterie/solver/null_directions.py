@@ -11,12 +11,30 @@ from math import fsum, lcm
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import qr
 
 from coterie.problem.arrays import Array
 from coterie.problem.losses.design import Design
 
 LARGEST = 64  # denominator of the coefficients that are tried
 ALIKE = 1e-4  # how far a coefficient may be from such a fraction: what is tried is checked anyway
+
+
+def independent_columns(design: Design, nodes: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Mark as many columns as these nodes have different rows, if those columns look independent; otherwise all.
+
+    If they are (which is for others to prove), they can make up for whatever weights the others have.
+    """
+    X = np.unique(design.X[np.repeat(nodes, np.diff(design.starts))], axis=0)
+    X = X[X.any(axis=1)]
+    size = np.abs(X).max(axis=0)
+    _, R, order = qr(X / np.where(size > 0, size, 1.0), mode="economic", pivoting=True)
+    diagonal = np.abs(np.diagonal(R))
+    if len(X) > X.shape[1] or (diagonal <= ALIKE * diagonal[:1]).any():
+        return np.ones(X.shape[1], dtype=bool)
+    mask = np.zeros(X.shape[1], dtype=bool)
+    mask[order[: len(X)]] = True
+    return mask
 
 
 def null_columns(

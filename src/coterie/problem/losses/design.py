@@ -81,6 +81,12 @@ class Design:
         labels = self.y / y if self.kind == SQUARED else self.y
         return replace(self, X=self.X / x, y=labels, ridge=self.ridge / x**2)
 
+    def of_columns(self, used: NDArray[np.int64]) -> Design:
+        """The same rows with these columns alone."""
+        if len(used) == self.X.shape[1]:
+            return self
+        return replace(self, X=np.ascontiguousarray(self.X[:, used]), ridge=self.ridge[used])
+
     def values(self, w: Array) -> Array:
         """L_i(w_i), with residuals in twice the precision."""
         out = np.empty(self.n_nodes)

@@ -25,7 +25,7 @@ from coterie.problem.losses.base import (
     sum_by_group,
 )
 from coterie.problem.losses.design import LOGISTIC, Design, Support
-from coterie.problem.losses.pooling import Pool
+from coterie.problem.losses.pooling import pooled_minimiser
 from coterie.problem.losses.quadratic import Quadratics
 from coterie.problem.losses.squared import Reduction, check_reduction, row_scale
 
@@ -147,7 +147,7 @@ class LogisticLosses(LocalLosses):
         return LogisticLosses(replace(self.rows, X=self.rows.X / x, bound={}), self.scale, self.ridge / x**2), 1.0
 
     def pooled(self, groups: NDArray[np.int64], n_groups: int) -> tuple[Array, Array]:
-        v, _ = Pool.of(self.design, groups, n_groups).minimise()
+        v = pooled_minimiser(self.design, groups, n_groups)
         p = self.gradient(v[groups])
         size = np.maximum(np.bincount(groups, minlength=n_groups), 1)[:, None]
         return v, p - (sum_by_group(p, groups, n_groups) / size)[groups]

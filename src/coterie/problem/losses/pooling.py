@@ -8,7 +8,7 @@ Gram matrix of the rows as they came would lose all digits, the next one, in bet
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +72,7 @@ class Pool:
     def coordinates(self, h: Array, start: Array | None = None) -> Coordinates:
         """Coordinates for the Hessian Σ_r h_r x_r x_rᵀ + 2 ridge, from those of a similar one."""
         from coterie.kernels import gram as kernels
+        from coterie.kernels.interruption import time_is_up
 
         d, G, n = self.design, self.n_groups, self.design.X.shape[1]
         C = self._diagonal(h) if start is None else start.copy()
@@ -84,7 +85,7 @@ class Pool:
             there = np.einsum("gkj->gj", np.abs(C)) > 0
             unit = np.where(there[:, :, None] & np.eye(n, dtype=bool), 1.0, 0.0)
             error, before = np.linalg.norm(gram - unit, axis=(1, 2)) * (1 + 1e-12) + doubt, error
-            if not ((error > NEAR) & (error < 0.9 * before)).any():
+            if not ((error > NEAR) & (error < 0.9 * before)).any() or time_is_up():
                 break
             kernels.orthonormalise(gram, spoilt, C, weak)
         weak[error <= RESOLVED] = False
@@ -127,7 +128,9 @@ class Pool:
         return self.design.s * chance * (1 - chance)
 
     def minimise(self) -> tuple[Array, Coordinates]:
-        """v that minimises F, and coordinates for the Hessian there."""
+        """v that minimises F, and coordinates for the Hessian there. When time is up, both are rougher."""
+        from coterie.kernels.interruption import time_is_up
+
         v = np.zeros((self.n_groups, self.design.X.shape[1]))
         at = self.coordinates(self.bend(v))
         if self.design.kind == SQUARED:
@@ -136,6 +139,8 @@ class Pool:
             return v, at
         now = self.value(v)
         for _ in range(NEWTON_STEPS if self.n_groups <= FEW else FEWER_STEPS):
+            if time_is_up():
+                break
             step, gain = self._newton_step(v, at)
             live = gain > SETTLED * now
             length, then = self._descend(v, now, step, gain, live)
@@ -164,3 +169,23 @@ class Pool:
         else:
             length[live & (then > now)] = 0.0
         return length, np.where(length > 0, then, now)
+
+
+def pooled_minimiser(design: Design, groups: NDArray[np.int64], n_groups: int) -> Array:
+    """One minimiser of Σ L_i for each group, (n_groups, n).
+
+    Where there are fewer rows than columns, it is sought among combinations of the rows: as ridge is the same for all
+    columns that have one, nothing better lies elsewhere, and columns without ridge stay as they are.
+    """
+    N, n = design.X.shape
+    ridged = design.ridge > 0
+    among = ridged if ridged.any() else np.ones(n, dtype=bool)
+    if among.sum() <= N:
+        return Pool.of(design, groups, n_groups).minimise()[0]
+    Q, R = np.linalg.qr(design.X[:, among].T)
+    X = np.column_stack([R.T, design.X[:, ~among]])
+    ridge = np.concatenate([np.full(N, design.ridge.max()), np.zeros(int((~among).sum()))])
+    thin, _ = Pool.of(replace(design, X=X, ridge=ridge), groups, n_groups).minimise()
+    v = np.empty((n_groups, n))
+    v[:, among], v[:, ~among] = thin[:, :N] @ Q.T, thin[:, N:]
+    return v

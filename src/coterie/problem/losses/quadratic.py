@@ -13,7 +13,7 @@ from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
 from coterie.problem.losses.base import LocalLosses, by_node, dot
 from coterie.problem.losses.design import SQUARED, Design, Support
-from coterie.problem.losses.pooling import Pool
+from coterie.problem.losses.pooling import pooled_minimiser
 
 UNEVEN = 1e-6  # a part of the largest curvature: what is less is hard to tell from rounding
 
@@ -130,7 +130,7 @@ class Quadratics(LocalLosses):
         return not ((self.h > 0) & (self.h < UNEVEN * largest[:, None])).any()
 
     def pooled(self, groups: NDArray[np.int64], n_groups: int) -> tuple[Array, Array]:
-        v, _ = Pool.of(self.design, groups, n_groups).minimise()
+        v = pooled_minimiser(self.design, groups, n_groups)
         alone = np.bincount(groups, minlength=n_groups)[groups] == 1
         v[groups[alone]] = self.centre[alone]
         return v, self.gradient(v[groups])
