@@ -126,7 +126,7 @@ def test_parquet_is_as_good_as_csv(tmp_path: Path, problem: ct.Problem) -> None:
 
 ALLOWED = {  # (direction, kind) → (facts, arrays)
     ("to site", "query.introduce"): ({"nodes"}, set()),
-    ("to server", "query.introduce"): ({"site", "hosts", "columns", "floor", "scale", "size"}, set()),
+    ("to server", "query.introduce"): ({"site", "hosts", "columns", "floor", "scale", "constant", "size"}, set()),
     ("to site", "query.answer"): ({"nodes", "level"}, {"question"}),
     ("to server", "query.answer"): ({"site", "value", "bound", "left", "reach"}, {"w"}),
     ("to site", "query.finish"): ({"nodes", "level"}, {"question"}),
@@ -199,7 +199,7 @@ def test_with_privacy_only_noisy_weights_leave_a_site(tmp_path: Path, problem: c
     for message in rest:
         facts = message.content.config_records["facts"]
         if message.metadata.message_type == "query.introduce":
-            assert (facts["floor"], facts["scale"], facts["size"]) == (-np.inf, 0.0, 0.0)
+            assert (facts["floor"], facts["scale"], facts["constant"], facts["size"]) == (-np.inf, 0.0, 0.0, 0.0)
         else:
             assert message.metadata.message_type == "query.finish"
             assert list(facts["nodes"]) == []

@@ -17,7 +17,7 @@ def test_there_and_back(tmp_path):
     back, arrays = read_model(tmp_path / "m")
     expected = {"a": 1, "nan": "nan", "b": 2.5, "c": [1, "é"], "d": [1, 2], "e": {"f": None}}
     assert {name: back[name] for name in expected} == expected
-    assert back["schema"] == 1
+    assert back["schema"] == 2
     assert set(arrays) == set(ARRAYS)
     for name, array in ARRAYS.items():
         assert np.array_equal(arrays[name], array)
@@ -102,7 +102,7 @@ def edit(folder, **changes):
         (lambda m: (m / "model.json").write_text("[1]"), "is not a coterie model"),
         (lambda m: (m / "model.json").write_text("{}"), "is not a coterie model"),
         (lambda m: (m / "model.json").unlink(), "is not a model folder: it has no model.json"),
-        (lambda m: edit(m, schema=2), r"newer Coterie \(schema 2, this one reads up to 1\)"),
+        (lambda m: edit(m, schema=3), r"newer Coterie \(schema 3, this one reads up to 2\)"),
         (lambda m: edit(m, schema="two"), "damaged .its schema is 'two'"),
         (lambda m: edit(m, arrays=None), "its arrays cannot be read"),
         (lambda m: edit(m, arrays={"file": "x", "sha256": ""}), "its arrays cannot be read"),

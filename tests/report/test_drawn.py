@@ -22,7 +22,7 @@ def test_all_nodes_are_drawn_where_they_fit(model):
     drawn = DrawnNetwork.of_model(model)
     assert drawn.graph is model.graph_
     assert not drawn.aggregated
-    np.testing.assert_array_equal(drawn.w, model.solution_.w)
+    np.testing.assert_array_equal(drawn.w, model.weights_)
     np.testing.assert_array_equal(drawn.error, model.node_errors_)
     np.testing.assert_array_equal(np.flatnonzero(drawn.undetermined), [12, 13])
 
@@ -37,7 +37,7 @@ def test_clusters_stand_for_their_nodes_where_there_are_too_many(model):
     for k, cluster in enumerate(drawn.cluster):
         members = model.clusters_ == cluster
         assert drawn.n_nodes[k] == members.sum()
-        np.testing.assert_array_equal(drawn.w[k], model.solution_.w[members][0])
+        np.testing.assert_array_equal(drawn.w[k], model.weights_[members][0])
         m = model.n_labelled_[members]
         if m.sum():
             assert drawn.error[k] == pytest.approx(np.nansum(m * model.node_errors_[members]) / m.sum())
@@ -108,7 +108,7 @@ def test_the_table_of_clusters(model):
     assert table.n_labelled.sum() == 8
     assert np.abs(table.relative).max() <= 1
     for cluster, w in zip(table.clusters, table.w, strict=True):
-        np.testing.assert_array_equal(w, model.solution_.w[model.clusters_ == cluster][0])
+        np.testing.assert_array_equal(w, model.weights_[model.clusters_ == cluster][0])
 
 
 def test_the_columns_that_vary_most():

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.kernels.interruption import TimeUp, allow_until, check, interruptible, time_is_up
+from coterie.kernels.interruption import TimeUp, allow, check, interruptible, time_is_up
 
 SLACK = 0.5  # seconds that a limit or Ctrl-C may take to be noticed …
 BUSY = 3.0  # … and what a machine busy with other tests adds
@@ -111,11 +111,11 @@ def test_ctrl_c_after_the_last_check_is_not_lost() -> None:
 
 def test_blocks_inside_each_other() -> None:
     with interruptible():
-        allow_until(0.0)
+        allow(0.0)
         with interruptible():
             with pytest.raises(TimeUp):
                 check()
-            allow_until(np.inf)
+            allow(np.inf)
             check()
             signal.raise_signal(signal.SIGINT)
             with pytest.raises(KeyboardInterrupt):

@@ -29,11 +29,13 @@ class Introduction:
     floor : float
         No weights of the site's nodes have a smaller loss.
     scale : float
-        The loss of zero weights: what gaps are relative to where the optimum is 0.
+        The loss of zero weights, which every federation can reach.
+    constant : float
+        The loss of the site's best constant model: what gaps are relative to where the optimum is 0.
     size : float
         ‖v‖² of the one weight vector v that suits all rows of the site best: the scale of the weights.
 
-    With differential privacy the last three are not said: they have the same values for every site.
+    With differential privacy the last four are not said: they have the same values for every site.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Introduction:
     columns: tuple[str, ...]
     floor: float = -np.inf
     scale: float = 0.0
+    constant: float = 0.0
     size: float = 0.0
 
 

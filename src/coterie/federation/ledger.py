@@ -62,6 +62,7 @@ class Ledger:
     c: Array
     floors: Array
     scale: float
+    constant: float
     size: float
     w: Array
     g: Array
@@ -82,9 +83,12 @@ class Ledger:
         w, g, v, best_v, best_w = np.zeros((5, B, n))
         floors = np.array([one.floor for one in introductions])
         scale = float(sum(one.scale for one in introductions))
+        constant = float(sum(one.constant for one in introductions))
         size = float(np.sqrt(max((one.size for one in introductions), default=0.0)))
         scalars = np.full((len(introductions), len(SCALARS)), np.nan)
-        return cls(cut, penalty, c, floors, scale, size, w, g, v, np.ones(B), scalars, best_v, np.ones(B), best_w)
+        return cls(
+            cut, penalty, c, floors, scale, constant, size, w, g, v, np.ones(B), scalars, best_v, np.ones(B), best_w
+        )
 
     @property
     def silent(self) -> list[int]:
@@ -93,7 +97,8 @@ class Ledger:
 
     def level(self, site: int) -> float:
         """What the site's own part of the objective can be at an optimum."""
-        return self.objective - float(np.delete(self.floors, site).sum())
+        reached = self.objective if self.held else min(self.objective, self.scale)  # zero weights reach the scale
+        return reached - float(np.delete(self.floors, site).sum())
 
     def note(self, questions: Mapping[int, Question], answers: Mapping[int, Answer]) -> None:
         """Take answers, and the objective that all latest weights have together."""
@@ -160,7 +165,7 @@ class Ledger:
     @property
     def gap(self) -> float:
         """(objective − dual_bound) relative to the objective."""
-        unit = max(abs(self.objective), FLOOR * self.scale, np.finfo(float).tiny)
+        unit = max(abs(self.objective), FLOOR * self.constant, np.finfo(float).tiny)
         return max(self.objective - self.dual_bound, 0.0) / unit if np.isfinite(self.objective) else np.inf
 
     @property

@@ -43,7 +43,8 @@ class Site:
         f, M = self.problem.f, self.problem.M
         floor = 0.0 if f.design is not None or not len(M) else -np.inf  # rows cost nothing less than nothing
         size = float((f.pooled(np.zeros(len(M), dtype=np.int64), 1)[0] ** 2).sum()) if len(M) else 0.0
-        return Introduction(name, hosts, columns, floor, self.problem.scale, size)
+        zero = self.problem.objective(np.zeros((self.problem.graph.n_nodes, self.problem.n_features)))
+        return Introduction(name, hosts, columns, floor, zero, self.problem.scale, size)
 
     def weights(self, question: Question) -> Array:
         """Return the weights of all nodes of the site that minimise what the question asks for."""

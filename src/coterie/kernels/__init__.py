@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
+import time
 import warnings
 from typing import Any
 
@@ -97,11 +98,15 @@ def aligned(shape: tuple[int, ...]) -> Any:
 
 
 class _Announcer(event.Listener):
-    """Says once why the first use takes longer: on a terminal, or as a warning where every process compiles anew."""
+    """Says once why the first use takes longer: on a terminal, or as a warning where every process compiles anew.
+
+    It also keeps the time that compiling has taken, which no time limit counts.
+    """
 
     def __init__(self) -> None:
         self.silent = not sys.stderr.isatty()
         self.cached = True
+        self.seconds, self.depth, self.began = 0.0, 0, 0.0
 
     def say_uncached(self) -> None:
         if self.cached:
@@ -113,14 +118,24 @@ class _Announcer(event.Listener):
             )
 
     def on_start(self, event: event.Event) -> None:
+        self.depth += 1
+        if self.depth == 1:
+            self.began = time.perf_counter()
         ours = (event.data["dispatcher"].py_func.__module__ or "").startswith(__name__)
         if ours and not self.silent:
             self.silent = True
             print("coterie: compiling kernels on first use; later processes find them ready", file=sys.stderr)
 
     def on_end(self, event: event.Event) -> None:
-        """Nothing to say."""
+        self.depth -= 1
+        if self.depth == 0:
+            self.seconds += time.perf_counter() - self.began
 
 
 _announcer = _Announcer()
 event.register("numba:compile", _announcer)
+
+
+def seconds_compiling() -> float:
+    """How long this process has been compiling, altogether."""
+    return _announcer.seconds

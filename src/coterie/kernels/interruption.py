@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from math import inf
 from typing import Any
 
+from coterie.kernels import seconds_compiling
+
 
 class TimeUp(Exception):  # noqa: N818  it is no error
     """The time that was allowed is over."""
@@ -24,6 +26,7 @@ class _Marks(threading.local):
     """When the time of this thread is up. (Signals reach the main thread only, but all can have a limit.)"""
 
     deadline = inf
+    compiled = 0.0  # seconds of compiling when that was set
 
 
 _marks = _Marks()
@@ -32,17 +35,17 @@ _pressed = False  # Ctrl-C, and nobody has noticed yet
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Inside, `check` raises KeyboardInterrupt after Ctrl-C, and TimeUp when the time that `allow_until` sets is over.
+    """Inside, `check` raises KeyboardInterrupt after Ctrl-C, and TimeUp when the time that `allow` sets is over.
 
     Also a decorator. A second Ctrl-C that comes before the first has been noticed raises at once, wherever that is.
     A program's own handler of SIGINT is left alone.
     """
     global _pressed
-    before, ours = _marks.deadline, _installed()
+    before, ours = (_marks.deadline, _marks.compiled), _installed()
     try:
         yield
     finally:
-        _marks.deadline = before
+        _marks.deadline, _marks.compiled = before
         if ours:
             signal.signal(signal.SIGINT, signal.default_int_handler)
             late, _pressed = _pressed, False
@@ -50,9 +53,14 @@ def interruptible() -> Iterator[None]:
                 raise KeyboardInterrupt
 
 
-def allow_until(deadline: float) -> None:
-    """Set when the time is up, on the clock of time.perf_counter; inf: never."""
-    _marks.deadline = deadline
+def allow(seconds: float) -> None:
+    """Set how much time there is from now on; inf: any. Compiling, on first use, does not count."""
+    _marks.deadline, _marks.compiled = time.perf_counter() + seconds, seconds_compiling()
+
+
+def seconds_left() -> float:
+    """How much of that time is left; negative when it is over."""
+    return _marks.deadline + (seconds_compiling() - _marks.compiled) - time.perf_counter()
 
 
 def check() -> None:
@@ -67,7 +75,7 @@ def time_is_up() -> bool:
     if _pressed and threading.current_thread() is threading.main_thread():
         _pressed = False
         raise KeyboardInterrupt
-    return time.perf_counter() >= _marks.deadline
+    return seconds_left() <= 0
 
 
 def _installed() -> bool:

@@ -72,12 +72,12 @@ class Best:
         self.checks.append((n_iter, excess / self.goal if self.goal > 0 else np.inf))
         self._note(n_iter)
 
-    def improve_by_newton(self, n_iter: int, seconds: float) -> None:
+    def improve_by_newton(self, n_iter: int) -> None:
         """Take what second-order steps offer, from the best weights."""
         enclosure = self.certify.enclosure
         self._offer(enclosure.pooled_weights())
         fixed = enclosure.free_weights()
-        self.improve(*newton_point(self.problem, self.w, self.goal, seconds, fixed), n_iter, MOST)
+        self.improve(*newton_point(self.problem, self.w, self.goal, fixed), n_iter, MOST)
 
     def _aim(self, partition: Partition, w: Array, u: Array, rounds: int) -> Certificate | None:
         """Polish the weights and look for the dual that proves them optimal, unless that keeps failing."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from coterie.engines.base import Engine, Mode
 from coterie.kernels.blas import one_thread
-from coterie.kernels.interruption import TimeUp, allow_until, check, interruptible, time_is_up
+from coterie.kernels.interruption import TimeUp, allow, check, interruptible, seconds_left, time_is_up
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
 from coterie.solver import interior
@@ -73,8 +73,7 @@ def drive(
     `expected` is how many iterations it may take: certificates cost more than iterations, and the first one after
     the start waits until it has a chance.
     """
-    deadline = inf if time_limit is None else time.perf_counter() + time_limit
-    allow_until(deadline)
+    allow(inf if time_limit is None else time_limit)
     best = Best(problem, tol, w, u, getattr(engine, "threads", None))
     if best.reached() or max_iter == 0:
         return best.solution(best.reached() or Status.ITERATION_LIMIT, 0)
@@ -102,7 +101,7 @@ def drive(
                 over = _epoch_ends(mode, epoch, done, first, before, r) or (forest and done >= FOREST)
                 travel = engine.restart() if over else None
                 end = Status.ITERATION_LIMIT if done >= max_iter else None
-                if time.perf_counter() + took >= deadline:  # there is time for one more certificate, and no more
+                if seconds_left() <= took:  # there is time for one more certificate, and no more
                     end = end or Status.TIME_LIMIT
                 if r <= ROUNDING * largest and (r == 0 or best.stuck):
                     end = end or Status.STALLED
@@ -111,7 +110,7 @@ def drive(
                     rounds = _last_rounds(done) if end is not None else (done - checked) // ROUND_COSTS
                     _look(best, engine, done, rounds, callback)
                     if best.reached() is None and (done >= second_order or (end is Status.STALLED and small)):
-                        best.improve_by_newton(done, deadline - time.perf_counter())
+                        best.improve_by_newton(done)
                         small, second_order = False, max_iter + 1
                     checked, look, took = done, best.next_check(BLOCK), time.perf_counter() - began
                     if best.reached() or end is not None:
@@ -124,7 +123,7 @@ def drive(
             race.report(mode, first, r, epoch)
             steps.rebalance(travel)
     except (KeyboardInterrupt, TimeUp) as reason:
-        allow_until(time.perf_counter() + LAST_SECONDS)
+        allow(LAST_SECONDS)
         with suppress(KeyboardInterrupt):  # a second Ctrl-C skips the last certificate
             best.improve(*engine.point(), done, _last_rounds(done))
         status = Status.TIME_LIMIT if isinstance(reason, TimeUp) else Status.INTERRUPTED

@@ -12,7 +12,6 @@ only a better point: the certificate is computed as for any other.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -23,6 +22,7 @@ from scipy import sparse
 from scipy.sparse.linalg import splu
 
 from coterie.kernels.edges import L2, SQUARED
+from coterie.kernels.interruption import time_is_up
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.design import SQUARED as SQUARED_ERROR
@@ -42,14 +42,14 @@ def is_small(problem: Problem) -> bool:
     return unknowns <= LARGEST and problem.graph.n_edges * problem.n_features <= 4 * LARGEST
 
 
-def newton_point(problem: Problem, w: Array, accuracy: float, seconds: float, fixed: Array) -> tuple[Array, Array]:
+def newton_point(problem: Problem, w: Array, accuracy: float, fixed: Array) -> tuple[Array, Array]:
     """Weights and duals close to optimal, from w; `accuracy` is the absolute gap that is asked for.
 
     `fixed` (V, n) marks weights that stay as they are: in directions that no row sees.
     """
     design = problem.f.design
     assert design is not None
-    return _Newton(problem, design, w, fixed.ravel()).run(accuracy, time.perf_counter() + seconds)
+    return _Newton(problem, design, w, fixed.ravel()).run(accuracy)
 
 
 @dataclass(eq=False)
@@ -96,7 +96,7 @@ class _Newton:
     def _edges(self) -> slice:
         return slice(0, self.problem.graph.n_edges * self.problem.n_features)
 
-    def run(self, accuracy: float, deadline: float) -> tuple[Array, Array]:
+    def run(self, accuracy: float) -> tuple[Array, Array]:
         """Newton steps with ever less smoothing."""
         w = self.w.ravel().copy()
         d = self.D @ w
@@ -107,7 +107,7 @@ class _Newton:
         now = self._smoothed(w, mu)
         for _ in range(STEPS):
             step = self._step(w, u, mu)
-            if step is None or time.perf_counter() > deadline:
+            if step is None or time_is_up():
                 break
             dw, du, decrement = step
             length = 1.0

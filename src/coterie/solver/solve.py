@@ -41,7 +41,7 @@ def solve(
         The relative gap to reach; see :class:`Solution` for what it is relative to.
     max_iter : int
     time_limit : float, optional
-        In seconds.
+        In seconds; compiling, on first use, does not count.
     callback : callable, optional
         Called with a :class:`Record` whenever the gap has been computed.
     start : Solution, optional

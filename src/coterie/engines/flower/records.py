@@ -28,7 +28,7 @@ def introduce_request(nodes: Sequence[str]) -> RecordDict:
 
 
 def introduction_reply(one: Introduction) -> RecordDict:
-    """The name, hosted nodes and columns of a site, and three scalars."""
+    """The name, hosted nodes and columns of a site, and four scalars."""
     facts = ConfigRecord(
         {
             "site": one.name,
@@ -36,6 +36,7 @@ def introduction_reply(one: Introduction) -> RecordDict:
             "columns": list(one.columns),
             "floor": one.floor,
             "scale": one.scale,
+            "constant": one.constant,
             "size": one.size,
         }
     )
@@ -48,12 +49,12 @@ def read_introduction(content: RecordDict) -> Introduction:
     try:
         hosts = np.array([int(k) for k in facts["hosts"]], dtype=np.int64)
         columns = tuple(str(name) for name in facts["columns"])
-        floor, scale, size = (float(facts[key]) for key in ("floor", "scale", "size"))
+        floor, scale, constant, size = (float(facts[key]) for key in ("floor", "scale", "constant", "size"))
     except (KeyError, TypeError, ValueError) as error:
         raise BadAnswerError(f"an introduction that cannot be read ({error!r})") from None
-    if not (np.isfinite([scale, size]).all() and size >= 0 and not np.isnan(floor)):
-        raise BadAnswerError(f"an introduction with floor {floor}, scale {scale} and size {size}")
-    return Introduction(str(facts["site"]), hosts, columns, floor, scale, size)
+    if not (np.isfinite([scale, constant, size]).all() and min(constant, size) >= 0 and not np.isnan(floor)):
+        raise BadAnswerError(f"an introduction with floor {floor}, scale {scale}, constant {constant} and size {size}")
+    return Introduction(str(facts["site"]), hosts, columns, floor, scale, constant, size)
 
 
 def question_request(question: Question, nodes: Sequence[str]) -> RecordDict:

@@ -24,6 +24,7 @@ REFINEMENTS = 3  # of least-squares fits; the later ones are for columns that ar
 NEWTON_STEPS = 60
 FEW, FEWER_STEPS = 100, 15  # of many groups, those that take longer can be separated: nothing is won by more steps
 HALVINGS = 30
+QUICK = 10**7  # products of a pass over the rows, which take a few hundredths of a second
 SETTLED = 1e-12  # a Newton step that promises less than this part of the loss is the last one
 
 
@@ -72,7 +73,6 @@ class Pool:
     def coordinates(self, h: Array, start: Array | None = None) -> Coordinates:
         """Coordinates for the Hessian Σ_r h_r x_r x_rᵀ + 2 ridge, from those of a similar one."""
         from coterie.kernels import gram as kernels
-        from coterie.kernels.interruption import time_is_up
 
         d, G, n = self.design, self.n_groups, self.design.X.shape[1]
         C = self._diagonal(h) if start is None else start.copy()
@@ -85,11 +85,17 @@ class Pool:
             there = np.einsum("gkj->gj", np.abs(C)) > 0
             unit = np.where(there[:, :, None] & np.eye(n, dtype=bool), 1.0, 0.0)
             error, before = np.linalg.norm(gram - unit, axis=(1, 2)) * (1 + 1e-12) + doubt, error
-            if not ((error > NEAR) & (error < 0.9 * before)).any() or time_is_up():
+            if not ((error > NEAR) & (error < 0.9 * before)).any() or self._time_is_up():
                 break
             kernels.orthonormalise(gram, spoilt, C, weak)
         weak[error <= RESOLVED] = False
         return Coordinates(C, error, longest, weak | ~there)
+
+    def _time_is_up(self) -> bool:
+        """Whether to end early; what takes no time is always done."""
+        from coterie.kernels.interruption import time_is_up
+
+        return self.design.X.size * self.design.X.shape[1] > QUICK and time_is_up()
 
     @property
     def _ridge(self) -> Array:
@@ -129,8 +135,6 @@ class Pool:
 
     def minimise(self) -> tuple[Array, Coordinates]:
         """v that minimises F, and coordinates for the Hessian there. When time is up, both are rougher."""
-        from coterie.kernels.interruption import time_is_up
-
         v = np.zeros((self.n_groups, self.design.X.shape[1]))
         at = self.coordinates(self.bend(v))
         if self.design.kind == SQUARED:
@@ -139,7 +143,7 @@ class Pool:
             return v, at
         now = self.value(v)
         for _ in range(NEWTON_STEPS if self.n_groups <= FEW else FEWER_STEPS):
-            if time_is_up():
+            if self._time_is_up():
                 break
             step, gain = self._newton_step(v, at)
             live = gain > SETTLED * now
