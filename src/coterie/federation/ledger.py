@@ -136,7 +136,8 @@ class Ledger:
         fixed = float(np.vdot(flow[:B][~at_free], self.w[:B][~at_free]))
         terms = np.concatenate([bound[free], value[~free], [fixed, -self.penalty.conjugate(u, self.c)]])
         reach, unconditional = self._reach(free)
-        charge = reach * float(left[free].sum() + np.abs(rest).sum())
+        size = np.asarray(abs(self.cut.graph.D).T @ np.abs(u))[:B][at_free] + np.abs(self.g[:B][at_free])
+        charge = reach * float(left[free].sum() + np.abs(rest).sum() + ROUNDING * size.sum())
         rounding = ROUNDING * (float(np.abs(terms).sum()) + charge)
         self._keep(Proof(float(terms.sum()) - charge - rounding, reach, unconditional))
 

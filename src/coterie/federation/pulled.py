@@ -129,7 +129,8 @@ class PulledLosses(LocalLosses):
         b = np.where((self.rho > 0)[:, None], p + self.s - q, 0.0)
         tether = dot(b, w - self.v), -0.5 * (b**2).sum(axis=1) / np.where(self.rho > 0, self.rho, 1.0)
         force = -dot(self.s, w)
-        at += sum(tether) + force - 16 * EPS * (sum(map(np.abs, tether)) + np.abs(force))
+        size = sum(map(np.abs, tether)) + np.abs(force) + np.abs(at)
+        at += sum(tether) + force - (16 + p.shape[1]) * EPS * size
         doubt += 4 * EPS * (np.abs(b) + np.abs(self.s)) + EPS * np.abs(q)
         return Support(at, q + (b - self.s), low, doubt)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.kernels.exact import EPS, add, add_product, strict
+from coterie.kernels.exact import EPS, FAINT, add, add_product, strict
 
 
 @strict
@@ -32,7 +32,7 @@ def gather(rho, doubt, w, group, centre, first, lost, total, slack, size):
             size[g, k] += abs(r) + d
     for g in range(G):
         first[g] += first_low[g]
-        lost[g] += EPS * abs(first[g])
+        lost[g] += EPS * abs(first[g]) + FAINT
         for k in range(n):
             total[g, k] += total_low[g, k]
             slack[g, k] += EPS * abs(total[g, k]) + ((n + 2) * count[g] * EPS) ** 2 * size[g, k]
@@ -41,6 +41,7 @@ def gather(rho, doubt, w, group, centre, first, lost, total, slack, size):
 @strict
 def least(rho, doubt, w, group, low, high, out):
     """out ← Σ min ⟨ρ_i, z − w_i⟩ over low ≤ z ≤ high, group by group, for any ρ within doubt, less rounding."""
+    rest = np.zeros(len(out))
     for i in range(len(rho)):
         g = group[i]
         if g < 0:
@@ -50,5 +51,10 @@ def least(rho, doubt, w, group, low, high, out):
             if r == 0 and d == 0:
                 continue
             below, above = low[g, k] - w[i, k], high[g, k] - w[i, k]
-            out[g] += r * below if r > 0 else r * above
-            out[g] -= (d + 4 * EPS * abs(r)) * max(abs(below), abs(above))
+            if r != 0:
+                out[g], rest[g] = add(out[g], rest[g], r * below if r > 0 else r * above)
+            far = max(abs(below), abs(above))
+            out[g], rest[g] = add(out[g], rest[g], -(d + 4 * EPS * abs(r)) * (1 + 4 * EPS) * far)
+    for g in range(len(out)):
+        if out[g] > -np.inf:
+            out[g] = out[g] + rest[g] - 2 * EPS * abs(out[g]) - FAINT

@@ -5,29 +5,41 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.kernels import inlined, jit
+from coterie.kernels.exact import add, strict
 
 
-@jit
+@strict
 def dominant_edges(V, ends, c, labelled, leaves_only, via):
     """via[i] ← an edge e of the unlabelled node i with c_e ≥ the sum of its other c, or −1.
 
     For squared variation (leaves_only) that is exact only where there is no other edge.
     """
-    total, largest = np.zeros(V), np.zeros(V)
+    total, low, largest = np.zeros(V), np.zeros(V), np.zeros(V)
     degree = np.zeros(V, dtype=np.int64)
     via[:] = -1
     for e in range(len(ends)):
         for side in range(2):
             i = ends[e, side]
-            total[i] += c[e]
+            total[i], low[i] = add(total[i], low[i], c[e])
             degree[i] += 1
             if c[e] > largest[i]:
                 largest[i] = c[e]
                 via[i] = e
     for i in range(V):
-        keep = degree[i] == 1 if leaves_only else largest[i] >= total[i] - largest[i]
+        keep = degree[i] == 1 if leaves_only else largest[i] >= (total[i] - largest[i]) + low[i]
         if labelled[i] or not keep:
             via[i] = -1
+
+
+@strict
+def sum_parallel(edge_of, c, total):
+    """total[e] ← the sum of the c of all edges that become part of e, rounded once."""
+    low = np.zeros(len(total))
+    for k in range(len(edge_of)):
+        e = edge_of[k]
+        total[e], low[e] = add(total[e], low[e], c[k])
+    for e in range(len(total)):
+        total[e] += low[e]
 
 
 @inlined

@@ -16,6 +16,7 @@ from numba.extending import intrinsic
 from coterie.kernels import cached
 
 EPS = 2.0**-52  # twice the unit roundoff, to be on the safe side
+FAINT = 2.0**-900  # more than all that underflow can take from a sum, even times EPS²
 
 
 def strict(function: Any) -> Any:

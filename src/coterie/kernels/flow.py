@@ -58,11 +58,12 @@ def exact_divergence(ends, u, hi, lo, doubt):
 
 
 @strict
-def add_exactly(s, hi, lo):
-    """hi + lo ← hi + lo + s."""
+def add_exactly(s, hi, lo, doubt):
+    """hi + lo ← hi + lo + s, and what rounding of lo can do is added to doubt."""
     for i in range(len(s)):
         for k in range(s.shape[1]):
             hi[i, k], lo[i, k] = add(hi[i, k], lo[i, k], s[i, k])
+            doubt[i, k] += 16 * EPS * EPS * abs(s[i, k])
 
 
 @strict

@@ -126,13 +126,13 @@ def orthonormalise(G, spoilt, C, weak):
 
 
 @strict
-def project(X, starts, group, C, a, b, out, doubt):
-    """out ← Cᵀ Σ (Σ_r a_r x_r + b_i), group by group; doubt ← a bound on the norm of its error."""
+def project(X, starts, group, C, a, da, b, out, doubt):
+    """out ← Cᵀ Σ (Σ_r a_r x_r + b_i), by groups, where a_r is known within da_r; doubt ← how far it may be off."""
     n = X.shape[1]
     z, dz = np.empty(n), np.empty(n)
     out[:] = 0.0
     doubt[:] = 0.0
-    rows = np.zeros(len(out))
+    rows, size = np.zeros(len(out)), np.zeros(len(out))
     for i in range(len(starts) - 1):
         g = group[i]
         for r in range(starts[i], starts[i + 1]):
@@ -142,16 +142,17 @@ def project(X, starts, group, C, a, b, out, doubt):
                 out[g, j] += a[r] * z[j]
                 zz += z[j] * z[j]
                 dd += dz[j] * dz[j]
-            doubt[g] += abs(a[r]) * (np.sqrt(dd) + 4 * EPS * np.sqrt(zz))
+            doubt[g] += abs(a[r]) * np.sqrt(dd) + da[r] * (np.sqrt(zz) + np.sqrt(dd))
+            size[g] += abs(a[r]) * np.sqrt(zz)
             rows[g] += 1
         for k in range(n):
             if b[i, k] != 0:
                 rows[g] += 1
                 for j in range(n):
                     out[g, j] += b[i, k] * C[g, k, j]
-                    doubt[g] += 4 * EPS * abs(b[i, k] * C[g, k, j])
+                    size[g] += abs(b[i, k] * C[g, k, j])
     for g in range(len(out)):
-        doubt[g] *= 1 + rows[g]  # of adding up; far more than needed where terms have one sign
+        doubt[g] = 2 * (doubt[g] + (rows[g] + 4) * EPS * size[g])
 
 
 @strict

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.kernels.exact import EPS, add, add_product, part, strict, two_sum
+from coterie.kernels.exact import EPS, FAINT, add, add_product, part, strict, two_sum
 
 SQUARED, LOGISTIC = 0, 1
 
@@ -25,6 +25,16 @@ def _margin(X, w, r, i):
     for k in range(X.shape[1]):
         hi, lo = add_product(hi, lo, X[r, k], w[i, k])
     return hi, lo
+
+
+@part
+def _miss(X, y, w, r, i):
+    """A bound on the error of that, and of subtracting it from y_r: (n eps)² times the sizes that were added up."""
+    n = X.shape[1]
+    reach = abs(y[r])
+    for k in range(n):
+        reach += abs(X[r, k] * w[i, k])
+    return (n * EPS) ** 2 * reach + FAINT
 
 
 @part
@@ -78,6 +88,14 @@ def values(kind, X, y, s, starts, ridge, w, out):
 
 
 @strict
+def misses(X, y, starts, w, out):
+    """out ← how far each margin ⟨x_r, w_i⟩, or y_r − ⟨x_r, w_i⟩, may be off before it is rounded to one float."""
+    for i in range(len(starts) - 1):
+        for r in range(starts[i], starts[i + 1]):
+            out[r] = _miss(X, y, w, r, i)
+
+
+@strict
 def slopes(kind, X, y, s, starts, ridge, w, a, b):
     """a_r ← s_r ψ'(⟨x_r, w_i⟩) and b ← 2 ridge w: the duals that are best at w."""
     n = X.shape[1]
@@ -116,8 +134,9 @@ def forces(X, starts, a, b, q, low, size):
             q[i, k], low[i, k], size[i, k] = b[i, k], 0.0, abs(b[i, k])
         for r in range(starts[i], starts[i + 1]):
             for k in range(n):
-                q[i, k], low[i, k] = add_product(q[i, k], low[i, k], a[r], X[r, k])
-                size[i, k] += abs(a[r] * X[r, k])
+                if X[r, k] != 0:
+                    q[i, k], low[i, k] = add_product(q[i, k], low[i, k], a[r], X[r, k])
+                    size[i, k] += abs(a[r] * X[r, k]) + FAINT
 
 
 @strict
@@ -129,31 +148,25 @@ def lower_bounds(kind, X, y, s, starts, ridge, w, a, b, out):
     """
     n = X.shape[1]
     for i in range(len(starts) - 1):
-        total, low, doubt = 0.0, 0.0, 0.0
+        total, low, doubt = 0.0, 0.0, FAINT
         for r in range(starts[i], starts[i + 1]):
             hi, lo = _margin(X, w, r, i)
-            reach = 0.0
-            for k in range(n):
-                reach += abs(X[r, k] * w[i, k])
-            doubt += abs(a[r]) * (n * EPS) ** 2 * (reach + abs(y[r]))  # of the margin
+            doubt += abs(a[r]) * _miss(X, y, w, r, i)
             if kind == SQUARED:
                 hi, error = two_sum(y[r], -hi)
-                first, second = -a[r] * (hi + (error - lo)), -a[r] * a[r] / (4 * s[r])
+                first, second = -a[r] * (hi + (error - lo)), -a[r] * (a[r] / (4 * s[r]))
                 doubt += 4 * EPS * (abs(first) + abs(second))
             else:
                 t, z = min(abs(a[r]) / s[r], 1.0), _against(y[r], hi, lo)
                 first, second = abs(a[r]) * z, s[r] * _entropy(t)
-                tilt = (
-                    abs(np.log(t)) + 1 if t > 0 else 1.0
-                )  # t is rounded: the entropy's slope is at most this, or t ≈ 1
-                if t > 0.5:
-                    tilt = abs(np.log(max(1 - t, EPS))) + 1
+                side = t if t <= 0.5 else max(1 - t, EPS)
+                tilt = 1 + (abs(np.log(side)) if side > 0 else 0.0)  # t is rounded: the entropy is no steeper
                 doubt += 8 * EPS * (abs(first) + abs(second) + abs(a[r]) * tilt)
             total, low = add(total, low, first)
             total, low = add(total, low, second)
         for k in range(n):
             if ridge[k] > 0:
-                first, second = b[i, k] * w[i, k], -b[i, k] * b[i, k] / (4 * ridge[k])
+                first, second = b[i, k] * w[i, k], -b[i, k] * (b[i, k] / (4 * ridge[k]))
                 doubt += 4 * EPS * (abs(first) + abs(second))
                 total, low = add(total, low, first)
                 total, low = add(total, low, second)

@@ -7,7 +7,7 @@ every minimiser w*,
 
 The last sum vanishes when q = −Dᵀu, the dual of the paper. It cannot always: at unlabelled nodes, and
 along directions that the data of a node do not see, (Dᵀu)_i would have to be zero to the last bit. So u
-is first *repaired*, to make that sum small, and what is left is *charged* at the worst w*_i inside a box
+is first *repaired*, to make that sum small, and what is left is *charged* at the worst w*_i inside a set
 that provably holds a minimiser (`enclosure.py`), or else inside a stated box: then the bound is conditional.
 """
 
@@ -21,12 +21,12 @@ from coterie.engines.base import LARGE
 from coterie.kernels import flow
 from coterie.problem import Problem
 from coterie.problem.arrays import Array, as_floats
-from coterie.problem.losses.design import EPS, LOGISTIC
+from coterie.problem.losses.design import EPS, FAINT, LOGISTIC
 from coterie.solver.enclosure import Enclosure, Rest
 from coterie.solver.repair import Enough, Repair
 
 FLOOR = 1e-8  # relative gaps divide by the objective, or by this part of the loss of the best constant model
-ROUNDING = 16 * np.finfo(float).eps  # each sum below is charged this much of the size of its terms
+ROUNDING = 32 * EPS  # of the size of its terms: more than pairwise sums of 2⁵⁰ numbers can be off
 BATCH = 3  # rounds of repair between two looks at the bound
 REACH = 10.0  # conditional bounds hold for minimisers with weights up to so many times the largest
 MOST = 48  # rounds of repair altogether
@@ -118,7 +118,7 @@ class Certifier:
         rho, low, doubt = (np.empty_like(w) for _ in range(3))
         flow.exact_divergence(problem.graph.edges, u, rho, low, doubt)
         if s is not None:
-            flow.add_exactly(s, rho, low)
+            flow.add_exactly(s, rho, low, doubt)
         support = problem.f.core.support(-rho[M], w[M])
         rho[M], low[M] = _sum(rho[M], support.q, low[M] + support.low)
         doubt[M] += support.doubt
@@ -126,17 +126,28 @@ class Certifier:
         doubt += EPS * np.abs(rho)
         terms = self._edge_terms(w, u, s)
         uncharged = float(support.at.sum()) + sum(terms)
+<<<<<<< HEAD
         uncharged -= ROUNDING * (float(np.abs(support.at).sum()) + sum(map(abs, terms)))
         beyond = level - uncharged
         enough = max(CHARGED * goal, MINOR * beyond)
         charge = self.enclosure.charge(Rest(rho, doubt, w), level, enough, bool(beyond <= NEAR * goal) or w.size <= FEW)
         left, reach, rests_on = float((np.abs(rho) + doubt).sum()), np.inf, ""
+=======
+        uncharged -= ROUNDING * (float(np.abs(support.at).sum()) + sum(map(abs, terms))) + FAINT
+        charge = self.enclosure.charge(Rest(rho, doubt, w), level, max(CHARGED * goal, MINOR * (level - uncharged)))
+        left, reach, condition = float((np.abs(rho) + doubt).sum()), np.inf, ""
+>>>>>>> proof
         if charge == -np.inf and left > 0:
             largest = float(np.abs(w).max(initial=0.0))
             reach = REACH * largest
             charge = -(reach + largest) * left if reach > 0 else -np.inf
+<<<<<<< HEAD
             rests_on = condition(reach)
         bound = uncharged + charge if np.isfinite(uncharged + charge) else -np.inf
+=======
+            condition = _condition(reach)
+        bound = _less_rounding(uncharged, charge, w.shape[1])
+>>>>>>> proof
         if bound < 0 and problem.f.design is not None:  # no loss is less; but there may be no minimiser
             bound = 0.0
             rests_on = rests_on if problem.f.design.kind == LOGISTIC else ""
@@ -146,8 +157,14 @@ class Certifier:
         """⟨u, Dw⟩, −g*(u) and ⟨s, w⟩: what the penalties of edges and of the box come to at w, at least."""
         problem = self.problem
         across = flow.across(problem.graph.edges, u, w)
-        box = 0.0 if s is None else float(np.vdot(s, w)) - ROUNDING * float(np.abs(s * w).sum())
+        box = 0.0 if s is None else float((s * w).sum()) - ROUNDING * float(np.abs(s * w).sum())
         return across, -problem.penalty.conjugate(u, problem.c), box
+
+
+def _less_rounding(uncharged: float, charge: float, n: int) -> float:
+    """The bound, less what rounding of λA_e, shares 1/m_i, lengths |u_e| and presolve may have added: parts of it all."""
+    bound = uncharged + charge - (n + 64) * EPS * (abs(uncharged + charge) + abs(charge))
+    return bound if np.isfinite(bound) else -np.inf
 
 
 def _sum(a: Array, b: Array, low: Array) -> tuple[Array, Array]:

@@ -104,7 +104,7 @@ class Ellipsoids:
             at.error,
             at.longest,
             (np.linalg.norm(slope, axis=1) + doubt) * WIDER,
-            pool.value(v) / WIDER,
+            pool.least(v) / WIDER,
             capped,
             ~hidden,
             off,

@@ -24,6 +24,7 @@ from coterie.kernels import charge as kernels
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.base import by_node
+from coterie.problem.losses.design import EPS
 from coterie.solver.ellipsoids import WIDER, Ellipsoids
 
 
@@ -61,15 +62,16 @@ class Enclosure:
             return 0.0
         if self.design is None or not np.isfinite(level):
             return -np.inf
+        level = self.design.ceiling(level, rest.w[self.problem.M])
         caps, best = self._caps(level), -np.inf
         if np.isfinite(caps).all():
             best = -float(((np.abs(rest.rho) + rest.doubt) * (caps + np.abs(rest.w))).sum()) * WIDER
         if best < -enough:
-            best = max(best, float(self._by_component(rest, self._share_of(level), caps)[0].sum()))
+            best = max(best, _total(self._by_component(rest, self._share_of(level), caps)[0]))
         if best < -enough and self._own_can_help and (thorough or best == -np.inf):
             shares = self._share_of(level, self._own.floors)
             by_component, box = self._by_component(rest, shares, caps)
-            best = max(best, float(np.maximum(by_component, self._by_node(rest, shares, caps, *box)).sum()))
+            best = max(best, _total(np.maximum(by_component, self._by_node(rest, shares, caps, *box))))
         return best
 
     def _share_of(self, level: float, floors: Array | None = None) -> Shares:
@@ -77,7 +79,8 @@ class Enclosure:
         M, G, group = self.problem.M, len(self._pooled.v0), self._labelled_component[self.problem.M]
         if floors is None:
             return Shares(level, np.full(G, level), np.full(len(M), level))
-        over = max(level - float(floors.sum()), 0.0) * WIDER + len(M) * np.finfo(float).eps * level
+        rounding = (len(M) + self.problem.n_features + 16) * EPS * level
+        over = max(level - float(floors.sum()), 0.0) * WIDER + rounding
         return Shares(over, over + np.bincount(group, floors, minlength=G), over + floors)
 
     def reach(self, level: float) -> float:
@@ -125,10 +128,9 @@ class Enclosure:
         """|w_k| at labelled nodes at most, (n,)."""
         box, caps = self.problem.f.box, np.full(self.problem.n_features, np.inf)
         assert self.design is not None
-        with np.errstate(divide="ignore"):
-            if box is not None:
-                caps = np.minimum(caps, level / np.minimum(box[1], -box[0]))
-            return np.minimum(caps, np.sqrt(level / self.design.ridge)) * WIDER
+        if box is not None:
+            caps = np.minimum(caps, _divide(level, np.minimum(box[1], -box[0])))
+        return np.minimum(caps, np.sqrt(_divide(level, self.design.ridge))) * WIDER
 
     @cached_property
     def _cappable(self) -> NDArray[np.bool_]:
@@ -181,8 +183,9 @@ class Enclosure:
     def _spread(self, level: float) -> Array:
         """R of each labelled component."""
         weakest, longest = self._edges_of_components
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(longest > 0, self.problem.penalty.spread(level, weakest, longest) * WIDER, 0.0)
+        known = np.where(weakest > 0, weakest, np.nan)  # strengths that are too small for a float hold nothing together
+        R = np.nan_to_num(self.problem.penalty.spread(level, known, longest) * WIDER, nan=np.inf)
+        return np.where(longest > 0, R, 0.0)
 
     def _by_component(self, rest: Rest | None, shares: Shares, caps: Array) -> tuple[Array, tuple[Array, Array]]:
         """The charge of each component, all its nodes around one v; and a box for its nodes."""
@@ -200,15 +203,14 @@ class Enclosure:
         radius, alone = own.radius(shares.nodes, np.zeros(K), caps), np.full(len(group), -1)
         alone[M] = np.arange(K)
         charge = _around(own, alone, rest, radius, np.zeros(K), caps)
-        low, high = np.maximum(centre - width, -caps), np.minimum(centre + width, caps)
-        box = own.half_widths(radius, caps)
-        self._shrink_to_hull(low, high, np.maximum(own.v0 - box, -caps), np.minimum(own.v0 + box, caps))
+        low, high = _ends(centre, width, caps)
+        self._shrink_to_hull(low, high, *_ends(own.v0, own.half_widths(radius, caps), caps))
         others = group.copy()
         others[M[np.isfinite(charge)]] = -1
         total = np.zeros(G)
         kernels.least(rest.rho, rest.doubt, rest.w, others, low, high, total)
         kept = np.isfinite(charge)
-        return total * WIDER + np.bincount(group[M[kept]], charge[kept], minlength=G)
+        return total + np.bincount(group[M[kept]], charge[kept] - K * EPS * np.abs(charge[kept]), minlength=G)
 
     def _shrink_to_hull(self, low: Array, high: Array, own_low: Array, own_high: Array) -> None:
         """Nodes of a component lie in the hull of its labelled ones, unlabelled ones included."""
@@ -218,6 +220,22 @@ class Enclosure:
         np.maximum.at(hull_high, group, own_high)
         np.maximum(low, hull_low, out=low)
         np.minimum(high, hull_high, out=high)
+
+
+def _divide(level: float, strength: Array) -> Array:
+    """level / strength, and infinite where there is no strength."""
+    return np.divide(level, strength, out=np.full_like(strength, np.inf), where=strength > 0)
+
+
+def _ends(centre: Array, width: Array, caps: Array) -> tuple[Array, Array]:
+    """centre ± width, rounded outwards, where caps do not say more."""
+    low, high = np.nextafter(centre - width, -np.inf), np.nextafter(centre + width, np.inf)
+    return np.maximum(low, -caps), np.minimum(high, caps)
+
+
+def _total(charges: Array) -> float:
+    """Their sum, less what rounding may have added."""
+    return float(charges.sum()) - 32 * EPS * float(np.abs(charges).sum())
 
 
 def _around(sets: Ellipsoids, group: NDArray[np.int64], rest: Rest, radius: Array, R: Array, caps: Array) -> Array:
@@ -230,7 +248,7 @@ def _around(sets: Ellipsoids, group: NDArray[np.int64], rest: Rest, radius: Arra
     total, slack, size = np.zeros((3, G, n))
     kernels.gather(rest.rho, rest.doubt, rest.w, group, sets.v0, first, lost, total, slack, size)
     turned, C = by_node(sets.C.transpose(0, 2, 1), total), np.abs(sets.C).transpose(0, 2, 1)
-    unsure = by_node(C, slack + (n + 1) * np.finfo(float).eps * np.abs(total))
+    unsure = by_node(C, slack + (n + 1) * EPS * np.abs(total))
     with np.errstate(invalid="ignore"):
         along = np.linalg.norm(np.abs(turned) + unsure, axis=1) * radius
         apart = np.where(R > 0, size.sum(axis=1) * R, 0.0)

@@ -134,7 +134,8 @@ def _contract(
     sign = np.where(pairs[:, 0] < pairs[:, 1], 1.0, -1.0)
     low, high = pairs.min(axis=1)[between], pairs.max(axis=1)[between]
     key, edge_of = np.unique(low * V + high, return_inverse=True)
-    A = np.bincount(edge_of, weights=graph.weights[between], minlength=len(key)).astype(np.float64)
+    A = np.zeros(len(key))
+    contract.sum_parallel(edge_of, graph.weights[between], A)
     edges = np.stack([key // V, key % V], axis=1)
     edges.flags.writeable = A.flags.writeable = False  # as all graphs: kernels are compiled once for both
     after = EmpiricalGraph(int((~goes).sum()), edges, A)

@@ -101,7 +101,7 @@ class LocalLosses(ABC):
     def support(self, p: Array, w: Array) -> Support:
         """Affine functions below the L_i, with slopes near p, that are close to L_i near w_i."""
         q, value = self.conjugate(p, w)
-        rounding = 16 * EPS * (dot(np.abs(q), np.abs(w)) + np.abs(value))
+        rounding = (16 + q.shape[1]) * EPS * (dot(np.abs(q), np.abs(w)) + np.abs(value))
         return Support(dot(q, w) - value - rounding, q, np.zeros_like(q), np.zeros_like(q))
 
     @property

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from coterie.problem.arrays import Array
 
 SQUARED, LOGISTIC = 0, 1  # as in coterie.kernels.rows, which takes a second to import
-EPS = 2.0**-52
+EPS, FAINT = 2.0**-52, 2.0**-900  # as in coterie.kernels.exact
 CONSTANT = 1e-16  # of Σ s y²: labels that vary less are taken for constant
 
 
@@ -102,6 +102,21 @@ class Design:
 
         kernels.slopes(self.kind, *self._rows, self.ridge, w, a, b)
         return a, b
+
+    def misses(self, w: Array) -> Array:
+        """How far the margin of each row may be from the truth, where it is added up in twice the precision."""
+        out = np.empty(len(self.X))
+        from coterie.kernels import rows as kernels
+
+        kernels.misses(self.X, self.y, self.starts, w, out)
+        return out
+
+    def ceiling(self, level: float, w: Array) -> float:
+        """What an objective at w can be at most, where `level` was computed: margins that are off cost this much."""
+        miss = self.misses(w)
+        if self.kind == SQUARED:
+            return (np.sqrt(level) + float(np.sqrt(self.s @ miss**2))) ** 2
+        return level + float(self.s @ miss)
 
     def moved(self, a: Array, b: Array, step: Array) -> None:
         """Move the duals of squared error, in place, as moving the weights by `step` would."""
