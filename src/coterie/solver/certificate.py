@@ -126,28 +126,17 @@ class Certifier:
         doubt += EPS * np.abs(rho)
         terms = self._edge_terms(w, u, s)
         uncharged = float(support.at.sum()) + sum(terms)
-<<<<<<< HEAD
-        uncharged -= ROUNDING * (float(np.abs(support.at).sum()) + sum(map(abs, terms)))
-        beyond = level - uncharged
-        enough = max(CHARGED * goal, MINOR * beyond)
-        charge = self.enclosure.charge(Rest(rho, doubt, w), level, enough, bool(beyond <= NEAR * goal) or w.size <= FEW)
-        left, reach, rests_on = float((np.abs(rho) + doubt).sum()), np.inf, ""
-=======
         uncharged -= ROUNDING * (float(np.abs(support.at).sum()) + sum(map(abs, terms))) + FAINT
-        charge = self.enclosure.charge(Rest(rho, doubt, w), level, max(CHARGED * goal, MINOR * (level - uncharged)))
-        left, reach, condition = float((np.abs(rho) + doubt).sum()), np.inf, ""
->>>>>>> proof
+        beyond = level - uncharged
+        enough, near = max(CHARGED * goal, MINOR * beyond), bool(beyond <= NEAR * goal) or w.size <= FEW
+        charge = self.enclosure.charge(Rest(rho, doubt, w), level, enough, near)
+        left, reach, rests_on = float((np.abs(rho) + doubt).sum()), np.inf, ""
         if charge == -np.inf and left > 0:
             largest = float(np.abs(w).max(initial=0.0))
             reach = REACH * largest
             charge = -(reach + largest) * left if reach > 0 else -np.inf
-<<<<<<< HEAD
             rests_on = condition(reach)
-        bound = uncharged + charge if np.isfinite(uncharged + charge) else -np.inf
-=======
-            condition = _condition(reach)
         bound = _less_rounding(uncharged, charge, w.shape[1])
->>>>>>> proof
         if bound < 0 and problem.f.design is not None:  # no loss is less; but there may be no minimiser
             bound = 0.0
             rests_on = rests_on if problem.f.design.kind == LOGISTIC else ""
@@ -162,7 +151,7 @@ class Certifier:
 
 
 def _less_rounding(uncharged: float, charge: float, n: int) -> float:
-    """The bound, less what rounding of λA_e, shares 1/m_i, lengths |u_e| and presolve may have added: parts of it all."""
+    """The bound, less what rounding of λA_e, shares 1/m_i, lengths |u_e| and presolve may have added."""
     bound = uncharged + charge - (n + 64) * EPS * (abs(uncharged + charge) + abs(charge))
     return bound if np.isfinite(bound) else -np.inf
 

@@ -26,6 +26,7 @@ from coterie.problem.arrays import Array
 from coterie.problem.losses.base import by_node
 from coterie.problem.losses.design import EPS
 from coterie.solver.ellipsoids import WIDER, Ellipsoids
+from coterie.solver.hierarchy import Level, cheapest, levels_of
 
 
 class Rest(NamedTuple):
@@ -71,7 +72,11 @@ class Enclosure:
         if best < -enough and self._own_can_help and (thorough or best == -np.inf):
             shares = self._share_of(level, self._own.floors)
             by_component, box = self._by_component(rest, shares, caps)
-            best = max(best, _total(np.maximum(by_component, self._by_node(rest, shares, caps, *box))))
+            own = self._own_charges(rest, shares, caps)
+            charges = np.maximum(by_component, self._by_node(rest, shares, caps, own, *box))
+            if self._levels:
+                charges = np.maximum(charges, self._by_level(rest, shares, caps, own))
+            best = max(best, _total(charges))
         return best
 
     def _share_of(self, level: float, floors: Array | None = None) -> Shares:
@@ -168,7 +173,7 @@ class Enclosure:
         assert self.design is not None
         n, most = self.problem.n_features, int(np.diff(self.design.starts).max(initial=0))
         open_ended = n - int(self._cappable.sum())
-        return most >= n or 0 < open_ended <= most
+        return most >= n or 0 < open_ended <= most or bool(self._levels)
 
     @cached_property
     def _edges_of_components(self) -> tuple[Array, Array]:
@@ -196,13 +201,18 @@ class Enclosure:
             return np.zeros(len(R)), box
         return _around(self._pooled, self._labelled_component, rest, radius, R, caps), box
 
-    def _by_node(self, rest: Rest, shares: Shares, caps: Array, centre: Array, width: Array) -> Array:
+    def _own_charges(self, rest: Rest, shares: Shares, caps: Array) -> Array:
+        """The charge of each labelled node around its own fit, −∞ where its rows do not see every direction."""
+        K, alone = len(self.problem.M), np.full(len(rest.rho), -1)
+        alone[self.problem.M] = np.arange(K)
+        radius = self._own.radius(shares.nodes, np.zeros(K), caps)
+        return _around(self._own, alone, rest, radius, np.zeros(K), caps)
+
+    def _by_node(self, rest: Rest, shares: Shares, caps: Array, charge: Array, centre: Array, width: Array) -> Array:
         """The charge of each component, labelled nodes by themselves where their own rows allow it."""
         M, group, own = self.problem.M, self._labelled_component, self._own
         K, G = len(M), len(centre)
-        radius, alone = own.radius(shares.nodes, np.zeros(K), caps), np.full(len(group), -1)
-        alone[M] = np.arange(K)
-        charge = _around(own, alone, rest, radius, np.zeros(K), caps)
+        radius = own.radius(shares.nodes, np.zeros(K), caps)
         low, high = _ends(centre, width, caps)
         self._shrink_to_hull(low, high, *_ends(own.v0, own.half_widths(radius, caps), caps))
         others = group.copy()
@@ -211,6 +221,31 @@ class Enclosure:
         kernels.least(rest.rho, rest.doubt, rest.w, others, low, high, total)
         kept = np.isfinite(charge)
         return total + np.bincount(group[M[kept]], charge[kept] - K * EPS * np.abs(charge[kept]), minlength=G)
+
+    @cached_property
+    def _levels(self) -> list[tuple[Level, Ellipsoids]]:
+        """Groups between single nodes and components, with their ellipsoids."""
+        assert self.design is not None
+        sets = []
+        for level in levels_of(self.problem):
+            groups = level.labelled[self.problem.M]
+            sets.append((level, Ellipsoids.of(self.design, groups, len(level.sizes), self._cappable, False)))
+        return sets
+
+    def _by_level(self, rest: Rest, shares: Shares, caps: Array, own: Array) -> Array:
+        """The charge of each component, every node in the group where that costs least."""
+        M, floors = self.problem.M, self._own.floors
+        cost = np.where((rest.rho != 0).any(axis=1) | (rest.doubt != 0).any(axis=1), -np.inf, 0.0)
+        cost[M] = np.maximum(cost[M], own)
+        charges = []
+        for level, sets in self._levels:
+            losses = shares.edges + np.bincount(level.labelled[M], floors, minlength=len(level.sizes))
+            strength = np.full(len(level.sizes), level.strength)
+            R = np.where(level.sizes > 1, self.problem.penalty.spread(shares.edges, strength, level.sizes - 1.0), 0.0)
+            radius = sets.radius(losses * WIDER, R * WIDER, caps)
+            charges.append((level, _around(sets, level.labelled, rest, radius, R * WIDER, caps)))
+        total = cheapest(cost, charges, self._labelled_component, len(self._pooled.v0))
+        return total - (len(cost) + 64) * EPS * np.abs(total)
 
     def _shrink_to_hull(self, low: Array, high: Array, own_low: Array, own_high: Array) -> None:
         """Nodes of a component lie in the hull of its labelled ones, unlabelled ones included."""

@@ -85,13 +85,8 @@ class Pool:
             there = np.einsum("gkj->gj", np.abs(C)) > 0
             unit = np.where(there[:, :, None] & np.eye(n, dtype=bool), 1.0, 0.0)
             error, before = np.linalg.norm(gram - unit, axis=(1, 2)) * (1 + 1e-12) + doubt, error
-<<<<<<< HEAD
-            if not ((error > NEAR) & (error < 0.9 * before)).any() or self._time_is_up():
-                break
-=======
-            if not left or not ((error > NEAR) & (error < 0.9 * before)).any():
+            if not left or not ((error > NEAR) & (error < 0.9 * before)).any() or self._time_is_up():
                 break  # the error is that of this C
->>>>>>> proof
             kernels.orthonormalise(gram, spoilt, C, weak)
         weak[error <= RESOLVED] = False
         return Coordinates(C, error, longest, weak | ~there)

@@ -1,0 +1,87 @@
+"""Groups of nodes that strong edges hold together, inside components that weak edges hold together.
+
+One weak edge lets the two sides of a component drift far apart, though each side may be held tightly by its own edges
+and rows. So groups are made of edges above ever lower strengths, and every node is charged in the group where that
+costs least: a group as a whole, or as the sum of what its parts cost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from coterie.problem import Problem
+from coterie.problem.arrays import Array
+
+STEP = 30.0  # by which the strength falls from one level to the next
+MOST_LEVELS = 16
+MOST_EDGES = 100_000  # for more, looking at levels takes longer than the solve gains
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """Groups of nodes joined by edges of at least this strength.
+
+    Attributes
+    ----------
+    strength : float
+    group : array of shape (V,)
+        The number of each node's group.
+    labelled : array of shape (V,)
+        The same among groups with a label, or −1.
+    sizes : array
+        How many nodes each labelled group has.
+    """
+
+    strength: float
+    group: NDArray[np.int64]
+    labelled: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+
+
+def levels_of(problem: Problem) -> list[Level]:
+    """Levels between single nodes and whole components, strongest first; none where edges are of one size."""
+    c = problem.c
+    if problem.lam == 0 or not 0 < len(c) <= MOST_EDGES or not 0 < c.min() * STEP < c.max():
+        return []
+    count = min(int(np.log(c.max() / c.min()) / np.log(STEP)), MOST_LEVELS)
+    levels, before = [], 0
+    for strength in np.geomspace(c.max(), c.min(), count + 2)[1:-1]:
+        i, j = problem.graph.edges[c >= strength].T
+        shape = problem.graph.n_nodes, problem.graph.n_nodes
+        n_groups, group = connected_components(coo_array((np.ones(len(i)), (i, j)), shape=shape), directed=False)
+        if n_groups != before:
+            levels.append(_level(problem, float(strength), group.astype(np.int64), n_groups))
+        before = n_groups
+    return levels
+
+
+def _level(problem: Problem, strength: float, group: NDArray[np.int64], n_groups: int) -> Level:
+    number = np.full(n_groups, -1)
+    present = np.unique(group[problem.M])
+    number[present] = np.arange(len(present))
+    labelled = number[group]
+    return Level(strength, group, labelled, np.bincount(labelled[labelled >= 0], minlength=len(present)))
+
+
+def cheapest(cost: Array, levels: list[tuple[Level, Array]], top: NDArray[np.int64], n_top: int) -> Array:
+    """What the groups of `top` cost, from the costs of single nodes and of the labelled groups of each level.
+
+    Costs are charges: lower bounds, at most 0, of which the largest counts; −∞ where there is none.
+    """
+    for level, charges in levels:
+        whole = np.full(int(level.group.max()) + 1, -np.inf)
+        there = level.labelled >= 0
+        whole[level.group[there]] = charges[level.labelled[there]]
+        parts = np.zeros(len(whole))
+        np.add.at(parts, level.group, cost)
+        best = np.maximum(whole, parts)
+        share = np.bincount(level.group)  # a group's cost is carried by its nodes in equal parts
+        cost = best[level.group] / share[level.group]
+    total = np.zeros(n_top)
+    np.add.at(total, top[top >= 0], cost[top >= 0])
+    return total
