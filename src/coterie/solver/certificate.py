@@ -23,6 +23,7 @@ from coterie.problem import Problem
 from coterie.problem.arrays import Array, as_floats
 from coterie.problem.losses.design import EPS, FAINT, LOGISTIC
 from coterie.solver.enclosure import Enclosure, Rest
+from coterie.solver.local import Locality, lowest_that_holds
 from coterie.solver.repair import Enough, Repair
 
 FLOOR = 1e-8  # relative gaps divide by the objective, or by this part of the loss of the best constant model
@@ -128,8 +129,10 @@ class Certifier:
         uncharged = float(support.at.sum()) + sum(terms)
         uncharged -= ROUNDING * (float(np.abs(support.at).sum()) + sum(map(abs, terms))) + FAINT
         beyond = level - uncharged
-        enough, near = max(CHARGED * goal, MINOR * beyond), bool(beyond <= NEAR * goal) or w.size <= FEW
-        charge = self.enclosure.charge(Rest(rho, doubt, w), level, enough, near)
+        enough, near = max(CHARGED * goal, MINOR * beyond), bool(beyond <= NEAR * goal)
+        charge = self.enclosure.charge(Rest(rho, doubt, w), level, enough, near or w.size <= FEW)
+        if near and -charge > enough and support.duals is not None and problem.f.box is None and w.size <= FEW:
+            charge = max(charge, self._local_charge(Rest(rho, doubt, w), u, support.duals, level, beyond, goal))
         left, reach, rests_on = float((np.abs(rho) + doubt).sum()), np.inf, ""
         if charge == -np.inf and left > 0:
             largest = float(np.abs(w).max(initial=0.0))
@@ -141,6 +144,16 @@ class Certifier:
             bound = 0.0
             rests_on = rests_on if problem.f.design.kind == LOGISTIC else ""
         return Certificate(level, bound, not rests_on, rests_on, u, uncharged, reach if rests_on else np.inf, left)
+
+    def _local_charge(
+        self, rest: Rest, u: Array, duals: tuple[Array, Array], level: float, beyond: float, goal: float
+    ) -> float:
+        """The charge that the gap itself proves, or −∞."""
+        assert self.problem.f.design is not None
+        local = Locality(self.problem, self.problem.f.design, rest.w, u, duals, self.enclosure.free_weights())
+        G = max(beyond, 0.0) + 64 * EPS * abs(level)
+        X = lowest_that_holds(local, rest, G, max(goal - beyond, MINOR * G))
+        return -np.inf if X is None else -X
 
     def _edge_terms(self, w: Array, u: Array, s: Array | None) -> tuple[float, float, float]:
         """⟨u, Dw⟩, −g*(u) and ⟨s, w⟩: what the penalties of edges and of the box come to at w, at least."""

@@ -83,19 +83,19 @@ class Ellipsoids:
             used = np.flatnonzero(columns.any(axis=0)) if columns.any() else np.zeros(1, dtype=np.int64)
             pool = Pool.of(design.of_columns(used), groups, n_groups, columns[:, used])
             v, at = pool.minimise()
-            return used, pool, v, at, _hidden(at, columns[:, used])
+            return used, pool, v, at, hidden(at, columns[:, used])
 
-        used, pool, v, at, hidden = look()
-        if hidden.any() and cappable.any():
-            columns[hidden], capped[hidden] = ~cappable, cappable
-            used, pool, v, at, hidden = look()
-        if hidden.any() and shift:
-            for g in np.flatnonzero(hidden):
+        used, pool, v, at, lost = look()
+        if lost.any() and cappable.any():
+            columns[lost], capped[lost] = ~cappable, cappable
+            used, pool, v, at, lost = look()
+        if lost.any() and shift:
+            for g in np.flatnonzero(lost):
                 null = null_columns(pool.design, groups == g, columns[g, used], at.C[g], at.weak[g])
                 columns[g, used[null]] = False
-            used, pool, v, at, hidden = look()
+            used, pool, v, at, lost = look()
         slope, doubt = pool.slope(v, at.C)
-        off = _stretch(design, groups, n_groups, np.ones(n))
+        off = stretched(design, groups, n_groups, np.ones(n))
         ridged = np.bincount(groups, minlength=n_groups) * float(design.ridge.sum())
         return cls(
             design,
@@ -106,7 +106,7 @@ class Ellipsoids:
             (np.linalg.norm(slope, axis=1) + doubt) * WIDER,
             pool.least(v) / WIDER,
             capped,
-            ~hidden,
+            ~lost,
             off,
             ridged,
             groups,
@@ -143,7 +143,7 @@ class Ellipsoids:
         extra = np.zeros((2, len(R)))
         if self.capped.any():
             bounded = np.where(np.isfinite(caps), caps, 0.0)
-            extra = np.array(_stretch(self.design, self.groups, len(R), bounded)) * self.capped.any(axis=1)
+            extra = np.array(stretched(self.design, self.groups, len(R), bounded)) * self.capped.any(axis=1)
         squares, sums = self.off
         with np.errstate(invalid="ignore"):
             if self.design.kind == SQUARED:
@@ -166,7 +166,7 @@ def _growth() -> Array:
     return np.asarray(((np.exp(-TAUS) + TAUS - 1) / TAUS)[:, None])
 
 
-def _hidden(at: Coordinates, columns: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def hidden(at: Coordinates, columns: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Groups in which a direction of these columns is not seen, or cannot be told from rounding."""
     there = np.abs(at.C).max(axis=1) > 0
     return ~at.resolved | (columns & ~there).any(axis=1)
@@ -179,7 +179,8 @@ def _put_back(values: Array, used: NDArray[np.int64], n: int) -> Array:
     return out
 
 
-def _stretch(design: Design, groups: NDArray[np.int64], n_groups: int, size: Array) -> tuple[Array, Array]:
+def stretched(design: Design, groups: NDArray[np.int64], n_groups: int, size: Array) -> tuple[Array, Array]:
+    """What weights that are off by `size` cost the rows of each group (`kernels.gram.stretch`)."""
     from coterie.kernels.gram import stretch
 
     squares, sums = np.empty(n_groups), np.empty(n_groups)

@@ -26,7 +26,7 @@ from coterie.problem.arrays import Array
 from coterie.problem.losses.base import by_node
 from coterie.problem.losses.design import EPS
 from coterie.solver.ellipsoids import WIDER, Ellipsoids
-from coterie.solver.hierarchy import Level, cheapest, levels_of
+from coterie.solver.hierarchy import Level, cheapest, levels_between
 
 
 class Rest(NamedTuple):
@@ -199,14 +199,14 @@ class Enclosure:
         box = self._pooled.v0, self._pooled.half_widths(radius, caps) + R[:, None]
         if rest is None:
             return np.zeros(len(R)), box
-        return _around(self._pooled, self._labelled_component, rest, radius, R, caps), box
+        return around(self._pooled, self._labelled_component, rest, radius, R, caps), box
 
     def _own_charges(self, rest: Rest, shares: Shares, caps: Array) -> Array:
         """The charge of each labelled node around its own fit, −∞ where its rows do not see every direction."""
         K, alone = len(self.problem.M), np.full(len(rest.rho), -1)
         alone[self.problem.M] = np.arange(K)
         radius = self._own.radius(shares.nodes, np.zeros(K), caps)
-        return _around(self._own, alone, rest, radius, np.zeros(K), caps)
+        return around(self._own, alone, rest, radius, np.zeros(K), caps)
 
     def _by_node(self, rest: Rest, shares: Shares, caps: Array, charge: Array, centre: Array, width: Array) -> Array:
         """The charge of each component, labelled nodes by themselves where their own rows allow it."""
@@ -227,7 +227,7 @@ class Enclosure:
         """Groups between single nodes and components, with their ellipsoids."""
         assert self.design is not None
         sets = []
-        for level in levels_of(self.problem):
+        for level in levels_between(self.problem):
             groups = level.labelled[self.problem.M]
             sets.append((level, Ellipsoids.of(self.design, groups, len(level.sizes), self._cappable, False)))
         return sets
@@ -243,7 +243,7 @@ class Enclosure:
             strength = np.full(len(level.sizes), level.strength)
             R = np.where(level.sizes > 1, self.problem.penalty.spread(shares.edges, strength, level.sizes - 1.0), 0.0)
             radius = sets.radius(losses * WIDER, R * WIDER, caps)
-            charges.append((level, _around(sets, level.labelled, rest, radius, R * WIDER, caps)))
+            charges.append((level, around(sets, level.labelled, rest, radius, R * WIDER, caps)))
         total = cheapest(cost, charges, self._labelled_component, len(self._pooled.v0))
         return total - (len(cost) + 64) * EPS * np.abs(total)
 
@@ -273,7 +273,7 @@ def _total(charges: Array) -> float:
     return float(charges.sum()) - 32 * EPS * float(np.abs(charges).sum())
 
 
-def _around(sets: Ellipsoids, group: NDArray[np.int64], rest: Rest, radius: Array, R: Array, caps: Array) -> Array:
+def around(sets: Ellipsoids, group: NDArray[np.int64], rest: Rest, radius: Array, R: Array, caps: Array) -> Array:
     """A lower bound on Σ ⟨ρ_i, w*_i − w_i⟩ over the nodes of each group, −∞ where the group has no ellipsoid.
 
     Σ_i ⟨ρ_i, w*_i − w_i⟩ = Σ_i ⟨ρ_i, v₀ − w_i⟩ + ⟨Σ_i ρ_i, v − v₀⟩ + Σ_i ⟨ρ_i, w*_i − v⟩.

@@ -43,15 +43,31 @@ class Level:
     sizes: NDArray[np.int64]
 
 
-def levels_of(problem: Problem) -> list[Level]:
-    """Levels between single nodes and whole components, strongest first; none where edges are of one size."""
+def levels_between(problem: Problem) -> list[Level]:
+    """Levels between single nodes and whole components; none where edges are of one size."""
     c = problem.c
     if problem.lam == 0 or not 0 < len(c) <= MOST_EDGES or not 0 < c.min() * STEP < c.max():
         return []
-    count = min(int(np.log(c.max() / c.min()) / np.log(STEP)), MOST_LEVELS)
-    levels, before = [], 0
-    for strength in np.geomspace(c.max(), c.min(), count + 2)[1:-1]:
-        i, j = problem.graph.edges[c >= strength].T
+    components = int(problem.graph.components.max()) + 1
+    return [level for level in levels_of(problem, c) if int(level.group.max()) + 1 > components]
+
+
+def alone(problem: Problem) -> Level:
+    """Every node by itself."""
+    return _level(problem, np.inf, np.arange(problem.graph.n_nodes), problem.graph.n_nodes)
+
+
+def levels_of(problem: Problem, strengths: Array) -> list[Level]:
+    """Groups of nodes joined by edges of at least a strength, from strong to all that have any."""
+    there = strengths[strengths > 0]
+    if not there.size:
+        return []
+    high, low = float(there.max()), float(there.min())
+    steps = np.geomspace(high, low, min(int(np.log(high / low) / np.log(STEP)), MOST_LEVELS) + 2)[1:]
+    steps[-1] = low
+    levels, before = [], problem.graph.n_nodes
+    for strength in steps:
+        i, j = problem.graph.edges[strengths >= strength].T
         shape = problem.graph.n_nodes, problem.graph.n_nodes
         n_groups, group = connected_components(coo_array((np.ones(len(i)), (i, j)), shape=shape), directed=False)
         if n_groups != before:

@@ -26,12 +26,15 @@ class Support:
         Slopes in twice the precision.
     doubt : array of shape (|M|, n)
         How far q + low may be from the slope that was proven.
+    duals : (a, b), or None
+        The duals of rows and ridge that it was proven with, where there are rows.
     """
 
     at: Array
     q: Array
     low: Array
     doubt: Array
+    duals: tuple[Array, Array] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +142,7 @@ class Design:
         from coterie.kernels import rows as kernels
 
         kernels.lower_bounds(self.kind, *self._rows, self.ridge, w, a, b, at)
-        return Support(at, *self.forces(a, b))
+        return Support(at, *self.forces(a, b), (a, b))
 
     @property
     def _rows(self) -> tuple[Array, Array, Array, Array]:

@@ -114,12 +114,19 @@ class Pool:
 
     def slope(self, v: Array, C: Array) -> tuple[Array, Array]:
         """Cᵀ∇F(v) and a bound on its error."""
+        return self.tilt(v[self.groups], C)
+
+    def tilt(self, w: Array, C: Array, duals: tuple[Array, Array] | None = None) -> tuple[Array, Array]:
+        """Cᵀ Σ ∇L_i(w_i) of each group, less the forces of these duals, and a bound on its error."""
         from coterie.kernels import gram as kernels
 
-        d, w = self.design, v[self.groups]
+        d = self.design
         a, b = d.slopes(w)
         off = d.curvature * d.s * d.misses(w) + self._rounding(a) * np.abs(a)
-        out, doubt = np.empty_like(v), np.empty(self.n_groups)
+        if duals is not None:
+            a, b = a - duals[0], b - duals[1]
+            off = off + EPS * np.abs(a)
+        out, doubt = np.empty((self.n_groups, w.shape[1])), np.empty(self.n_groups)
         kernels.project(d.X, d.starts, self.groups, C, a, off, b, out, doubt)
         return out, doubt
 

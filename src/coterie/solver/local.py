@@ -1,0 +1,120 @@
+"""Near the optimum, the gap itself says where better weights can be.
+
+Let D(z) = P(w) − G + ⟨ρ, z − w⟩ be the affine function that duals prove to lie below the objective P. What P exceeds it
+by at z is a sum of terms ≥ 0, one for each row and each edge (Fenchel's inequality). For every z with P(z) ≤ P(w) they
+add up to G − ⟨ρ, z − w⟩ at most. So if −⟨ρ, z − w⟩ < X wherever they add up to at most G + X, then −⟨ρ, z − w⟩ ≤ X
+for *every* z with P(z) ≤ P(w): on the way from w to a z that contradicts it, P stays below P(w), and a point with
+−⟨ρ, z − w⟩ = X would be passed. Then no objective is below P(w) − G − X; nothing is said of a minimiser, or needed.
+
+The term of an edge is at least (c − |u|) |d|: differences can change by no more than (G + X) + G over its slack. Those
+of rows bound how far the weights of nodes that such edges hold together can move (`Ellipsoids`, with w in place of v₀).
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.kernels.edges import L1, SQUARED
+from coterie.problem import Problem
+from coterie.problem.arrays import Array
+from coterie.problem.losses.design import EPS, LOGISTIC, Design
+from coterie.problem.losses.pooling import Pool
+from coterie.solver.ellipsoids import WIDER, Ellipsoids, hidden, stretched
+from coterie.solver.enclosure import Rest, around
+from coterie.solver.hierarchy import Level, alone, cheapest, levels_of
+
+LEAST_SLACK = 1e-9  # of the largest: an edge with less holds nothing together
+
+
+class Locality:
+    """What is known of better weights around w, from the duals u of edges and (a, b) of rows and ridge."""
+
+    def __init__(
+        self, problem: Problem, design: Design, w: Array, u: Array, duals: tuple[Array, Array], free: NDArray[np.bool_]
+    ) -> None:
+        self.problem, self.design, self.w, self.u, self.free = problem, design, w, u, free
+        self.a, self.b = duals
+
+    def holds(self, rest: Rest, G: float, X: float) -> bool:
+        """Whether −⟨ρ, z − w⟩ < X wherever P exceeds D by at most G + X."""
+        cost = np.where((rest.rho != 0).any(axis=1) | (rest.doubt != 0).any(axis=1), -np.inf, 0.0)
+        still, nothing = Rest(rest.rho, rest.doubt, np.zeros_like(rest.rho)), np.zeros(rest.rho.shape[1])
+        charges = []
+        for level, sets in self._levels:
+            R = self._spread(level, G, X)
+            radius = sets.radius(np.full(len(R), (G + X) * WIDER), R, nothing)
+            charges.append((level, around(sets, level.labelled, still, radius, R, nothing)))
+        top = charges[-1][0].group
+        total = cheapest(cost, charges, top, int(top.max()) + 1)
+        return -float(total.sum()) * (1 + (len(cost) + 64) * EPS) < X
+
+    def _spread(self, level: Level, G: float, X: float) -> Array:
+        """How far moves of two nodes of a group can be apart."""
+        longest = level.sizes - 1.0
+        if self.problem.penalty.kernel == SQUARED:  # c |d − u/(2c)|², at z and at w
+            R = self.problem.penalty.spread(G + X, np.full(len(longest), level.strength), longest) * 2
+        else:
+            R = np.full(len(longest), (2 * G + X) / level.strength)
+        return np.where(longest > 0, R * WIDER, 0.0)
+
+    @cached_property
+    def _slack(self) -> Array:
+        """c − |u| of each edge, (E,)."""
+        c, kind = self.problem.c, self.problem.penalty.kernel
+        if kind == SQUARED:
+            return c
+        size = np.abs(self.u).max(axis=1, initial=0.0) if kind == L1 else np.linalg.norm(self.u, axis=1)
+        return np.maximum(c - size * (1 + 16 * EPS) - 4 * EPS * c, 0.0)
+
+    @cached_property
+    def _levels(self) -> list[tuple[Level, Ellipsoids]]:
+        problem, slack = self.problem, self._slack
+        strongest = float(slack.max(initial=0.0))
+        kept = np.where(slack > LEAST_SLACK * strongest, slack, 0.0)
+        found = [alone(problem), *levels_of(problem, kept)]
+        return [(level, self._around_w(level)) for level in found]
+
+    def _columns(self, level: Level) -> NDArray[np.bool_]:
+        """Columns in which groups can move: where a whole component can be shifted at no cost, it need not be."""
+        component = self.problem.graph.components
+        whole = level.sizes == np.bincount(component)[component[self._first(level)]]
+        columns = np.ones((len(level.sizes), self.free.shape[1]), dtype=bool)
+        for i in np.flatnonzero(self.free.any(axis=1)):
+            columns[level.labelled[i]] &= ~(self.free[i] & whole[level.labelled[i]])
+        return columns
+
+    def _first(self, level: Level) -> NDArray[np.int64]:
+        """A node of each labelled group."""
+        M = self.problem.M
+        return M[np.unique(level.labelled[M], return_index=True)[1]]
+
+    def _around_w(self, level: Level) -> Ellipsoids:
+        """Ellipsoids for the moves of groups of nodes, all alike, from w."""
+        M, d = self.problem.M, self.design
+        groups, G, n = level.labelled[M], len(level.sizes), d.X.shape[1]
+        columns = self._columns(level)
+        pool = Pool.of(d, groups, G, columns)
+        slope, _ = d.slopes(self.w[M])
+        bend = 2 * d.s
+        if d.kind == LOGISTIC:
+            chance = np.abs(slope) / d.s
+            bend = d.s * chance * (1 - chance)
+        at = pool.coordinates(bend)
+        tilt, doubt = pool.tilt(self.w[M], at.C, (self.a, self.b))
+        steep = (np.linalg.norm(tilt, axis=1) + doubt) * WIDER
+        zero, none = np.zeros((G, n)), np.zeros((G, n), dtype=bool)
+        seen = ~hidden(at, columns)
+        off = stretched(d, groups, G, np.ones(n))
+        ridged = np.bincount(groups, minlength=G) * float(d.ridge.sum())
+        return Ellipsoids(d, zero, at.C, at.error, at.longest, steep, np.zeros(G), none, seen, off, ridged, groups)
+
+
+def lowest_that_holds(local: Locality, rest: Rest, G: float, room: float) -> float | None:
+    """The smallest of a few X up to `room` that hold, or None."""
+    for part in (1e-3, 1e-2, 0.1, 0.5, 1.0):
+        if room > 0 and local.holds(rest, G, part * room):
+            return part * room
+    return None
