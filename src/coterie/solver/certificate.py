@@ -148,7 +148,7 @@ class Certifier:
 
 
 def _less_rounding(uncharged: float, charge: float, n: int) -> float:
-    """The bound, less what rounding of λA_e, shares 1/m_i, lengths |u_e| and presolve may have added: parts of it all."""
+    """The bound, less what rounding of λA_e, shares 1/m_i, lengths |u_e| and presolve may have added to it."""
     bound = uncharged + charge - (n + 64) * EPS * (abs(uncharged + charge) + abs(charge))
     return bound if np.isfinite(bound) else -np.inf
 
