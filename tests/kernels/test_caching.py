@@ -14,6 +14,7 @@ from numba.core.caching import CacheImpl
 
 import coterie
 from coterie import kernels
+from coterie.kernels.exact import strict
 
 WITHOUT_OVERRIDE = ("setpriv", "--bounding-set=-dac_override", "--inh-caps=-dac_override")  # permissions bind root, too
 
@@ -43,7 +44,7 @@ def nowhere_to_write(monkeypatch):
 
 
 @pytest.mark.usefixtures("nowhere_to_write")
-@pytest.mark.parametrize("decorator", [kernels.jit, kernels.reordered, kernels.exact])
+@pytest.mark.parametrize("decorator", [kernels.jit, kernels.reordered, strict])
 def test_a_kernel_works_without_a_cache_and_says_so_once(decorator):
     with pytest.warns(UserWarning, match="NUMBA_CACHE_DIR"):
         kernel = decorator(total)

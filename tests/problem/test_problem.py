@@ -6,10 +6,23 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from problems import EVERY_LOSS, EVERY_PENALTY, KINDS, instance, naive_objective
+from problems import EVERY_LOSS, EVERY_PENALTY, KINDS, instance, is_binary, naive_objective
 
 GRAPH = ct.EmpiricalGraph.from_edges([[0, 1]], n_nodes=3)
 DATA = ct.LocalDatasets.from_rows(np.eye(3), [1.0, 2.0, 3.0], [0, 1, 2])
+
+
+def best_constant(problem: ct.Problem) -> float:
+    """The loss of the best constant prediction: the weighted mean of the labels, or even odds."""
+    y, nodes = problem.data.y, problem.data.nodes
+    rows = [r for r in range(len(y)) if not np.isnan(y[r])]
+    share = dict.fromkeys(rows, 1.0)
+    if getattr(problem.loss, "reduction", "mean") == "mean":
+        share = {r: 1 / sum(nodes[q] == nodes[r] for q in rows) for r in rows}
+    if is_binary(problem.loss):
+        return float(sum(share.values()) * np.log(2))
+    mean = sum(share[r] * y[r] for r in rows) / sum(share.values())
+    return float(sum(share[r] * (y[r] - mean) ** 2 for r in rows))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -19,7 +32,20 @@ def test_objective_by_a_naive_loop(loss: ct.Loss, penalty: ct.Penalty, kind: str
     problem = instance(kind, loss, penalty, lam=0.37)
     w = np.random.default_rng(0).standard_normal((12, 3))
     assert problem.objective(w) == pytest.approx(naive_objective(problem, w), rel=1e-12)
-    assert problem.scale == pytest.approx(naive_objective(problem, 0 * w), rel=1e-12)
+    assert problem.scale == pytest.approx(best_constant(problem), rel=1e-12)
+
+
+@pytest.mark.parametrize("offset", [5e6, -1e7])
+def test_an_offset_of_the_labels_does_not_inflate_the_scale(offset: float) -> None:
+    y = np.array([1.0, 2.0, 4.0])
+    shifted = ct.Problem(GRAPH, ct.LocalDatasets.from_rows(np.eye(3), offset + y, [0, 1, 2]))
+    assert shifted.scale == pytest.approx(ct.Problem(GRAPH, ct.LocalDatasets.from_rows(np.eye(3), y, range(3))).scale)
+
+
+def test_constant_labels_leave_a_trace_of_scale() -> None:
+    """What rounding of the labels could make: nothing would be relative to zero."""
+    problem = ct.Problem(GRAPH, ct.LocalDatasets.from_rows(np.eye(3), [7.0] * 3, [0, 1, 2]))
+    assert 0 < problem.scale <= 1e-15 * problem.objective(np.zeros((3, 3)))
 
 
 def test_the_defaults_are_the_papers() -> None:

@@ -182,7 +182,7 @@ def test_no_iterations() -> None:
     problem = instance()
     solution = ct.algorithm1(problem, 0)
     assert not solution.w.any()
-    assert solution.objective == problem.scale
+    assert solution.objective == problem.objective(np.zeros_like(solution.w))
     assert solution.n_iter == 0
 
 

@@ -84,12 +84,20 @@ def test_the_gap_closes_at_the_optimum(penalty: ct.Penalty, kind: str) -> None:
 
 @pytest.mark.parametrize("loss", EVERY_LOSS, ids=repr)
 def test_which_bounds_are_unconditional(loss: ct.Loss) -> None:
-    """All but those of a logistic loss without curvature everywhere."""
+    """All, even without ridge: these rows cannot be separated."""
     problem = instance("few labelled", loss)
     proof = ct.certify(problem, *anywhere(problem, 1.0, 1.0, 0))
-    expected = not isinstance(loss, ct.Logistic) or (loss.ridge > 0 and not loss.unpenalised)
-    assert proof.unconditional is expected
-    assert bool(proof.condition) is not expected
+    assert proof.unconditional
+    assert not proof.condition
+
+
+@pytest.mark.parametrize("loss", [ct.Logistic(), ct.Logistic(ridge=0.1, unpenalised=(0,)), ct.Logistic(ridge=0.1)])
+def test_classes_that_can_be_separated_need_a_ridge_on_every_column(loss: ct.Logistic) -> None:
+    data = ct.LocalDatasets.from_rows([[1.0, 0.5], [2.0, 0.1], [-1.0, 0.3]], [1.0, 1.0, 0.0], [0, 0, 1], n_nodes=3)
+    problem = ct.Problem(ct.EmpiricalGraph.from_edges([[0, 1], [1, 2]]), data, loss, lam=0.1)
+    proof = ct.certify(problem, np.ones((3, 2)), np.full((2, 2), 0.05))
+    assert proof.unconditional is (loss.ridge > 0 and not loss.unpenalised)
+    assert bool(proof.condition) is not proof.unconditional
 
 
 def test_neither_weights_nor_duals_are_changed() -> None:

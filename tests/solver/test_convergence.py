@@ -125,9 +125,21 @@ def test_it_converges_on_every_kind_of_graph(graph: str, unit: float, share: flo
 
 
 @pytest.mark.parametrize("share", [1e-5, 1e-2])
-def test_the_weights_meet_the_condition_of_their_bound(share: float) -> None:
+def test_classes_that_cannot_be_separated_need_no_condition(share: float) -> None:
+    """Their level sets are bounded, and the rows prove it, without any ridge."""
     draw = Draw("path", 3, 2, 1, 0.2, ct.Logistic(), ct.GroupTotalVariation(), 1e-3, share, seed=8886)
     solution = ct.solve(draw.build(), TOL)
+    assert solution.status is ct.Status.OPTIMAL
+    assert solution.unconditional
+
+
+def test_the_weights_meet_the_condition_of_their_bound() -> None:
+    """Classes that can be separated: no minimiser exists, and no bound is called unconditional."""
+    data = ct.LocalDatasets.from_rows([[1.0, 2.0], [1.0, -2.0]], [1.0, 0.0], [0, 2], n_nodes=3)
+    problem = ct.Problem(ct.EmpiricalGraph.from_edges([[0, 1], [1, 2]]), data, ct.Logistic(), lam=1e-3)
+    with pytest.warns(ct.NotConverged, match="The bound holds if some minimiser has no weight above"):
+        solution = ct.solve(problem, TOL)
+    assert solution.status is ct.Status.CONDITIONAL
     assert not solution.unconditional
     assert meets(solution.condition, solution.w)
     assert solution.dual_bound <= solution.objective

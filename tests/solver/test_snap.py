@@ -45,11 +45,14 @@ def test_nodes_joined_by_slack_have_equal_weights(loss: ct.Loss, penalty: ct.Pen
     solution = ct.solve(problem, 1e-8)
     clusters = solution.clusters()
     assert len(clusters) < 12
-    partition = Partition.shown_by(problem, solution.u)
-    assert partition is not None
-    for k in range(3):
-        for number in range(partition.counts[k]):
-            assert len(set(solution.w[partition.label[:, k] == number, k])) == 1
+    i, j = problem.graph.edges.T
+    if isinstance(penalty, ct.TotalVariation):
+        slack = problem.c[:, None] - np.abs(solution.u)
+    else:
+        slack = np.tile((problem.c - np.linalg.norm(solution.u, axis=1))[:, None], (1, 3))
+    joined = slack > 1e-4 * problem.c[:, None]  # duals are repaired: at the cuts, a trace of slack comes in
+    assert joined.any()
+    assert not (solution.w[i] - solution.w[j])[joined].any()
 
 
 def test_squared_variation_and_uncoupled_nodes_show_no_clusters() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from scipy.optimize import minimize
 
 import coterie as ct
 import coterie.problem.losses as exported
+from exactly import at_most, exact_loss
 from problems import EVERY_LOSS, LOSSES, bound_rows, case_of, rows_of_node
 
 SIZES = {"many points": (5, 7, 5), "few points": (2, 1, 2), "mixed": (1, 5, 2, 8)}
@@ -215,24 +217,36 @@ def test_seen_spans_what_the_data_see(loss: ct.Loss, f: Any, rows: Any) -> None:
     np.testing.assert_allclose(part.value(w + across), part.value(w), rtol=1e-9)
 
 
-@pytest.mark.parametrize("excess", [1.0, 1.5, 1e4])
-def test_minorant_lies_below(f: Any, rows: Any, excess: float) -> None:
-    for seed in range(10):
-        w = points(rows, seed=seed, size=10.0 ** (seed % 3 - 1))
-        value = f.value(w)
-        below = f.minorant(excess * value.sum())
-        if below is not None:
-            assert (below.value(w) <= value * (1 + 1e-10)).all()
-            assert (below.floor <= below.value(w) * (1 + 1e-10)).all()
+def exactly(k: int, loss: ct.Loss, rows: Any, f: Any, z: np.ndarray) -> Any:
+    """core_k(z), with every number that is stored taken for what it is: a fraction, or 60 digits."""
+    at = slice(int(rows.m[:k].sum()), int(rows.m[: k + 1].sum()))
+    design = f.core.design
+    return exact_loss(design.kind, design.X[at], design.y[at], design.s[at], design.ridge, z)
 
 
-def test_minorant_is_flat_only_where_the_loss_is(loss: ct.Loss, f: Any, rows: Any) -> None:
-    below = f.minorant(float(f.value(points(rows)).sum()))
-    if below is None:
-        return
-    for k, curvature in enumerate(below.h):
-        S = np.vstack([rows_of_node(rows, k)[0], case_of(loss).rank_rows(loss, N)])
-        assert (curvature > 0).sum() == np.linalg.matrix_rank(S)
+@pytest.mark.parametrize("size", [1e-8, 1.0, 1e8])
+def test_support_lies_below_in_exact_arithmetic(loss: ct.Loss, f: Any, rows: Any, size: float) -> None:
+    """at + ⟨slope, z − w⟩ ≤ core(z) for every z and some slope within doubt of q + low, to the last bit."""
+    for seed, near in ((1, 1.0), (2, 1e-3), (3, 1e6)):
+        w = points(rows, seed=seed, size=size)
+        with np.errstate(over="ignore"):
+            below = f.core.support(points(rows, seed=seed + 10, size=near), w)
+        for k in range(len(w)):
+            for z in (w[k], f.core.prox(w, np.full(len(w), 1e6), w)[k], *list(cloud(w[k]))[::5]):
+                far = [Fraction(float(a)) - Fraction(float(b)) for a, b in zip(z, w[k], strict=True)]
+                slope = [Fraction(float(a)) + Fraction(float(b)) for a, b in zip(below.q[k], below.low[k], strict=True)]
+                line = Fraction(float(below.at[k])) + sum(a * b for a, b in zip(slope, far, strict=True))
+                line -= sum(Fraction(float(d)) * abs(b) for d, b in zip(below.doubt[k], far, strict=True))
+                assert at_most(line, exactly(k, loss, rows, f, z))
+
+
+def test_support_is_close_where_it_is_asked_for(f: Any, rows: Any) -> None:
+    """With the slope that the loss has at w, next to nothing is lost there."""
+    w = points(rows)
+    core = f.core
+    below = core.support(core.gradient(w), w)
+    np.testing.assert_allclose(below.at, core.value(w), rtol=1e-11, atol=1e-13)
+    assert (below.doubt <= 1e-25 * (1 + np.abs(below.q))).all()
 
 
 def test_prediction(loss: ct.Loss) -> None:

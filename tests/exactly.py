@@ -1,0 +1,143 @@
+"""The objective in exact arithmetic: fractions, and 60 digits where a logarithm is needed. No code of the package.
+
+Numbers are what is stored: a share 1/3 is the float next to it, and a strength λA the product of two floats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+
+import coterie as ct
+from problems import case_of, is_binary
+
+SQUARED, LOGISTIC = 0, 1
+DIGITS = 60
+Exact = Any  # a Fraction, or an mpf with 60 digits
+
+
+def fractions(values: Iterable[Any]) -> list[Fraction]:
+    return [value if isinstance(value, Fraction) else Fraction(float(value)) for value in values]
+
+
+def inner(a: Iterable[Any], b: Iterable[Any]) -> Fraction:
+    return sum((x * y for x, y in zip(fractions(a), fractions(b), strict=True)), Fraction(0))
+
+
+def high(value: Fraction) -> Exact:
+    """A fraction with 60 digits."""
+    with mpmath.workdps(DIGITS):
+        return mpmath.mpf(value.numerator) / mpmath.mpf(value.denominator)
+
+
+def softplus(z: Fraction) -> Exact:
+    """log(1 + e^z)."""
+    with mpmath.workdps(DIGITS):
+        x = high(z)
+        return x + mpmath.log1p(mpmath.exp(-x)) if x > 0 else mpmath.log1p(mpmath.exp(x))
+
+
+def at_most(small: Exact, large: Exact) -> bool:
+    """small ≤ large, for fractions without any tolerance, else up to the 60 digits that were asked for."""
+    if isinstance(small, Fraction) and isinstance(large, Fraction):
+        return small <= large
+    with mpmath.workdps(DIGITS):
+        small, large = (high(x) if isinstance(x, Fraction) else x for x in (small, large))
+        return bool(small <= large + mpmath.mpf(10) ** (10 - DIGITS) * (1 + abs(large)))
+
+
+def exact_loss(kind: int, X: np.ndarray, y: np.ndarray, s: np.ndarray, ridge: np.ndarray, w: Iterable[Any]) -> Exact:
+    """Σ_r s_r ψ(⟨x_r, w⟩; y_r) + Σ_k ridge_k w_k² of one node."""
+    w = fractions(w)
+    total = sum((Fraction(float(a)) * b * b for a, b in zip(ridge, w, strict=True)), Fraction(0))
+    if kind == SQUARED:
+        return total + sum(
+            (Fraction(float(c)) * (Fraction(float(b)) - inner(x, w)) ** 2 for x, b, c in zip(X, y, s, strict=True)),
+            Fraction(0),
+        )
+    with mpmath.workdps(DIGITS):
+        wrong = [(-1 if b > 0.5 else 1) * inner(x, w) for x, b in zip(X, y, strict=True)]
+        return high(total) + mpmath.fsum(high(Fraction(float(c))) * softplus(z) for c, z in zip(s, wrong, strict=True))
+
+
+def exact_objective(problem: ct.Problem, w: Any) -> Exact:
+    """f(w) + g(Dw), with shares that are exact, too: what is asked for, not what is stored."""
+    data, loss = problem.data, problem.loss
+    rows = np.flatnonzero(~np.isnan(data.y) & (data.weights > 0))
+    W = [fractions(row) for row in w]
+    strength = [Fraction(float(getattr(loss, "ridge", getattr(loss, "alpha", 0.0))))] * problem.n_features
+    for k in loss.unpenalised:
+        strength[k] = Fraction(0)
+    kind = LOGISTIC if is_binary(loss) else SQUARED
+    total: Exact = Fraction(0)
+    for i in sorted(set(data.nodes[rows].tolist())):
+        own = rows[data.nodes[rows] == i]
+        weights = fractions(data.weights[own])
+        if getattr(loss, "reduction", "mean") == "mean":
+            weights = [a / sum(weights) for a in weights]
+        margins = [inner(data.X[r], W[i]) for r in own]
+        if kind == SQUARED:
+            part = sum(a * (Fraction(float(data.y[r])) - z) ** 2 for a, r, z in zip(weights, own, margins, strict=True))
+        else:
+            signs = [-1 if data.y[r] > 0.5 else 1 for r in own]
+            with mpmath.workdps(DIGITS):
+                part = mpmath.fsum(high(a) * softplus(b * z) for a, b, z in zip(weights, signs, margins, strict=True))
+        absolute = isinstance(loss, ct.Lasso)
+        own_penalty = sum(a * (abs(b) if absolute else b * b) for a, b in zip(strength, W[i], strict=True))
+        total = _plus(_plus(total, part), own_penalty)
+    for (i, j), a in zip(problem.graph.edges, problem.graph.weights, strict=True):
+        d = [x - y for x, y in zip(W[i], W[j], strict=True)]
+        total = _plus(total, _times(Fraction(problem.lam) * Fraction(float(a)), _phi(problem.penalty, d)))
+    return total
+
+
+def _phi(penalty: ct.Penalty, d: list[Fraction]) -> Exact:
+    if isinstance(penalty, ct.TotalVariation):
+        return sum(map(abs, d), Fraction(0))
+    square = sum((x * x for x in d), Fraction(0))
+    if isinstance(penalty, ct.SquaredVariation):
+        return square
+    assert case_of(penalty)
+    with mpmath.workdps(DIGITS):
+        return mpmath.sqrt(high(square)) if square else Fraction(0)
+
+
+def _plus(a: Exact, b: Exact) -> Exact:
+    if isinstance(a, Fraction) and isinstance(b, Fraction):
+        return a + b
+    with mpmath.workdps(DIGITS):
+        return (high(a) if isinstance(a, Fraction) else a) + (high(b) if isinstance(b, Fraction) else b)
+
+
+def _times(a: Fraction, b: Exact) -> Exact:
+    if isinstance(b, Fraction):
+        return a * b
+    with mpmath.workdps(DIGITS):
+        return high(a) * b
+
+
+def solve(A: list[list[Fraction]], b: list[Fraction]) -> list[Fraction] | None:
+    """Some x with Ax = b, exactly; None where there is none."""
+    rows, pivots = [[*row, value] for row, value in zip(A, b, strict=True)], []
+    width = len(rows[0]) - 1 if rows else 0
+    for column in range(width):
+        found = next((k for k in range(len(pivots), len(rows)) if rows[k][column]), None)
+        if found is None:
+            continue
+        here = len(pivots)
+        rows[here], rows[found] = rows[found], rows[here]
+        rows[here] = [value / rows[here][column] for value in rows[here]]
+        for k in range(len(rows)):
+            if k != here and rows[k][column]:
+                rows[k] = [x - rows[k][column] * y for x, y in zip(rows[k], rows[here], strict=True)]
+        pivots.append(column)
+    if any(row[-1] for row in rows[len(pivots) :]):
+        return None
+    x = [Fraction(0)] * width
+    for row, column in zip(rows, pivots, strict=False):
+        x[column] = row[-1]
+    return x
