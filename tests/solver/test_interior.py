@@ -46,6 +46,7 @@ def test_regression_that_changes_over_time(monkeypatch: pytest.MonkeyPatch) -> N
     assert solution.unconditional
     assert solution.n_iter < driver.FOREST + 40
     monkeypatch.setattr(driver, "FOREST", np.inf)
+    monkeypatch.setattr(driver, "CRAWLS", np.inf)
     alone = ct.solve(problem)
     assert alone.n_iter > 2 * solution.n_iter
     assert max(alone.dual_bound, solution.dual_bound) <= min(alone.objective, solution.objective)

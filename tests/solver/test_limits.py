@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.solver.certificate import Certifier
 from problems import EVERY_PENALTY, instance, oracle, outside_domain
 
 HARD = 1e-15  # a tolerance that takes more than a few iterations
@@ -28,7 +27,7 @@ def check_answer(problem: ct.Problem, solution: ct.Solution) -> None:
     slack = 1e-10 * problem.scale
     assert solution.dual_bound <= best + slack
     assert best <= solution.objective + slack
-    again = Certifier(problem)(solution.w, solution.u, rounds=0)
+    again = ct.certify(problem, solution.w, solution.u)
     assert again.objective == pytest.approx(solution.objective, rel=1e-13)
     assert solution.dual_bound - 1e-9 * abs(solution.objective) <= again.dual_bound <= best + slack
     assert outside_domain(problem, solution.u) <= 1e-14 * problem.c.max()

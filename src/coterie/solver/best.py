@@ -143,12 +143,20 @@ class Best:
         seconds = time.perf_counter() - self.began
         self.history.append(Record(n_iter, self.objective, self.proof.dual_bound, self.gap, seconds))
 
+    def _proven_again(self, w: Array) -> bool:
+        """Whether these weights prove as much, with the same duals."""
+        proof = self.certify(w, self.proof.u.copy(), goal=self.goal, rounds=0)
+        proven = proof.unconditional and self._in_reach(proof)
+        self.proof = proof if proven else self.proof
+        return proven
+
     def solution(self, status: Status, n_iter: int) -> Solution:
         """What is best now, as a solution; its clusters are made exactly equal where the tolerance allows."""
         if self.partition is not None:
             snapped = self.partition.average(self.w)
             objective = self.problem.objective(snapped)
-            if objective - self.proof.dual_bound <= max(self.goal, self.objective - self.proof.dual_bound):
+            near = objective - self.proof.dual_bound <= max(self.goal, self.objective - self.proof.dual_bound)
+            if near and (not self.proof.local or self._proven_again(snapped)):
                 self.w, self.objective = snapped, objective
         return Solution(
             w=self.w,

@@ -43,6 +43,7 @@ class Certificate:
 
     `uncharged` is what the bound would be without the charge: how good it could become by more repair. `reach` is the
     largest weight that a conditional bound allows a minimiser to have, `left` what it is charged for each unit of that.
+    `local`: it can be proven again only near the weights that it was proven at.
     """
 
     objective: float
@@ -53,6 +54,7 @@ class Certificate:
     uncharged: float
     reach: float = np.inf
     left: float = 0.0
+    local: bool = False
 
 
 class Certifier:
@@ -129,10 +131,12 @@ class Certifier:
         uncharged = float(support.at.sum()) + sum(terms)
         uncharged -= ROUNDING * (float(np.abs(support.at).sum()) + sum(map(abs, terms))) + FAINT
         beyond = level - uncharged
-        enough, near = max(CHARGED * goal, MINOR * beyond), bool(beyond <= NEAR * goal)
-        charge = self.enclosure.charge(Rest(rho, doubt, w), level, enough, near or w.size <= FEW)
+        enough, near = max(CHARGED * goal, MINOR * beyond), bool(goal == 0 or beyond <= NEAR * goal)
+        charge, local = self.enclosure.charge(Rest(rho, doubt, w), level, enough, near or w.size <= FEW), False
         if near and -charge > enough and support.duals is not None and problem.f.box is None and w.size <= FEW:
-            charge = max(charge, self._local_charge(Rest(rho, doubt, w), u, support.duals, level, beyond, goal))
+            most = -charge if np.isfinite(charge) else max(goal - beyond, MINOR * beyond)
+            near_w = self._local_charge(Rest(rho, doubt, w), u, support.duals, level, beyond, most)
+            charge, local = max(charge, near_w), near_w > charge
         left, reach, rests_on = float((np.abs(rho) + doubt).sum()), np.inf, ""
         if charge == -np.inf and left > 0:
             largest = float(np.abs(w).max(initial=0.0))
@@ -143,16 +147,18 @@ class Certifier:
         if bound < 0 and problem.f.design is not None:  # no loss is less; but there may be no minimiser
             bound = 0.0
             rests_on = rests_on if problem.f.design.kind == LOGISTIC else ""
-        return Certificate(level, bound, not rests_on, rests_on, u, uncharged, reach if rests_on else np.inf, left)
+        return Certificate(
+            level, bound, not rests_on, rests_on, u, uncharged, reach if rests_on else np.inf, left, local
+        )
 
     def _local_charge(
-        self, rest: Rest, u: Array, duals: tuple[Array, Array], level: float, beyond: float, goal: float
+        self, rest: Rest, u: Array, duals: tuple[Array, Array], level: float, beyond: float, most: float
     ) -> float:
-        """The charge that the gap itself proves, or −∞."""
+        """The charge that the gap itself proves, if it is at most `most`, or −∞."""
         assert self.problem.f.design is not None
         local = Locality(self.problem, self.problem.f.design, rest.w, u, duals, self.enclosure.free_weights())
         G = max(beyond, 0.0) + 64 * EPS * abs(level)
-        X = lowest_that_holds(local, rest, G, max(goal - beyond, MINOR * G))
+        X = lowest_that_holds(local, rest, G, most)
         return -np.inf if X is None else -X
 
     def _edge_terms(self, w: Array, u: Array, s: Array | None) -> tuple[float, float, float]:
@@ -184,11 +190,18 @@ def _enough(level: float, charge: float, allowed: float) -> Enough:
 
 def certify(problem: Problem, w: Array, u: Array) -> Certificate:
     """Return the objective at w and a lower bound on the optimum, from a dual point near u."""
+    from coterie.solver.presolve import presolve
     from coterie.solver.units import Units
 
     units = Units.of(problem)
     w, u = units.into(*check_point(problem, w, u))
     proof = Certifier(units.problem)(w, u.copy())
+    reduced = presolve(units.problem)
+    if reduced.rounds:  # the smaller problem has the same optimum, and less to charge
+        smaller = Certifier(reduced.problem)(*reduced.restrict(w, u))
+        if smaller.dual_bound > proof.dual_bound:
+            dual = reduced.lift(np.zeros((reduced.problem.graph.n_nodes, w.shape[1])), smaller.u)[1]
+            proof = replace(smaller, objective=proof.objective, u=dual)
     return replace(
         proof,
         objective=proof.objective * units.value,

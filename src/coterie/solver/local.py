@@ -26,6 +26,7 @@ from coterie.solver.ellipsoids import WIDER, Ellipsoids, hidden, stretched
 from coterie.solver.enclosure import Rest, around
 from coterie.solver.hierarchy import Level, alone, cheapest, levels_of
 
+LEAST_PART, STEP = 1e-4, 3.0  # of the gap: a charge that is not worth lowering; the ratio of those that are tried
 LEAST_SLACK = 1e-9  # of the largest: an edge with less holds nothing together
 
 
@@ -112,9 +113,11 @@ class Locality:
         return Ellipsoids(d, zero, at.C, at.error, at.longest, steep, np.zeros(G), none, seen, off, ridged, groups)
 
 
-def lowest_that_holds(local: Locality, rest: Rest, G: float, room: float) -> float | None:
-    """The smallest of a few X up to `room` that hold, or None."""
-    for part in (1e-3, 1e-2, 0.1, 0.5, 1.0):
-        if room > 0 and local.holds(rest, G, part * room):
-            return part * room
+def lowest_that_holds(local: Locality, rest: Rest, G: float, most: float) -> float | None:
+    """The smallest X up to `most` that holds, among fixed multiples of G, or None."""
+    X = LEAST_PART * G
+    while X < most < np.inf:
+        if local.holds(rest, G, X):
+            return X
+        X *= STEP
     return None

@@ -209,20 +209,25 @@ class _Newton:
         diagonal = self.c / theta
         edges, n, kind = self._edges, self.problem.n_features, self.problem.penalty.kernel
         if kind != L2:
-            full = diagonal * (1 - np.clip(u * d / (self.c * theta), -1.0, 1.0))
+            full = diagonal * self._slope_left(u, d, theta)
             if kind == SQUARED:
                 full[edges] = 2 * self.c[edges]
             return sparse.diags_array(full)
         ue, de = u[edges].reshape(-1, n), d[edges].reshape(-1, n)
-        factor = (diagonal[edges] / (self.c * theta)[edges])[::n][:, None, None]
+        factor = (1 / (theta * theta)[edges])[::n][:, None, None]
         blocks = np.eye(n) * diagonal[edges].reshape(-1, n)[:, :, None]
         outer = ue[:, :, None] * de[:, None, :]
         blocks = blocks - 0.5 * factor * (outer + outer.transpose(0, 2, 1))
         ground = slice(edges.stop, None)
-        rest = diagonal[ground] * (1 - np.clip(u[ground] * d[ground] / (self.c * theta)[ground], -1.0, 1.0))
+        rest = (diagonal * self._slope_left(u, d, theta))[ground]
         E = len(blocks)
         bsr = sparse.bsr_array((blocks, np.arange(E), np.arange(E + 1)), shape=(E * n, E * n))
         return sparse.block_diag([bsr, sparse.diags_array(rest)], format="csr") if rest.size else bsr.tocsr()
+
+    def _slope_left(self, u: Array, d: Array, theta: Array) -> Array:
+        """1 − ud/(cθ), between 0 and 2; 1 where there is no strength."""
+        scale = self.c * theta
+        return 1 - np.clip(np.divide(u * d, scale, out=np.zeros_like(d), where=scale > 0), -1.0, 1.0)
 
     def _loss(self, w: Array) -> tuple[Array, Array]:
         """The gradient of the losses without alpha, and ψ'' of every row."""

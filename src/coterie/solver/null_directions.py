@@ -27,6 +27,8 @@ def independent_columns(design: Design, nodes: NDArray[np.bool_]) -> NDArray[np.
     """
     X = np.unique(design.X[np.repeat(nodes, np.diff(design.starts))], axis=0)
     X = X[X.any(axis=1)]
+    if not len(X):
+        return np.zeros(X.shape[1], dtype=bool)
     size = np.abs(X).max(axis=0)
     _, R, order = qr(X / np.where(size > 0, size, 1.0), mode="economic", pivoting=True)
     diagonal = np.abs(np.diagonal(R))

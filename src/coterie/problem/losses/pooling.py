@@ -84,7 +84,8 @@ class Pool:
             kernels.gram(d.X, h, d.starts, self._ridge, self.groups, C, gram, doubt, spoilt, longest)
             there = np.einsum("gkj->gj", np.abs(C)) > 0
             unit = np.where(there[:, :, None] & np.eye(n, dtype=bool), 1.0, 0.0)
-            error, before = np.linalg.norm(gram - unit, axis=(1, 2)) * (1 + 1e-12) + doubt, error
+            with np.errstate(over="ignore", invalid="ignore"):  # then nothing is resolved
+                error, before = np.linalg.norm(gram - unit, axis=(1, 2)) * (1 + 1e-12) + doubt, error
             if not left or not ((error > NEAR) & (error < 0.9 * before)).any() or self._time_is_up():
                 break  # the error is that of this C
             kernels.orthonormalise(gram, spoilt, C, weak)
