@@ -334,3 +334,53 @@ def problems(draw: Any, lam: st.SearchStrategy[float] | None = None) -> ct.Probl
     data = ct.LocalDatasets.from_rows(X, y, nodes, n_nodes=graph.n_nodes)
     exponent = draw(st.integers(-8, 4)) if lam is None else 0
     return ct.Problem(graph, data, loss, penalty, 10.0**exponent if lam is None else draw(lam))
+
+
+TABLES = ("plain", "constant", "zero", "duplicate", "tenth", "collinear", "scaled", "offset", "one-hot", "sparse")
+
+
+def ugly_columns(rng: np.random.Generator, kind: str, rows: int, n: int) -> np.ndarray:
+    """Columns as tables have them: constant, doubled, nearly dependent, far from zero, of other units."""
+    X = rng.standard_normal((rows, n))
+    if kind == "constant":
+        X[:, rng.integers(n)] = rng.choice([1.0, 7.3])
+    elif kind == "zero":
+        X[:, rng.integers(n)] = 0.0
+        X[rng.random(rows) < 0.2] = 0.0
+    elif kind == "duplicate":
+        X[:, -1] = X[:, 0]
+    elif kind == "tenth":
+        X[:, -1] = 0.1 * X[:, 0]
+    elif kind == "collinear":
+        X[:, -1] = X[:, 0] + 10.0 ** -rng.uniform(1, 16) * rng.standard_normal(rows)
+    elif kind == "scaled":
+        X *= 10.0 ** rng.uniform(-8, 8, n)
+    elif kind == "offset":
+        X[:, 0] += 10.0 ** rng.uniform(1, 10)
+        X[:, -1] = 1.0 if n > 1 else X[:, -1]
+    elif kind == "one-hot":
+        X = np.eye(n)[rng.integers(0, n, rows)]
+    elif kind == "sparse":
+        X *= rng.random((rows, n)) < 0.4
+    return X
+
+
+@st.composite
+def ugly_problems(draw: Any) -> ct.Problem:
+    """Small problems with ugly columns, weights, labels and scales; classes that can be separated among them."""
+    graph = draw(graphs(largest=4)).build()
+    loss, penalty = draw(st.sampled_from(EVERY_LOSS)), draw(st.sampled_from(EVERY_PENALTY))
+    kind, seed = draw(st.sampled_from(TABLES)), draw(st.integers(0, 2**32))
+    rng = np.random.default_rng(seed)
+    V, n = graph.n_nodes, 1 if kind == "plain" and seed % 2 else 2
+    loss = loss if n > 1 else type(loss)(**{k: v for k, v in vars(loss).items() if k != "unpenalised"})
+    nodes = np.repeat(np.arange(V), rng.integers(0, 5, V))
+    X = ugly_columns(rng, kind, len(nodes), n)
+    z = X @ (draw(st.sampled_from([0.0, 1.0, 1e6])) * rng.standard_normal(n))
+    y = z + draw(st.sampled_from([0.0, 1e-6, 1.0])) * (np.std(z) + 1 if len(z) else 1.0) * rng.standard_normal(len(z))
+    y = (y > np.median(z)).astype(float) if is_binary(loss) and len(z) else y * draw(st.sampled_from([1e-9, 1.0, 1e9]))
+    y = np.round(y) if is_binary(loss) else y
+    y[rng.random(len(y)) < draw(st.sampled_from([0.0, 0.3]))] = np.nan
+    weights = 10.0 ** rng.uniform(-6, 2, len(y)) if draw(st.booleans()) else None
+    data = ct.LocalDatasets.from_rows(X, y, nodes, n_nodes=V, weights=weights)
+    return ct.Problem(graph, data, loss, penalty, draw(st.sampled_from([0.0, 1e-9, 1e-3, 0.1, 1.0, 1e4])))

@@ -16,6 +16,8 @@ from coterie.problem.losses.design import SQUARED
 from coterie.solver.certificate import condition
 from coterie.solver.solution import Record, Solution
 
+LARGEST_EXPONENT = 500  # of a unit
+
 
 @dataclass(frozen=True, eq=False)
 class Units:
@@ -68,9 +70,13 @@ class Units:
 
 
 def _power_of_two(x: Array) -> float:
-    """The power of two nearest to the root mean square of the entries that are not zero; 1 where there is none."""
+    """The power of two nearest to the root mean square of the entries that are not zero; 1 where there is none.
+
+    Its square is a number, too, so that what is smaller than 1e-150 stays small.
+    """
     largest = float(np.abs(x).max(initial=0.0))
     if largest == 0:
         return 1.0
     there = x[x != 0] / largest
-    return float(2.0 ** np.round(np.log2(largest) + 0.5 * np.log2(np.mean(there * there))))
+    exponent = np.round(np.log2(largest) + 0.5 * np.log2(np.mean(there * there)))
+    return float(2.0 ** np.clip(exponent, -LARGEST_EXPONENT, LARGEST_EXPONENT))

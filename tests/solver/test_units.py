@@ -1,0 +1,83 @@
+"""Units of X and y are nobody's business: powers of two change nothing at all, powers of ten nothing that counts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import coterie as ct
+from coterie.solver.units import Units
+from problems import EVERY_LOSS, EVERY_PENALTY, instance, is_binary
+
+
+def in_units(problem: ct.Problem, x: float, y: float) -> tuple[ct.Problem, float, float]:
+    """The problem with X·x and y·y, strengths to match; what weights and objectives are then multiplied with."""
+    y = 1.0 if is_binary(problem.loss) else y
+    weight, value = y / x, y * y
+    changed: dict[str, Any] = {}
+    if getattr(problem.loss, "ridge", 0.0):
+        changed["ridge"] = problem.loss.ridge * (value / weight**2)
+    if getattr(problem.loss, "alpha", 0.0):
+        changed["alpha"] = problem.loss.alpha * (value / weight)
+    data = replace(problem.data, X=problem.data.X * x, y=problem.data.y * y)
+    lam = problem.lam * (value / weight**problem.penalty.degree)
+    return replace(problem, data=data, loss=replace(problem.loss, **changed), lam=lam), weight, value
+
+
+losses = pytest.mark.parametrize("loss", EVERY_LOSS, ids=repr)
+penalties = pytest.mark.parametrize("penalty", EVERY_PENALTY, ids=repr)
+
+
+@penalties
+@losses
+@pytest.mark.parametrize(("x", "y"), [(2.0**40, 2.0**-30), (2.0**-40, 1.0), (1.0, 2.0**40)])
+def test_powers_of_two_change_nothing(loss: ct.Loss, penalty: ct.Penalty, x: float, y: float) -> None:
+    problem = instance("few labelled", loss, penalty)
+    scaled, weight, value = in_units(problem, x, y)
+    a, b = ct.solve(problem), ct.solve(scaled)
+    assert (a.n_iter, a.status, a.gap) == (b.n_iter, b.status, b.gap)
+    np.testing.assert_array_equal(a.w * weight, b.w)
+    assert (a.objective * value, a.dual_bound * value) == (b.objective, b.dual_bound)
+    again, other = ct.certify(problem, a.w, a.u), ct.certify(scaled, b.w, b.u)
+    assert (again.dual_bound * value, again.uncharged * value) == (other.dual_bound, other.uncharged)
+    np.testing.assert_array_equal(again.u * (value / weight), other.u)
+
+
+@penalties
+@losses
+@pytest.mark.parametrize(("x", "y"), [(1e12, 1e-12), (1e-12, 1e12), (1e12, 1e12), (1e-12, 1e-12)])
+def test_the_same_iterations_in_any_units(loss: ct.Loss, penalty: ct.Penalty, x: float, y: float) -> None:
+    problem = instance("all labelled", loss, penalty)
+    a = ct.solve(problem)
+    scaled, weight, value = in_units(problem, x, y)
+    b = ct.solve(scaled)
+    assert b.status is ct.Status.OPTIMAL
+    assert abs(a.n_iter - b.n_iter) <= 20
+    assert b.objective == pytest.approx(a.objective * value, rel=2e-6)
+    np.testing.assert_allclose(b.w / weight, a.w, atol=0.02)
+
+
+@losses
+@pytest.mark.parametrize(("x", "y"), [(3.7e9, 1e-5), (1.0, 1.0), (1e-100, 1e-40)])
+def test_there_and_back_rounds_nothing(loss: ct.Loss, x: float, y: float) -> None:
+    problem, _, _ = in_units(instance(loss=loss), x, y)
+    units, rng = Units.of(problem), np.random.default_rng(0)
+    design, inside = problem.f.design, units.problem.f.design
+    assert np.log2(units.weight) % 1 == np.log2(units.value) % 1 == 0
+    assert 0.5 <= np.sqrt(np.mean(inside.X**2)) <= 2
+    np.testing.assert_array_equal(inside.X * (np.abs(design.X).max() / np.abs(inside.X).max()), design.X)
+    w, u = rng.standard_normal((12, 3)), rng.standard_normal((problem.graph.n_edges, 3))
+    w_in, u_in = units.into(w, u)
+    np.testing.assert_array_equal(w_in * units.weight, w)
+    np.testing.assert_array_equal(u_in * (units.value / units.weight), u)
+    assert units.problem.objective(w_in) * units.value == problem.objective(w)
+
+
+def test_a_table_without_numbers_has_no_units() -> None:
+    data = ct.LocalDatasets.from_rows(np.zeros((2, 1)), [0.0, 0.0], [0, 1])
+    problem = ct.Problem(ct.EmpiricalGraph.from_edges([[0, 1]]), data)
+    assert Units.of(problem).problem is problem
+    assert Units.of(replace(problem, data=replace(data, y=np.full(2, np.nan)))).weight == 1.0
