@@ -22,6 +22,7 @@ from coterie.kernels import flow
 from coterie.problem import Problem
 from coterie.problem.arrays import Array, as_floats
 from coterie.problem.losses.design import EPS, FAINT, LOGISTIC
+from coterie.problem.losses.quadratic import Quadratics
 from coterie.solver.enclosure import Enclosure, Rest
 from coterie.solver.local import Locality, lowest_that_holds
 from coterie.solver.repair import Enough, Repair
@@ -91,7 +92,20 @@ class Certifier:
         if s is not None and problem.f.design is not None and u.size <= FEW and level - proof.dual_bound > goal:
             tight = self._bound(w, proof.u, self._tight_split(w, proof.u), level, goal)
             proof = max(proof, tight, key=lambda one: one.dual_bound)
+        if s is None and w.size <= FEW and level - proof.dual_bound > goal:
+            around = self._bound(w, proof.u, s, level, goal, local=True)
+            proof = max(proof, around, key=lambda one: one.dual_bound)
         return proof
+
+    def glance(self, w: Array, u: Array) -> float:
+        """About what the bound would be without charge; for squared error, where that takes next to no time."""
+        problem = self.problem
+        if not isinstance(problem.f, Quadratics):
+            return np.inf
+        rest = np.empty_like(w)
+        flow.divergence(problem.graph.edges, u, rest)
+        _, value = problem.f.conjugate(-rest[problem.M], w[problem.M])
+        return -float(value.sum()) - problem.penalty.conjugate(u, problem.c)
 
     def _tight_split(self, w: Array, u: Array) -> Array:
         """Duals that are at their bounds wherever a weight is not zero: the best ones if w is optimal."""
@@ -115,8 +129,13 @@ class Certifier:
         s[M] = problem.f.split(-out[M], w[M])
         return s
 
-    def _bound(self, w: Array, u: Array, s: Array | None, level: float, goal: float) -> Certificate:
-        """The certificate of u and s: affine functions below every part of the objective, added up at w."""
+    def _bound(
+        self, w: Array, u: Array, s: Array | None, level: float, goal: float, local: bool = False
+    ) -> Certificate:
+        """The certificate of u and s: affine functions below every part of the objective, added up at w.
+
+        With `local`, the gap itself may say where better weights can be.
+        """
         problem, M = self.problem, self.problem.M
         rho, low, doubt = (np.empty_like(w) for _ in range(3))
         flow.exact_divergence(problem.graph.edges, u, rho, low, doubt)
@@ -131,12 +150,15 @@ class Certifier:
         uncharged = float(support.at.sum()) + sum(terms)
         uncharged -= ROUNDING * (float(np.abs(support.at).sum()) + sum(map(abs, terms))) + FAINT
         beyond = level - uncharged
-        enough, near = max(CHARGED * goal, MINOR * beyond), bool(goal == 0 or beyond <= NEAR * goal)
-        charge, local = self.enclosure.charge(Rest(rho, doubt, w), level, enough, near or w.size <= FEW), False
-        if near and -charge > enough and support.duals is not None and problem.f.box is None and w.size <= FEW:
+        near = bool(goal == 0 or beyond <= NEAR * goal)
+        enough = max(CHARGED * goal, MINOR * beyond, 0.5 * (goal - beyond))
+        charge = self.enclosure.charge(Rest(rho, doubt, w), level, enough, near or w.size <= FEW)
+        if local and near and -charge > enough and support.duals is not None:
             most = -charge if np.isfinite(charge) else max(goal - beyond, MINOR * beyond)
             near_w = self._local_charge(Rest(rho, doubt, w), u, support.duals, level, beyond, most)
             charge, local = max(charge, near_w), near_w > charge
+        else:
+            local = False
         left, reach, rests_on = float((np.abs(rho) + doubt).sum()), np.inf, ""
         if charge == -np.inf and left > 0:
             largest = float(np.abs(w).max(initial=0.0))

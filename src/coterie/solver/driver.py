@@ -31,6 +31,7 @@ LATEST = 120  # … but it is after this many, as a warm start may be much bette
 CRAWLS = 200  # iterations without success, after which a small problem is worth second-order steps
 FOREST = 240  # iterations after which a problem on a forest is finished by interior points (decision 13)
 ROUND_COSTS = 16  # iterations, about; the certificate may take half as long as the iterations since the last one
+UNWATCHED = 1.0  # seconds in which nobody waits for the next gap, unless asked to be told
 LAST_SECONDS = 0.3  # for the last certificate, after a limit or Ctrl-C
 
 
@@ -108,7 +109,7 @@ def drive(
                 if done >= look or end is not None:
                     began = time.perf_counter()
                     rounds = _last_rounds(done) if end is not None else (done - checked) // ROUND_COSTS
-                    _look(best, engine, done, rounds, callback)
+                    _look(best, engine, done, rounds, callback, end is None and best.elapsed < UNWATCHED)
                     if best.reached() is None and (done >= second_order or (end is Status.STALLED and small)):
                         best.improve_by_newton(done)
                         small, second_order = False, max_iter + 1
@@ -130,9 +131,11 @@ def drive(
         return best.solution(best.reached() or status, done)
 
 
-def _look(best: Best, engine: Engine, done: int, rounds: int, callback: Callable[[Record], None] | None) -> None:
+def _look(
+    best: Best, engine: Engine, done: int, rounds: int, callback: Callable[[Record], None] | None, hurry: bool = False
+) -> None:
     """Compute the gap, and tell."""
-    best.improve(*engine.point(), done, rounds)
+    best.improve(*engine.point(), done, rounds, hurry and callback is None)
     if callback is not None:
         callback(best.history[-1])
 

@@ -32,7 +32,7 @@ from coterie.problem.losses.squared import Reduction, check_reduction, row_scale
 ACCURACY = 1e-12  # Newton ends when the gradient of the inner problem is this small, relative to its terms
 MAX_STEPS = 60
 CONJUGATE_STEPS = 12  # any end of the descent gives a valid bound
-CLOSER = 3  # times that descent, each from where the last one ended
+CLOSER, FEW = 3, 20_000  # times that descent, each from where the last one ended, where weights are that few
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class LogisticLosses(LocalLosses):
     def _attaining(self, p: Array, near: Array) -> Array:
         """The w with ∇L(w) = p, or close to it: a trace of curvature at the last one keeps it from running away."""
         trace = np.full(len(p), self._trace)
-        for _ in range(CLOSER):
+        for _ in range(CLOSER if p.size <= FEW else 1):
             w = self._newton(p, near, trace, near, CONJUGATE_STEPS)
             near, moved = w, np.abs(w - near).max(initial=0.0)
             if moved <= 1e-4 * np.abs(w).max(initial=0.0):
