@@ -169,19 +169,20 @@ class _Newton:
     def _weights(self, d: Array, u: Array, theta: Array) -> Any:
         """∂(c d/θ)/∂d, with u for c d/θ where that is better known."""
         diagonal = self.c / theta
+        strength = np.where(self.c > 0, self.c, 1.0)  # at λ = 0, edges have none, and no dual
         edges, n, kind = self._edges, self.problem.n_features, self.problem.penalty.kernel
         if kind != L2:
-            full = diagonal * (1 - np.clip(u * d / (self.c * theta), -1.0, 1.0))
+            full = diagonal * (1 - np.clip(u * d / (strength * theta), -1.0, 1.0))
             if kind == SQUARED:
                 full[edges] = 2 * self.c[edges]
             return sparse.diags_array(full)
         ue, de = u[edges].reshape(-1, n), d[edges].reshape(-1, n)
-        factor = (diagonal[edges] / (self.c * theta)[edges])[::n][:, None, None]
+        factor = (1 / theta[edges] ** 2)[::n][:, None, None]
         blocks = np.eye(n) * diagonal[edges].reshape(-1, n)[:, :, None]
         outer = ue[:, :, None] * de[:, None, :]
         blocks = blocks - 0.5 * factor * (outer + outer.transpose(0, 2, 1))
         ground = slice(edges.stop, None)
-        rest = diagonal[ground] * (1 - np.clip(u[ground] * d[ground] / (self.c * theta)[ground], -1.0, 1.0))
+        rest = diagonal[ground] * (1 - np.clip(u[ground] * d[ground] / (strength * theta)[ground], -1.0, 1.0))
         E = len(blocks)
         bsr = sparse.bsr_array((blocks, np.arange(E), np.arange(E + 1)), shape=(E * n, E * n))
         return sparse.block_diag([bsr, sparse.diags_array(rest)], format="csr") if rest.size else bsr.tocsr()
