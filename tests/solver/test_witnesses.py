@@ -12,7 +12,9 @@ import pytest
 
 import coterie as ct
 from coterie.solver.certificate import Certifier
+from coterie.solver.newton import newton_point
 from exactly import at_most, exact_objective
+from problems import EVERY_PENALTY
 
 TILE = 2.0**43
 
@@ -200,6 +202,17 @@ def test_a_lasso_without_coupling_and_a_level_missing_at_a_node(seed: int) -> No
     nodes, loss = np.repeat(np.arange(6), 3), ct.Lasso(0.1, unpenalised=(0,))
     solution = ct.solve(problem_of(X, rng.standard_normal(18), nodes, path(6), loss=loss), max_iter=500)
     assert solution.status is ct.Status.OPTIMAL
+
+
+@pytest.mark.parametrize("penalty", EVERY_PENALTY, ids=repr)
+def test_second_order_steps_without_coupling(penalty: ct.Penalty) -> None:
+    """Edges of strength 0: their duals are 0/0 nowhere."""
+    rng = np.random.default_rng(0)
+    X, nodes = rng.standard_normal((10, 2)), [0, 0, 0, 0, 1, 1, 1, 2, 2, 3]
+    problem = problem_of(X, 1e9 * rng.standard_normal(10), nodes, path(4), loss=ct.Lasso(0.2), penalty=penalty)
+    w, u = newton_point(problem, np.ones((4, 2)), 1e-6, 1.0, np.zeros((4, 2), dtype=bool))
+    assert np.isfinite(w).all()
+    assert not u.any()
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -33,6 +33,7 @@ STEPS = 150
 BALANCES = 12  # corrections of the duals at the end; mostly two do
 CUT = 1e-6  # of the largest weight: a difference across a cut, whose dual stays where it is
 SHRINK = 0.15  # of μ, once Newton's method has settled for the last one
+FURTHEST = 1e100  # a step beyond that comes from a system that is singular; its square may overflow
 
 
 def is_small(problem: Problem) -> bool:
@@ -199,10 +200,10 @@ class _Newton:
         slope = slope + self.D.T @ pull
         K = (self.D.T @ W @ self.D).tocsr() + sparse.diags_array(self._ridge)
         dw = self._solve(K, bend, -slope, self.fixed)
-        if dw is None or not np.isfinite(dw).all():
+        if dw is None or not (np.abs(dw) < FURTHEST).all():
             return None
         du = W @ (self.D @ dw) + pull - u
-        return dw, du, float(-slope @ dw)
+        return (dw, du, float(-slope @ dw)) if (np.abs(du) < FURTHEST).all() else None
 
     def _weights(self, d: Array, u: Array, theta: Array) -> Any:
         """∂(c d/θ)/∂d, with u for c d/θ where that is better known."""

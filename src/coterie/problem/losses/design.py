@@ -11,7 +11,7 @@ from coterie.problem.arrays import Array
 
 SQUARED, LOGISTIC = 0, 1  # as in coterie.kernels.rows, which takes a second to import
 EPS, FAINT = 2.0**-52, 2.0**-900  # as in coterie.kernels.exact
-CONSTANT = 1e-16  # of Σ s y²: labels that vary less are taken for constant
+CONSTANT = 1e-13  # of Σ s y²: with the floor of gaps, what rounding of labels and weights can make of an exact fit
 
 
 @dataclass(frozen=True, eq=False)

@@ -105,7 +105,8 @@ class SparseQuadratics(LocalLosses):
         """∇q(w) at the w that minimises q − ⟨p, ·⟩ + alpha‖·‖₁ and a part of the mean curvature of q around `near`."""
         trace = part * (self.q.h.sum(axis=1) / self.q.V.shape[2] + np.finfo(float).tiny)
         target = self.q.b + p + trace[:, None] * near
-        return self.q.gradient(self._minimise(target, trace, near, CONJUGATE_SWEEPS))
+        w = self._minimise(target, trace, near, CONJUGATE_SWEEPS)
+        return self.q.gradient(np.where(np.isfinite(w), w, near))  # numbers that overflow tell nothing
 
     def _minimise(self, target: Array, curvature: Array, start: Array, most: int, of: Array | None = None) -> Array:
         """argmin ½ zᵀ(H_i + curvature)z − ⟨target, z⟩ + Σ alpha|z| for all nodes i, or for those in `of`."""
