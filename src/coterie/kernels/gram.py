@@ -157,7 +157,10 @@ def project(X, starts, group, C, a, da, b, out, doubt):
 
 @strict
 def stretch(X, s, starts, group, size, squares, sums):
-    """squares ← Σ_r s_r (Σ_k |x_rk| size_k)², sums ← Σ_r s_r Σ_k |x_rk| size_k: how much weights that are off cost."""
+    """squares ← Σ_r s_r (Σ_k |x_rk| size_k)², sums ← Σ_r s_r Σ_k |x_rk| size_k: what weights that are off cost.
+
+    size (G, n) says how far the weights of each group are off.
+    """
     squares[:] = 0.0
     sums[:] = 0.0
     for i in range(len(starts) - 1):
@@ -165,6 +168,6 @@ def stretch(X, s, starts, group, size, squares, sums):
         for r in range(starts[i], starts[i + 1]):
             t = 0.0
             for k in range(X.shape[1]):
-                t += abs(X[r, k]) * size[k]
+                t += abs(X[r, k]) * size[g, k]
             squares[g] += s[r] * t * t
             sums[g] += s[r] * t

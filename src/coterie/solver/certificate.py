@@ -90,9 +90,9 @@ class Certifier:
                 proof = before
                 break
         if s is not None and problem.f.design is not None and u.size <= FEW and level - proof.dual_bound > goal:
-            tight = self._bound(w, proof.u, self._tight_split(w, proof.u), level, goal)
-            proof = max(proof, tight, key=lambda one: one.dual_bound)
-        if s is None and w.size <= FEW and level - proof.dual_bound > goal:
+            s = self._tight_split(w, proof.u)
+            proof = max(proof, self._bound(w, proof.u, s, level, goal), key=lambda one: one.dual_bound)
+        if w.size <= FEW and level - proof.dual_bound > goal:
             around = self._bound(w, proof.u, s, level, goal, local=True)
             proof = max(proof, around, key=lambda one: one.dual_bound)
         return proof
@@ -155,7 +155,7 @@ class Certifier:
         charge = self.enclosure.charge(Rest(rho, doubt, w), level, enough, near or w.size <= FEW)
         if local and near and -charge > enough and support.duals is not None:
             most = -charge if np.isfinite(charge) else max(goal - beyond, MINOR * beyond)
-            near_w = self._local_charge(Rest(rho, doubt, w), u, support.duals, level, beyond, most)
+            near_w = self._local_charge(Rest(rho, doubt, w), u, s, support.duals, beyond + 64 * EPS * abs(level), most)
             charge, local = max(charge, near_w), near_w > charge
         else:
             local = False
@@ -174,13 +174,13 @@ class Certifier:
         )
 
     def _local_charge(
-        self, rest: Rest, u: Array, duals: tuple[Array, Array], level: float, beyond: float, most: float
+        self, rest: Rest, u: Array, s: Array | None, duals: tuple[Array, Array], G: float, most: float
     ) -> float:
         """The charge that the gap itself proves, if it is at most `most`, or −∞."""
-        assert self.problem.f.design is not None
-        local = Locality(self.problem, self.problem.f.design, rest.w, u, duals, self.enclosure.free_weights())
-        G = max(beyond, 0.0) + 64 * EPS * abs(level)
-        X = lowest_that_holds(local, rest, G, most)
+        problem = self.problem
+        assert problem.f.design is not None
+        local = Locality(problem, problem.f.design, rest.w, u, s, duals, self.enclosure.free_weights())
+        X = lowest_that_holds(local, rest, max(G, 0.0), most)
         return -np.inf if X is None else -X
 
     def _edge_terms(self, w: Array, u: Array, s: Array | None) -> tuple[float, float, float]:

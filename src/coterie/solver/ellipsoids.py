@@ -95,7 +95,7 @@ class Ellipsoids:
                 columns[g, used[null]] = False
             used, pool, v, at, lost = look()
         slope, doubt = pool.slope(v, at.C)
-        off = stretched(design, groups, n_groups, np.ones(n))
+        off = stretched(design, groups, np.ones((n_groups, n)))
         ridged = np.bincount(groups, minlength=n_groups) * float(design.ridge.sum())
         return cls(
             design,
@@ -142,8 +142,7 @@ class Ellipsoids:
         """What F(v) can be at most."""
         extra = np.zeros((2, len(R)))
         if self.capped.any():
-            bounded = np.where(np.isfinite(caps), caps, 0.0)
-            extra = np.array(stretched(self.design, self.groups, len(R), bounded)) * self.capped.any(axis=1)
+            extra = np.array(stretched(self.design, self.groups, np.where(self.capped, caps, 0.0)))
         squares, sums = self.off
         with np.errstate(invalid="ignore"):
             if self.design.kind == SQUARED:
@@ -179,10 +178,10 @@ def _put_back(values: Array, used: NDArray[np.int64], n: int) -> Array:
     return out
 
 
-def stretched(design: Design, groups: NDArray[np.int64], n_groups: int, size: Array) -> tuple[Array, Array]:
-    """What weights that are off by `size` cost the rows of each group (`kernels.gram.stretch`)."""
+def stretched(design: Design, groups: NDArray[np.int64], size: Array) -> tuple[Array, Array]:
+    """What weights that are off by `size` (G, n) cost the rows of each group (`kernels.gram.stretch`)."""
     from coterie.kernels.gram import stretch
 
-    squares, sums = np.empty(n_groups), np.empty(n_groups)
+    squares, sums = np.empty((2, len(size)))
     stretch(design.X, design.s, design.starts, groups, size, squares, sums)
     return squares, sums

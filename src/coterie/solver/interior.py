@@ -95,7 +95,9 @@ class Interior:
             if max(self.gap, self.work) <= ENOUGH * goal or over():
                 return k
             w, u = self.w, self.u
-            if self.step() < SHORT or not np.isfinite(self.w).all():
+            with np.errstate(all="ignore"):  # a step of infinite length is none
+                length = self.step()
+            if not length >= SHORT or not np.isfinite(self.w).all():
                 self.w, self.u = w, u
                 return k
         return min(most, MOST_STEPS)

@@ -6,8 +6,9 @@ add up to G − ⟨ρ, z − w⟩ at most. So if −⟨ρ, z − w⟩ < X wherev
 for *every* z with P(z) ≤ P(w): on the way from w to a z that contradicts it, P stays below P(w), and a point with
 −⟨ρ, z − w⟩ = X would be passed. Then no objective is below P(w) − G − X; nothing is said of a minimiser, or needed.
 
-The term of an edge is at least (c − |u|) |d|: differences can change by no more than (G + X) + G over its slack. Those
-of rows bound how far the weights of nodes that such edges hold together can move (`Ellipsoids`, with w in place of v₀).
+The term of an edge is at least (c − |u|) |d|: differences can change by no more than (G + X) + G over its slack. So is
+that of alpha|w_k|, an edge to the ground, for single weights. Those of rows bound how far the weights of nodes that
+such edges hold together can move (`Ellipsoids`, with w in place of v₀).
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from coterie.solver.enclosure import Rest, around
 from coterie.solver.hierarchy import Level, alone, cheapest, levels_of
 
 LEAST_PART, STEP = 1e-4, 3.0  # of the gap: a charge that is not worth lowering; the ratio of those that are tried
+GROUNDED = 1e-3  # of alpha: the slack that makes a weight's own term hold it
 LEAST_SLACK = 1e-9  # of the largest: an edge with less holds nothing together
 
 
@@ -34,20 +36,28 @@ class Locality:
     """What is known of better weights around w, from the duals u of edges and (a, b) of rows and ridge."""
 
     def __init__(
-        self, problem: Problem, design: Design, w: Array, u: Array, duals: tuple[Array, Array], free: NDArray[np.bool_]
+        self,
+        problem: Problem,
+        design: Design,
+        w: Array,
+        u: Array,
+        s: Array | None,
+        duals: tuple[Array, Array],
+        free: NDArray[np.bool_],
     ) -> None:
-        self.problem, self.design, self.w, self.u, self.free = problem, design, w, u, free
+        self.problem, self.design, self.w, self.u, self.s, self.free = problem, design, w, u, s, free
         self.a, self.b = duals
 
     def holds(self, rest: Rest, G: float, X: float) -> bool:
         """Whether −⟨ρ, z − w⟩ < X wherever P exceeds D by at most G + X."""
         cost = np.where((rest.rho != 0).any(axis=1) | (rest.doubt != 0).any(axis=1), -np.inf, 0.0)
-        still, nothing = Rest(rest.rho, rest.doubt, np.zeros_like(rest.rho)), np.zeros(rest.rho.shape[1])
+        still = Rest(rest.rho, rest.doubt, np.zeros_like(rest.rho))
         charges = []
         for level, sets in self._levels:
             R = self._spread(level, G, X)
-            radius = sets.radius(np.full(len(R), (G + X) * WIDER), R, nothing)
-            charges.append((level, around(sets, level.labelled, still, radius, R, nothing)))
+            caps = self._caps(level, G, X) + R[:, None]
+            radius = sets.radius(np.full(len(R), (G + X) * WIDER), R, caps)
+            charges.append((level, around(sets, level.labelled, still, radius, R, caps)))
         top = charges[-1][0].group
         total = cheapest(cost, charges, top, int(top.max()) + 1)
         return -float(total.sum()) * (1 + (len(cost) + 64) * EPS) < X
@@ -60,6 +70,20 @@ class Locality:
         else:
             R = np.full(len(longest), (2 * G + X) / level.strength)
         return np.where(longest > 0, R * WIDER, 0.0)
+
+    def _caps(self, level: Level, G: float, X: float) -> Array:
+        """How far each weight of some node of a group can move, (groups, n), where its ground has slack; else 0."""
+        slack = self._ground(level)
+        return np.divide((2 * G + X) * WIDER, slack, out=np.zeros_like(slack), where=slack > 0)
+
+    def _ground(self, level: Level) -> Array:
+        """The largest alpha − |s| in each group and column, 0 where that is next to nothing, (groups, n)."""
+        slack, box = np.zeros((len(level.sizes), self.w.shape[1])), self.problem.f.box
+        if box is not None and self.s is not None:
+            M = self.problem.M
+            left = box[1] * (1 - 4 * EPS) - np.abs(self.s[M])
+            np.maximum.at(slack, level.labelled[M], np.where(left > GROUNDED * box[1], left, 0.0))
+        return slack
 
     @cached_property
     def _slack(self) -> Array:
@@ -96,7 +120,8 @@ class Locality:
         """Ellipsoids for the moves of groups of nodes, all alike, from w."""
         M, d = self.problem.M, self.design
         groups, G, n = level.labelled[M], len(level.sizes), d.X.shape[1]
-        columns = self._columns(level)
+        capped = self._ground(level) > 0
+        columns = self._columns(level) & ~capped
         pool = Pool.of(d, groups, G, columns)
         slope, _ = d.slopes(self.w[M])
         bend = 2 * d.s
@@ -106,11 +131,11 @@ class Locality:
         at = pool.coordinates(bend)
         tilt, doubt = pool.tilt(self.w[M], at.C, (self.a, self.b))
         steep = (np.linalg.norm(tilt, axis=1) + doubt) * WIDER
-        zero, none = np.zeros((G, n)), np.zeros((G, n), dtype=bool)
+        zero = np.zeros((G, n))
         seen = ~hidden(at, columns)
-        off = stretched(d, groups, G, np.ones(n))
+        off = stretched(d, groups, np.ones((G, n)))
         ridged = np.bincount(groups, minlength=G) * float(d.ridge.sum())
-        return Ellipsoids(d, zero, at.C, at.error, at.longest, steep, np.zeros(G), none, seen, off, ridged, groups)
+        return Ellipsoids(d, zero, at.C, at.error, at.longest, steep, np.zeros(G), capped, seen, off, ridged, groups)
 
 
 def lowest_that_holds(local: Locality, rest: Rest, G: float, most: float) -> float | None:

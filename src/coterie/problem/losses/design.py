@@ -11,7 +11,7 @@ from coterie.problem.arrays import Array
 
 SQUARED, LOGISTIC = 0, 1  # as in coterie.kernels.rows, which takes a second to import
 EPS, FAINT = 2.0**-52, 2.0**-900  # as in coterie.kernels.exact
-CONSTANT = 1e-13  # of Σ s y²: with the floor of gaps, what rounding of labels and weights can make of an exact fit
+CONSTANT = 1e-14  # of Σ s y²: with the floor of gaps, what rounding of labels and weights can make of an exact fit
 
 
 @dataclass(frozen=True, eq=False)
