@@ -106,13 +106,16 @@ class Pool:
 
     def slope(self, v: Array, C: Array) -> tuple[Array, Array]:
         """Cᵀ∇F(v) and a bound on its error."""
-        from coterie.kernels import gram as kernels
-
         d, w = self.design, v[self.groups]
         a, b = d.slopes(w)
-        off = d.curvature * d.s * d.misses(w) + self._rounding(a) * np.abs(a)
-        out, doubt = np.empty_like(v), np.empty(self.n_groups)
-        kernels.project(d.X, d.starts, self.groups, C, a, off, b, out, doubt)
+        return self._project(C, a, d.curvature * d.s * d.misses(w) + self._rounding(a) * np.abs(a), b)
+
+    def _project(self, C: Array, a: Array, off: Array, b: Array) -> tuple[Array, Array]:
+        """Cᵀ Σ (Σ_r a_r x_r + b_i), where a_r is known within off_r, and a bound on its error."""
+        from coterie.kernels import gram as kernels
+
+        out, doubt = np.empty(C.shape[:2]), np.empty(self.n_groups)
+        kernels.project(self.design.X, self.design.starts, self.groups, C, a, off, b, out, doubt)
         return out, doubt
 
     def _rounding(self, a: Array) -> Array | float:
@@ -165,7 +168,8 @@ class Pool:
     def _newton_step(self, v: Array, at: Coordinates) -> tuple[Array, Array]:
         """The step, and twice the decrease that it promises."""
         C = at.C * ~at.weak[:, None, :]
-        slope, _ = self.slope(v, C)
+        a, b = self.design.slopes(v[self.groups])
+        slope, _ = self._project(C, a, np.zeros_like(a), b)
         return -by_node(C, slope), (slope**2).sum(axis=1)
 
     def _descend(self, v: Array, now: Array, step: Array, gain: Array, live: Array) -> tuple[Array, Array]:
