@@ -118,8 +118,8 @@ class Design:
         """What an objective at w can be at most, where `level` was computed: margins that are off cost this much."""
         miss = self.misses(w)
         if self.kind == SQUARED:
-            return (np.sqrt(level) + float(np.sqrt(self.s @ miss**2))) ** 2
-        return level + float(self.s @ miss)
+            return float((np.sqrt(level) + np.sqrt((self.s * miss**2).sum())) ** 2)
+        return level + float((self.s * miss).sum())
 
     def moved(self, a: Array, b: Array, step: Array) -> None:
         """Move the duals of squared error, in place, as moving the weights by `step` would."""

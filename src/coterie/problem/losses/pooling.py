@@ -119,16 +119,23 @@ class Pool:
 
     def tilt(self, w: Array, C: Array, duals: tuple[Array, Array] | None = None) -> tuple[Array, Array]:
         """Cᵀ Σ ∇L_i(w_i) of each group, less the forces of these duals, and a bound on its error."""
-        from coterie.kernels import gram as kernels
-
         d = self.design
         a, b = d.slopes(w)
         off = d.curvature * d.s * d.misses(w) + self._rounding(a) * np.abs(a)
-        if duals is not None:
-            a, b = a - duals[0], b - duals[1]
-            off = off + EPS * np.abs(a)
-        out, doubt = np.empty((self.n_groups, w.shape[1])), np.empty(self.n_groups)
-        kernels.project(d.X, d.starts, self.groups, C, a, off, b, out, doubt)
+        if duals is None:
+            return self._project(C, a, off, b)
+        rounded = np.zeros(C.shape[:2])
+        np.add.at(rounded, self.groups, 4 * EPS * (np.abs(b) + np.abs(duals[1])))
+        a, b = a - duals[0], b - duals[1]
+        out, doubt = self._project(C, a, off + EPS * np.abs(a), b)
+        return out, doubt + (rounded * np.linalg.norm(C, axis=2)).sum(axis=1) * (1 + 1e-9)
+
+    def _project(self, C: Array, a: Array, off: Array, b: Array) -> tuple[Array, Array]:
+        """Cᵀ Σ (Σ_r a_r x_r + b_i), where a_r is known within off_r, and a bound on its error."""
+        from coterie.kernels import gram as kernels
+
+        out, doubt = np.empty(C.shape[:2]), np.empty(self.n_groups)
+        kernels.project(self.design.X, self.design.starts, self.groups, C, a, off, b, out, doubt)
         return out, doubt
 
     def _rounding(self, a: Array) -> Array | float:
@@ -183,7 +190,8 @@ class Pool:
     def _newton_step(self, v: Array, at: Coordinates) -> tuple[Array, Array]:
         """The step, and twice the decrease that it promises."""
         C = at.C * ~at.weak[:, None, :]
-        slope, _ = self.slope(v, C)
+        a, b = self.design.slopes(v[self.groups])
+        slope, _ = self._project(C, a, np.zeros_like(a), b)
         return -by_node(C, slope), (slope**2).sum(axis=1)
 
     def _descend(self, v: Array, now: Array, step: Array, gain: Array, live: Array) -> tuple[Array, Array]:
