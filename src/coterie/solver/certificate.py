@@ -19,6 +19,7 @@ import numpy as np
 
 from coterie.engines.base import LARGE
 from coterie.kernels import flow
+from coterie.kernels.interruption import time_is_up
 from coterie.problem import Problem
 from coterie.problem.arrays import Array, as_floats
 from coterie.problem.losses.design import EPS, FAINT, LOGISTIC
@@ -92,7 +93,8 @@ class Certifier:
         if s is not None and problem.f.design is not None and u.size <= FEW and level - proof.dual_bound > goal:
             s = self._tight_split(w, proof.u)
             proof = max(proof, self._bound(w, proof.u, s, level, goal), key=lambda one: one.dual_bound)
-        if w.size <= FEW and level - proof.dual_bound > goal:
+        in_sight = goal == 0 or level - proof.uncharged <= NEAR * goal
+        if in_sight and w.size <= FEW and level - proof.dual_bound > goal and not time_is_up():
             around = self._bound(w, proof.u, s, level, goal, local=True)
             proof = max(proof, around, key=lambda one: one.dual_bound)
         return proof
@@ -153,7 +155,7 @@ class Certifier:
         near = bool(goal == 0 or beyond <= NEAR * goal)
         enough = max(CHARGED * goal, MINOR * beyond, 0.5 * (goal - beyond))
         charge = self.enclosure.charge(Rest(rho, doubt, w), level, enough, near or w.size <= FEW)
-        if local and near and -charge > enough and support.duals is not None:
+        if local and -charge > enough and support.duals is not None:
             most = -charge if np.isfinite(charge) else max(goal - beyond, MINOR * beyond)
             near_w = self._local_charge(Rest(rho, doubt, w), u, s, support.duals, beyond + 64 * EPS * abs(level), most)
             charge, local = max(charge, near_w), near_w > charge
