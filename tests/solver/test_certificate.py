@@ -158,9 +158,10 @@ def test_no_repair_beyond_the_goal() -> None:
     problem = instance("few labelled")
     near = ct.algorithm1(problem, 200, sigma=0.05, tau=10.0)
     certifier = Certifier(problem)
-    untouched = certifier(near.w, near.u, rounds=0)
-    goal = 1.01 * (untouched.objective - untouched.dual_bound)
-    np.testing.assert_array_equal(certifier(near.w, near.u, goal=goal).u, untouched.u)
+    level = problem.objective(near.w)
+    untouched = certifier._repaired(near.w, near.u.copy(), level, 0.0, 0)
+    goal = 1.01 * (level - untouched.dual_bound)
+    np.testing.assert_array_equal(certifier(near.w, near.u.copy(), goal=goal).u, untouched.u)
 
 
 @pytest.mark.parametrize("name", ["w", "u"])

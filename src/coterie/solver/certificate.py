@@ -73,9 +73,16 @@ class Certifier:
         Repair goes on for `rounds` rounds while the charge is what stands between the bound and a gap of
         `goal` (absolute); if the goal is in sight, for as long as it takes.
         """
-        problem = self.problem
-        level = problem.objective(w)
+        level = self.problem.objective(w)
         self.repair.into_domain(u)
+        given = [u.copy()] if goal == 0 and u.size <= FEW else []  # repair may lose what they prove near w
+        proof = self._repaired(w, u, level, goal, rounds)
+        for dual in (*given, proof.u):
+            proof = self._second_look(w, dual, level, goal, proof)
+        return proof
+
+    def _repaired(self, w: Array, u: Array, level: float, goal: float, rounds: int) -> Certificate:
+        """The certificate of u, which is repaired for as long as it is worth it."""
         s = self._split(w, u)
         proof = self._bound(w, u, s, level, goal)
         done, more = 0, self.repair.needed
@@ -88,16 +95,17 @@ class Certifier:
             done += BATCH
             proof = self._bound(w, u, s, level, goal)
             if proof.dual_bound < before.dual_bound and before.u is not u:
-                proof = before
-                break
-        if s is not None and problem.f.design is not None and u.size <= FEW and level - proof.dual_bound > goal:
-            s = self._tight_split(w, proof.u)
-            proof = max(proof, self._bound(w, proof.u, s, level, goal), key=lambda one: one.dual_bound)
-        in_sight = goal == 0 or level - proof.uncharged <= NEAR * goal
-        if in_sight and w.size <= FEW and level - proof.dual_bound > goal and not time_is_up():
-            around = self._bound(w, proof.u, s, level, goal, local=True)
-            proof = max(proof, around, key=lambda one: one.dual_bound)
+                return before
         return proof
+
+    def _second_look(self, w: Array, u: Array, level: float, goal: float, proof: Certificate) -> Certificate:
+        """The better of a proof and what u proves by means that pay only near the optimum, and for few weights."""
+        f, in_sight = self.problem.f, bool(goal == 0 or level - proof.uncharged <= NEAR * goal)
+        worth_it = level - proof.dual_bound > goal and w.size <= FEW and f.design is not None
+        if not worth_it or (f.box is None and not in_sight) or time_is_up():
+            return proof
+        s = None if f.box is None else self._tight_split(w, u)
+        return max(proof, self._bound(w, u, s, level, goal, local=in_sight), key=lambda one: one.dual_bound)
 
     def glance(self, w: Array, u: Array) -> float:
         """About what the bound would be without charge; for squared error, where that takes next to no time."""
