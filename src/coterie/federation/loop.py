@@ -120,7 +120,7 @@ def federate(
     began = time.perf_counter()
     coordinator, ledger = state.coordinator, state.ledger
     missed = np.zeros(len(state.names), dtype=np.int64)
-    while len(state.history) < rules.max_rounds and ledger.gap > rules.tol:
+    while len(state.history) < rules.max_rounds and (ledger.gap > rules.tol or _levels_are_new(state)):
         questions = _questions(coordinator, ledger)
         answers = _checked(state, questions, sites.ask(questions), rules)
         ledger.note(questions, answers)
@@ -136,6 +136,11 @@ def federate(
             callback(state)
     proven = Status.OPTIMAL if ledger.proof.unconditional else Status.CONDITIONAL
     return _outcome(sites, state, proven if ledger.gap <= rules.tol else Status.ITERATION_LIMIT)
+
+
+def _levels_are_new(state: State) -> bool:
+    """After the first round, whose questions could name no objective that was reached: sites may prove more now."""
+    return len(state.history) == 1 and not state.ledger.proof.unconditional
 
 
 def _checked(
