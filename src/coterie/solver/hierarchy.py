@@ -87,12 +87,14 @@ def _level(problem: Problem, strength: float, group: NDArray[np.int64], n_groups
 def cheapest(cost: Array, levels: list[tuple[Level, Array]], top: NDArray[np.int64], n_top: int) -> Array:
     """What the groups of `top` cost, from the costs of single nodes and of the labelled groups of each level.
 
-    Costs are charges: lower bounds, at most 0, of which the largest counts; −∞ where there is none.
+    Costs are charges: lower bounds, of which the largest counts; −∞ where there is none. Those above 0 count as 0, so
+    that nothing cancels.
     """
+    cost = np.minimum(cost, 0.0)
     for level, charges in levels:
         whole = np.full(int(level.group.max()) + 1, -np.inf)
         there = level.labelled >= 0
-        whole[level.group[there]] = charges[level.labelled[there]]
+        whole[level.group[there]] = np.minimum(charges[level.labelled[there]], 0.0)
         parts = np.zeros(len(whole))
         np.add.at(parts, level.group, cost)
         best = np.maximum(whole, parts)

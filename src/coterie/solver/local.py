@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from coterie.kernels.edges import L1, SQUARED
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
-from coterie.problem.losses.design import EPS, LOGISTIC, Design
+from coterie.problem.losses.design import EPS, Design
 from coterie.problem.losses.pooling import Pool
 from coterie.solver.ellipsoids import WIDER, Ellipsoids, hidden, stretched
 from coterie.solver.enclosure import Rest, around
@@ -123,12 +123,7 @@ class Locality:
         capped = self._ground(level) > 0
         columns = self._columns(level) & ~capped
         pool = Pool.of(d, groups, G, columns)
-        slope, _ = d.slopes(self.w[M])
-        bend = 2 * d.s
-        if d.kind == LOGISTIC:
-            chance = np.abs(slope) / d.s
-            bend = d.s * chance * (1 - chance)
-        at = pool.coordinates(bend)
+        at = pool.coordinates(d.bend(self.w[M]))
         tilt, doubt = pool.tilt(self.w[M], at.C, (self.a, self.b))
         steep = (np.linalg.norm(tilt, axis=1) + doubt) * WIDER
         zero = np.zeros((G, n))

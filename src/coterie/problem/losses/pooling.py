@@ -8,7 +8,7 @@ Gram matrix of the rows as they came would lose all digits, the next one, in bet
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
