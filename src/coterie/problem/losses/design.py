@@ -106,6 +106,13 @@ class Design:
         kernels.slopes(self.kind, *self._rows, self.ridge, w, a, b)
         return a, b
 
+    def bends(self, w: Array) -> Array:
+        """s_r ψ''(⟨x_r, w_i⟩), to 1e-12 or too little where margins are off."""
+        if self.kind == SQUARED:
+            return 2 * self.s
+        wrong, right = (np.abs(one.slopes(w)[0]) for one in (self, replace(self, y=1 - self.y)))
+        return wrong * (right / self.s) * np.maximum(1 - self.misses(w), 0.0)  # no chance is 1 − another
+
     def misses(self, w: Array) -> Array:
         """How far the margin of each row may be from the truth, where it is added up in twice the precision."""
         out = np.empty(len(self.X))

@@ -158,12 +158,8 @@ class Pool:
         return np.maximum(np.sqrt(F) - np.sqrt(lost), 0.0) ** 2 if power == 2 else F - lost
 
     def bend(self, v: Array) -> Array:
-        """ψ'' of each row at v, times its factor, to 1e-12 or too little where margins are off."""
-        d, w = self.design, v[self.groups]
-        if d.kind == SQUARED:
-            return 2 * d.s
-        wrong, right = (np.abs(one.slopes(w)[0]) for one in (d, replace(d, y=1 - d.y)))  # no chance is 1 − another
-        return wrong * (right / d.s) * np.maximum(1 - d.misses(w), 0.0)
+        """ψ'' of each row at v, times its factor (`Design.bends`)."""
+        return self.design.bends(v[self.groups])
 
     def minimise(self) -> tuple[Array, Coordinates]:
         """v that minimises F, and coordinates for the Hessian there. When time is up, both are rougher."""
