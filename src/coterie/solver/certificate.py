@@ -36,6 +36,7 @@ MOST = 48  # rounds of repair altogether
 CHARGED, STRETCHED = 0.01, 0.4  # parts of what a bound may cost that are left to its charge, and to scaling
 NEAR = 10  # times the goal: nearer than that, every way of bounding a minimiser is worth its time
 FEW = 20_000  # weights or duals, up to which a second way costs nothing
+EXPONENTS = 1024  # no z has a larger e^z
 MINOR = 0.1  # a charge below this part of the rest of the gap is not worth another round
 
 
@@ -165,7 +166,8 @@ class Certifier:
         charge = self.enclosure.charge(Rest(rho, doubt, w), level, enough, near or w.size <= FEW)
         if local and -charge > enough and support.duals is not None:
             most = -charge if np.isfinite(charge) else max(goal - beyond, MINOR * beyond)
-            near_w = self._local_charge(Rest(rho, doubt, w), u, s, support.duals, beyond + 64 * EPS * abs(level), most)
+            G = self._at_most(w, level) - uncharged
+            near_w = self._local_charge(Rest(rho, doubt, w), u, s, support.duals, G, most)
             charge, local = max(charge, near_w), near_w > charge
         else:
             local = False
@@ -182,6 +184,12 @@ class Certifier:
         return Certificate(
             level, bound, not rests_on, rests_on, u, uncharged, reach if rests_on else np.inf, left, local
         )
+
+    def _at_most(self, w: Array, level: float) -> float:
+        """What the objective at w is at most, where `level` was computed: e^z is off by z roundings."""
+        design = self.problem.f.design
+        assert design is not None
+        return design.ceiling(level, w[self.problem.M]) * (1 + (w.shape[1] + EXPONENTS) * EPS)
 
     def _local_charge(
         self, rest: Rest, u: Array, s: Array | None, duals: tuple[Array, Array], G: float, most: float

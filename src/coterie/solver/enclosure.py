@@ -68,7 +68,7 @@ class Enclosure:
         if np.isfinite(caps).all():
             best = -float(((np.abs(rest.rho) + rest.doubt) * (caps + np.abs(rest.w))).sum()) * WIDER
         if best < -enough:
-            best = max(best, _total(self._by_component(rest, self._share_of(level), caps)[0]))
+            best = max(best, total(self._by_component(rest, self._share_of(level), caps)[0]))
         if best < -enough and self._own_can_help and (thorough or best == -np.inf):
             shares = self._share_of(level, self._own.floors)
             by_component, box = self._by_component(rest, shares, caps)
@@ -76,7 +76,7 @@ class Enclosure:
             charges = np.maximum(by_component, self._by_node(rest, shares, caps, own, *box))
             if self._levels:
                 charges = np.maximum(charges, self._by_level(rest, shares, caps, own))
-            best = max(best, _total(charges))
+            best = max(best, total(charges))
         return best
 
     def _share_of(self, level: float, floors: Array | None = None) -> Shares:
@@ -244,8 +244,7 @@ class Enclosure:
             R = np.where(level.sizes > 1, self.problem.penalty.spread(shares.edges, strength, level.sizes - 1.0), 0.0)
             radius = sets.radius(losses * WIDER, R * WIDER, caps)
             charges.append((level, around(sets, level.labelled, rest, radius, R * WIDER, caps)))
-        total = cheapest(cost, charges, self._labelled_component, len(self._pooled.v0))
-        return total - (len(cost) + 64) * EPS * np.abs(total)
+        return cheapest(cost, charges, self._labelled_component, len(self._pooled.v0))
 
     def _shrink_to_hull(self, low: Array, high: Array, own_low: Array, own_high: Array) -> None:
         """Nodes of a component lie in the hull of its labelled ones, unlabelled ones included."""
@@ -268,7 +267,7 @@ def _ends(centre: Array, width: Array, caps: Array) -> tuple[Array, Array]:
     return np.maximum(low, -caps), np.minimum(high, caps)
 
 
-def _total(charges: Array) -> float:
+def total(charges: Array) -> float:
     """Their sum, less what rounding may have added."""
     return float(charges.sum()) - 32 * EPS * float(np.abs(charges).sum())
 

@@ -16,6 +16,7 @@ from scipy.sparse.csgraph import connected_components
 
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
+from coterie.problem.losses.design import EPS
 
 STEP = 30.0  # by which the strength falls from one level to the next
 MOST_LEVELS = 16
@@ -34,7 +35,7 @@ class Level:
     labelled : array of shape (V,)
         The same among groups with a label, or −1.
     sizes : array
-        How many nodes each labelled group has.
+        How many nodes each labelled group has, those without labels included: paths may lead over them.
     """
 
     strength: float
@@ -87,19 +88,21 @@ def _level(problem: Problem, strength: float, group: NDArray[np.int64], n_groups
 def cheapest(cost: Array, levels: list[tuple[Level, Array]], top: NDArray[np.int64], n_top: int) -> Array:
     """What the groups of `top` cost, from the costs of single nodes and of the labelled groups of each level.
 
-    Costs are charges: lower bounds, of which the largest counts; −∞ where there is none. Those above 0 count as 0, so
-    that nothing cancels.
+    Costs are charges: lower bounds of either sign, of which the largest counts; −∞ where there is none. What rounding
+    may have added is taken off at every level, as sums of both signs can be much smaller than their parts.
     """
-    cost = np.minimum(cost, 0.0)
     for level, charges in levels:
-        whole = np.full(int(level.group.max()) + 1, -np.inf)
+        share = np.bincount(level.group)
+        whole = np.full(len(share), -np.inf)
         there = level.labelled >= 0
-        whole[level.group[there]] = np.minimum(charges[level.labelled[there]], 0.0)
-        parts = np.zeros(len(whole))
-        np.add.at(parts, level.group, cost)
-        best = np.maximum(whole, parts)
-        share = np.bincount(level.group)  # a group's cost is carried by its nodes in equal parts
-        cost = best[level.group] / share[level.group]
-    total = np.zeros(n_top)
-    np.add.at(total, top[top >= 0], cost[top >= 0])
-    return total
+        whole[level.group[there]] = charges[level.labelled[there]]
+        best = np.maximum(whole, _sums(cost, level.group, len(share)))
+        part = (best / share)[level.group]  # a group's cost is carried by its nodes in equal parts
+        cost = part - 2 * EPS * np.abs(part)
+    return _sums(cost[top >= 0], top[top >= 0], n_top)
+
+
+def _sums(cost: Array, group: NDArray[np.int64], n_groups: int) -> Array:
+    """The sum of each group, less what rounding may have added."""
+    count, size = (np.bincount(group, weights, minlength=n_groups) for weights in (None, np.abs(cost)))
+    return np.bincount(group, cost, minlength=n_groups) - (count + 4) * EPS * size

@@ -24,10 +24,11 @@ from coterie.problem.arrays import Array
 from coterie.problem.losses.design import EPS, Design
 from coterie.problem.losses.pooling import Pool
 from coterie.solver.ellipsoids import WIDER, Ellipsoids, hidden, stretched
-from coterie.solver.enclosure import Rest, around
+from coterie.solver.enclosure import Rest, around, total
 from coterie.solver.hierarchy import Level, alone, cheapest, levels_of
 
 LEAST_PART, STEP = 1e-4, 3.0  # of the gap: a charge that is not worth lowering; the ratio of those that are tried
+LEAST_OF_MOST = 1e-12  # the same of what a charge may be: G can be zero
 GROUNDED = 1e-3  # of alpha: the slack that makes a weight's own term hold it
 LEAST_SLACK = 1e-9  # of the largest: an edge with less holds nothing together
 
@@ -59,8 +60,7 @@ class Locality:
             radius = sets.radius(np.full(len(R), (G + X) * WIDER), R, caps)
             charges.append((level, around(sets, level.labelled, still, radius, R, caps)))
         top = charges[-1][0].group
-        total = cheapest(cost, charges, top, int(top.max()) + 1)
-        return -float(total.sum()) * (1 + (len(cost) + 64) * EPS) < X
+        return -total(cheapest(cost, charges, top, int(top.max()) + 1)) < X
 
     def _spread(self, level: Level, G: float, X: float) -> Array:
         """How far moves of two nodes of a group can be apart."""
@@ -92,7 +92,7 @@ class Locality:
         if kind == SQUARED:
             return c
         size = np.abs(self.u).max(axis=1, initial=0.0) if kind == L1 else np.linalg.norm(self.u, axis=1)
-        return np.maximum(c - size * (1 + 16 * EPS) - 4 * EPS * c, 0.0)
+        return np.maximum(c - size * (1 + (self.u.shape[1] + 16) * EPS) - 4 * EPS * c, 0.0)
 
     @cached_property
     def _levels(self) -> list[tuple[Level, Ellipsoids]]:
@@ -134,8 +134,8 @@ class Locality:
 
 
 def lowest_that_holds(local: Locality, rest: Rest, G: float, most: float) -> float | None:
-    """The smallest X up to `most` that holds, among fixed multiples of G, or None."""
-    X = LEAST_PART * G
+    """The smallest X below `most` that holds, among those that each are STEP times the one before, or None."""
+    X = max(LEAST_PART * G, LEAST_OF_MOST * most)
     while X < most < np.inf:
         if local.holds(rest, G, X):
             return X

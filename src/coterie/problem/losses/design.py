@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.problem.arrays import Array
+from coterie.problem.arrays import LARGEST, Array
 
 SQUARED, LOGISTIC = 0, 1  # as in coterie.kernels.rows, which takes a second to import
 EPS, FAINT = 2.0**-52, 2.0**-900  # as in coterie.kernels.exact
@@ -66,6 +66,15 @@ class Design:
     def curvature(self) -> float:
         """The second derivative of ψ at most: 2 for squared error, ¼ for the logistic loss."""
         return 2.0 if self.kind == SQUARED else 0.25
+
+    def refuse_tiny(self) -> None:
+        """Refuse columns and labels whose squares are 0 in double precision."""
+        for name, values in (("X", self.X), ("y", self.y)):
+            size = float(np.abs(values).max(initial=0.0))
+            if 0 < size < 1 / LARGEST:
+                raise ValueError(
+                    f"no value of {name} is larger than {size:.3g}; squares of that are 0: change its unit"
+                )
 
     @property
     def scale(self) -> float:
