@@ -51,7 +51,7 @@ class Race:
         return others[0] if others and self.epochs % TRY_OTHER == 0 else faster
 
     def report(self, mode: Mode, first: float, last: float, length: int) -> None:
-        self.rates[mode] = float(np.log(first / last)) / length if last > 0 else np.inf
+        self.rates[mode] = float(np.log(first / last)) / length if min(first, last) > 0 else np.inf
         self.epochs += 1
 
 

@@ -153,8 +153,8 @@ class Ellipsoids:
 
     def half_widths(self, radius: Array, caps: Array) -> Array:
         """By how much v can differ from v₀ in each coordinate, (G, n)."""
-        spread = np.linalg.norm(self.C, axis=2)
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore", over="ignore"):
+            spread = np.linalg.norm(self.C, axis=2)
             width = np.where(spread > 0, spread * radius[:, None], 0.0) * WIDER
         width = np.where(self.capped, caps, width)
         return np.where(np.isfinite(radius)[:, None], width, np.inf)

@@ -283,8 +283,9 @@ def around(sets: Ellipsoids, group: NDArray[np.int64], rest: Rest, radius: Array
     kernels.gather(rest.rho, rest.doubt, rest.w, group, sets.v0, first, lost, total, slack, size)
     turned, C = by_node(sets.C.transpose(0, 2, 1), total), np.abs(sets.C).transpose(0, 2, 1)
     unsure = by_node(C, slack + (n + 1) * EPS * np.abs(total))
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         along = np.linalg.norm(np.abs(turned) + unsure, axis=1) * radius
         apart = np.where(R > 0, size.sum(axis=1) * R, 0.0)
         beyond = np.where(sets.capped, size * caps, 0.0).sum(axis=1)
-    return np.where(np.isfinite(radius), first - (lost + along + apart + beyond) * WIDER, -np.inf)
+        charge = first - (lost + along + apart + beyond) * WIDER
+    return np.where(np.isfinite(radius) & ~np.isnan(charge), charge, -np.inf)

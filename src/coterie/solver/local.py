@@ -125,7 +125,8 @@ class Locality:
         pool = Pool.of(d, groups, G, columns)
         at = pool.coordinates(d.bend(self.w[M]))
         tilt, doubt = pool.tilt(self.w[M], at.C, (self.a, self.b))
-        steep = (np.linalg.norm(tilt, axis=1) + doubt) * WIDER
+        with np.errstate(over="ignore"):
+            steep = (np.linalg.norm(tilt, axis=1) + doubt) * WIDER
         zero = np.zeros((G, n))
         seen = ~hidden(at, columns)
         off = stretched(d, groups, np.ones((G, n)))

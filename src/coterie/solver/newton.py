@@ -31,6 +31,7 @@ from coterie.problem.losses.design import Design
 LARGEST = 6_000  # unknowns, rows included: a factorisation then takes milliseconds
 STEPS = 150
 BALANCES = 12  # corrections of the duals at the end; mostly two do
+SLACK = 1e-6  # of alpha: a dual with that much of it belongs to a weight of zero
 CUT = 1e-6  # of the largest weight: a difference across a cut, whose dual stays where it is
 SHRINK = 0.15  # of μ, once Newton's method has settled for the last one
 FURTHEST = 1e100  # a step beyond that comes from a system that is singular; its square may overflow
@@ -126,7 +127,15 @@ class _Newton:
                     break
                 mu = max(SHRINK * mu, 0.5 * least)
                 now = self._smoothed(w, mu)
+        w = self._grounded_weights(w, u)
         return w.reshape(self.w.shape), self._balanced(w, u)[self._edges].reshape(-1, self.w.shape[1])
+
+    def _grounded_weights(self, w: Array, u: Array) -> Array:
+        """w with exact zeros where the duals of alpha|w_k| have slack, unless that is worse."""
+        zero, ground = w.copy(), slice(self._edges.stop, None)
+        zero[self._grounded[np.abs(u[ground]) < (1 - SLACK) * self.c[ground]]] = 0.0
+        before, after = (self.problem.objective(one.reshape(self.w.shape)) for one in (w, zero))
+        return zero if after <= before * (1 + 1e-12) else w
 
     def _balanced(self, w: Array, u: Array) -> Array:
         """Duals near u with Dᵀu = −∇f(w) to the last digits, as far as their domain allows.

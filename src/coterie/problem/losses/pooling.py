@@ -128,7 +128,7 @@ class Pool:
         np.add.at(rounded, self.groups, 4 * EPS * (np.abs(b) + np.abs(duals[1])))
         a, b = a - duals[0], b - duals[1]
         out, doubt = self._project(C, a, off + EPS * np.abs(a), b)
-        return out, doubt + (rounded * np.linalg.norm(C, axis=2)).sum(axis=1) * (1 + 1e-9)
+        return out, doubt + (rounded * np.abs(C).sum(axis=2)).sum(axis=1) * (1 + 1e-9)
 
     def _project(self, C: Array, a: Array, off: Array, b: Array) -> tuple[Array, Array]:
         """Cᵀ Σ (Σ_r a_r x_r + b_i), where a_r is known within off_r, and a bound on its error."""
