@@ -22,7 +22,7 @@ from coterie.problem.losses.pooling import Coordinates, Pool
 from coterie.solver.null_directions import independent_columns, null_columns
 
 WIDER = 1 + 1e-9  # for the rounding of what is computed here
-TAUS = np.array([0.25, 0.5, 1.0, 2.0, 4.0, 8.0])
+TAUS = np.concatenate([4.0 ** np.arange(-12, 0), [0.5, 1.0, 2.0, 4.0, 8.0]])  # small ones for small T: see decision 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,13 +143,15 @@ class Ellipsoids:
         extra = np.zeros((2, len(R)))
         if self.capped.any():
             extra = np.array(stretched(self.design, self.groups, np.where(self.capped, caps, 0.0)))
-        squares, sums = self.off
+        (squares, sums), part = self.off, self.design.curvature / 2  # f ≥ 0 with f'' ≤ 2p: √f is no steeper than √p
         with np.errstate(invalid="ignore"):
+            far = np.where(R > 0, R * np.sqrt(part * squares + self.ridged), 0.0)
+            smooth = (np.sqrt(level) + far + np.sqrt(part * extra[0])) ** 2 * WIDER
             if self.design.kind == SQUARED:
-                far = np.where(R > 0, R * np.sqrt(squares + self.ridged), 0.0)
-                return (np.sqrt(level) + far + np.sqrt(extra[0])) ** 2 * WIDER
+                return smooth
             far = np.where(R > 0, R * np.sqrt(self.ridged), 0.0)
-            return (level + np.where(R > 0, R * sums, 0.0) + extra[1] + (2 * np.sqrt(level) + far) * far) * WIDER
+            steep = (level + np.where(R > 0, R * sums, 0.0) + extra[1] + (2 * np.sqrt(level) + far) * far) * WIDER
+            return np.fmin(smooth, steep)
 
     def half_widths(self, radius: Array, caps: Array) -> Array:
         """By how much v can differ from v₀ in each coordinate, (G, n)."""
@@ -161,8 +163,8 @@ class Ellipsoids:
 
 
 def _growth() -> Array:
-    """(e^−τ + τ − 1)/τ, by row."""
-    return np.asarray(((np.exp(-TAUS) + TAUS - 1) / TAUS)[:, None])
+    """(e^−τ + τ − 1)/τ, by row; where that would cancel, τ/2 − τ²/6, which is less (an alternating series)."""
+    return np.where(TAUS < 0.1, TAUS / 2 - TAUS**2 / 6, (np.exp(-TAUS) + TAUS - 1) / TAUS)[:, None]
 
 
 def hidden(at: Coordinates, columns: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -1,0 +1,220 @@
+"""Near the optimum the gap bounds where better weights can be: every claim of `Locality`, in exact arithmetic."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import coterie as ct
+from coterie.problem.losses.design import EPS
+from coterie.solver.certificate import Certifier
+from coterie.solver.enclosure import Rest
+from coterie.solver.local import Locality, lowest_that_holds
+from exactly import Exact, at_most, exact_objective, fractions, high, inner
+from problems import EVERY_LOSS, EVERY_PENALTY, instance, problems, ugly_problems
+
+MULTIPLES = 3.0 ** np.arange(-9, 17)  # of G, that are tried for X
+
+
+class Claim(NamedTuple):
+    """−⟨ρ, z − w⟩ < X wherever P exceeds D by at most G + X."""
+
+    w: np.ndarray
+    rest: Rest
+    G: float
+    X: float
+    free: np.ndarray
+
+
+class Spy(Certifier):
+    """Keeps what a local proof is asked for; no other way of bounding a minimiser is there."""
+
+    def __init__(self, problem: ct.Problem) -> None:
+        super().__init__(problem)
+        self.asked: list[tuple[Locality, Rest, float]] = []
+        self.enclosure.charge = lambda *_: -np.inf  # type: ignore[method-assign]
+
+    def _local_charge(self, rest: Rest, u: Any, s: Any, duals: Any, G: float, most: float) -> float:
+        design = self.problem.f.design
+        assert design is not None
+        local = Locality(self.problem, design, rest.w, u, s, duals, self.enclosure.free_weights())
+        self.asked.append((local, rest, max(G, 0.0)))
+        return super()._local_charge(rest, u, s, duals, G, most)
+
+
+def solved(problem: ct.Problem, tol: float) -> ct.Solution:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ct.NotConverged)
+        return ct.solve(problem, tol, max_iter=400, time_limit=1.0)
+
+
+def claims(problem: ct.Problem, w: np.ndarray, u: np.ndarray) -> Iterator[Claim]:
+    """The smallest X that is claimed with these duals as they are, and with some other ones for the box of a Lasso."""
+    spy, u = Spy(problem), u.copy()
+    spy.repair.into_domain(u)
+    for s in (spy._split(w, u), None if problem.f.box is None else spy._tight_split(w, u)):
+        spy._bound(w, u, s, problem.objective(w), 0.0, local=True)
+    for local, rest, G in spy.asked:
+        X = next((one * G for one in MULTIPLES if local.holds(rest, G, one * G)), None)
+        if X is not None:
+            yield Claim(w, rest, G, X, local.free)
+
+
+def directions(
+    problem: ct.Problem, rho: np.ndarray, best: np.ndarray, w: np.ndarray, seed: int
+) -> Iterator[np.ndarray]:
+    """Against ρ: node by node, all nodes alike, in Newton's metric, one coordinate; to the optimum; at random."""
+    rng, data, V = np.random.default_rng(seed), problem.data, len(w)
+    X = data.X[~np.isnan(data.y)]
+    H = X.T @ X
+    pooled = np.linalg.pinv(H, rcond=1e-12, hermitian=True) @ rho.sum(axis=0)
+    least_seen = np.linalg.eigh(H)[1][:, 0] if np.isfinite(H).all() else np.eye(w.shape[1])[0]
+    yield -rho
+    yield -np.tile(rho.sum(axis=0), (V, 1))
+    yield -np.tile(pooled, (V, 1))
+    yield -np.tile(least_seen * np.sign(rho.sum(axis=0) @ least_seen), (V, 1))
+    yield -rho * (np.abs(rho) == np.abs(rho).max())
+    yield best - w
+    yield -w
+    yield w
+    yield rng.standard_normal(w.shape)
+    yield -np.abs(rng.standard_normal(w.shape)) * np.sign(rho)
+
+
+def furthest(problem: ct.Problem, claim: Claim, step: np.ndarray) -> Iterator[np.ndarray]:
+    """The last point on the way where P exceeds D by at most G + X, as far as floats tell; also a little before."""
+    size = float(np.abs(step).max(initial=0.0))
+    if not 0 < size < np.inf:
+        return
+    step, start = step / size, problem.objective(claim.w)
+
+    def inside(t: float) -> bool:
+        z = claim.w + t * step
+        return bool(problem.objective(z) - start - (claim.rest.rho * (z - claim.w)).sum() <= claim.X)
+
+    low, top = -300.0, 12.0
+    if inside(10.0**top):
+        low = top
+    for _ in range(24):
+        middle = (low + top) / 2 if low > -299 else (top - 24 if top > 0 else top * 2)
+        low, top = (middle, top) if inside(10.0**middle) else (low, middle)
+    for part in (1.0, 0.3):
+        yield claim.w + part * 10.0**low * step
+
+
+def never_broken(problem: ct.Problem, claim: Claim, zs: list[np.ndarray], at_w: Exact) -> None:
+    """r(z) = −⟨ρ, z − w⟩ ≤ X where P(z) − P(w) + r(z) ≤ X; no P(z) is below P(w) − G − X, less rounding of shares."""
+    rho, doubt, X = (fractions(np.ravel(one)) for one in (claim.rest.rho, claim.rest.doubt, claim.X))
+    rounding = Fraction((claim.w.shape[1] + 64) * EPS)
+    for z in zs:
+        value = exact_objective(problem, z)
+        moved = [a - b for a, b in zip(fractions(z.ravel()), fractions(claim.w.ravel()), strict=True)]
+        r = -inner(rho, moved)
+        unsure = inner(doubt, [abs(one) for one in moved])
+        assert at_most(plus(at_w, -Fraction(claim.G) - X[0], 1 - rounding), value)
+        fixed = claim.free.any() and not all(one == 0 for one in np.array(moved)[claim.free.ravel()])
+        if not fixed and at_most(plus(value, r + unsure), plus(at_w, X[0], 1 - rounding)):
+            assert r - unsure <= X[0]
+
+
+def plus(value: Exact, more: Fraction, times: Fraction = Fraction(1)) -> Exact:
+    return value * times + more if isinstance(value, Fraction) else value * high(times) + high(more)
+
+
+def attack(problem: ct.Problem, tol: float, noise: float, seed: int) -> int:
+    """Try to break all that is claimed around an answer whose duals are off by `noise`; how much was claimed."""
+    rng = np.random.default_rng(seed)
+    answer, best = solved(problem, tol), solved(problem, 1e-10).w
+    u = answer.u + noise * problem.c[:, None] * rng.standard_normal(answer.u.shape)
+    found = list(claims(problem, answer.w, u))
+    for claim in found:
+        at_w = exact_objective(problem, claim.w)
+        ways = directions(problem, claim.rest.rho, best, claim.w, seed)
+        zs = [best, *(z for step in ways for z in furthest(problem, claim, step))]
+        never_broken(problem, claim, [z for z in zs if np.isfinite(z).all()], at_w)
+    return len(found)
+
+
+NOISE, TOL = st.sampled_from([0.0, 1e-9, 1e-4, 0.03]), st.sampled_from([1e-2, 1e-5, 1e-9])
+
+
+@settings(max_examples=20)
+@given(problems(lam=st.sampled_from([1e-4, 1e-2, 0.3])), TOL, NOISE, st.integers(0, 99))
+def test_on_any_problem(problem: ct.Problem, tol: float, noise: float, seed: int) -> None:
+    attack(problem, tol, noise, seed)
+
+
+@settings(max_examples=20)
+@given(ugly_problems(), TOL, NOISE, st.integers(0, 99))
+def test_on_ugly_data(problem: ct.Problem, tol: float, noise: float, seed: int) -> None:
+    attack(problem, tol, noise, seed)
+
+
+@pytest.mark.parametrize("penalty", EVERY_PENALTY, ids=repr)
+@pytest.mark.parametrize("loss", EVERY_LOSS, ids=repr)
+def test_something_is_claimed(loss: ct.Loss, penalty: ct.Penalty) -> None:
+    """On ordinary problems, unlabelled nodes included; otherwise nothing above would be tried at all."""
+    problem = instance("few labelled", loss, penalty)
+    assert any(attack(problem, 1e-5, noise, 0) for noise in (1e-6, 1e-9, 1e-12))
+
+
+@pytest.mark.parametrize("size", [1.0, 10.0, 40.0, 300.0])
+@pytest.mark.parametrize("penalty", EVERY_PENALTY, ids=repr)
+def test_classes_that_can_be_separated(penalty: ct.Penalty, size: float) -> None:
+    """P falls to 0 and never gets there: nothing that is claimed keeps larger weights from being better."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.repeat([1.0, 2.0, -1.0], 2) + 0.1 * rng.random(6), rng.standard_normal(6)])
+    data = ct.LocalDatasets.from_rows(X, (X[:, 0] > 0).astype(float), np.repeat([0, 1, 3], 2), n_nodes=4)
+    graph = ct.EmpiricalGraph.from_edges([[0, 1], [1, 2], [2, 3]])
+    problem = ct.Problem(graph, data, ct.Logistic(), penalty, 0.1)
+    w = np.tile([size, 0.0], (4, 1))
+    further = [(1 + 10.0**k) * w for k in range(-12, 4)]
+    reachable = exact_objective(problem, 1e3 * w)
+    for noise in (0.0, 1e-12, 1e-6, 1e-2):
+        u = noise * rng.standard_normal((3, 2))
+        for claim in claims(problem, w, u):
+            never_broken(problem, claim, further, exact_objective(problem, w))
+        proof = ct.certify(problem, w, u)
+        assert not proof.unconditional or at_most(Fraction(proof.dual_bound), reachable)
+
+
+class Never:
+    """Counts how often it is asked."""
+
+    asked = 0
+
+    def holds(self, *_: Any) -> bool:
+        self.asked += 1
+        return False
+
+
+@pytest.mark.parametrize("G", [0.0, 5e-324, 2.0**-900, 1e-9, 1.0, np.inf, np.nan])
+@pytest.mark.parametrize("most", [0.0, 1e-300, 1.0, 1e300, np.inf])
+def test_a_search_ends(G: float, most: float) -> None:
+    never = Never()
+    assert lowest_that_holds(never, Rest(*np.zeros((3, 1, 1))), G, most) is None  # type: ignore[arg-type]
+    assert never.asked <= 30
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**16), st.sampled_from([1.0, 30.0, 700.0]), st.sampled_from([1e-3, 1.0, 1e9]))
+def test_an_objective_is_at_most_what_is_taken_for_it(seed: int, margin: float, offset: float) -> None:
+    """Also where all rows are far on the right side, and where margins are small differences of large numbers."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([offset + rng.random(4), np.full(4, offset)])
+    for loss in (ct.Logistic(), ct.SquaredError(), ct.Lasso(0.1)):
+        w = margin * rng.standard_normal((2, 2)) * [[1.0, 1.0]]
+        w[:, 1] = -w[:, 0] * (1 + 1e-3 * rng.random(2))
+        z = (X * w[[0, 0, 1, 1]]).sum(axis=1)
+        y = (z > 0).astype(float) if isinstance(loss, ct.Logistic) else z
+        data = ct.LocalDatasets.from_rows(X, y, [0, 0, 1, 1])
+        problem = ct.Problem(ct.EmpiricalGraph.from_edges([[0, 1]]), data, loss, lam=1e-12)
+        most = Certifier(problem)._at_most(w, problem.objective(w))
+        assert at_most(exact_objective(problem, w), Fraction(most))
