@@ -35,7 +35,7 @@ REACH = 10.0  # conditional bounds hold for minimisers with weights up to so man
 MOST = 48  # rounds of repair altogether
 CHARGED, STRETCHED = 0.01, 0.4  # parts of what a bound may cost that are left to its charge, and to scaling
 NEAR = 10  # times the goal: nearer than that, every way of bounding a minimiser is worth its time
-FEW = 20_000  # weights or duals, up to which a second way costs nothing
+FEW = 5_000  # weights or duals, up to which a second way costs nothing
 EXPONENTS = 1024  # no z has a larger e^z
 MINOR = 0.1  # a charge below this part of the rest of the gap is not worth another round
 
