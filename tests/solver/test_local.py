@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import coterie as ct
 from coterie.problem.losses.design import EPS
 from coterie.solver.certificate import Certifier
-from coterie.solver.enclosure import Rest
+from coterie.solver.enclosure import Enclosure, Rest
 from coterie.solver.local import Locality, lowest_that_holds
 from exactly import Exact, at_most, exact_objective, fractions, high, inner
 from problems import EVERY_PENALTY, FIRST_LOSSES, instance, problems, ugly_problems
@@ -253,6 +253,35 @@ def test_classes_that_can_be_separated(penalty: ct.Penalty, size: float) -> None
             never_broken(problem, claim, further, exact_objective(problem, w))
         proof = ct.certify(problem, w, u)
         assert not proof.unconditional or at_most(Fraction(proof.dual_bound), reachable)
+
+
+@pytest.mark.parametrize(("flow", "held"), [(0.0, True), (1.0, False)])
+def test_part_of_a_component_cannot_be_shifted_alone(flow: float, held: bool) -> None:
+    """A column of zeros: two nodes may have any weight there, the same one; an edge without slack does not say so."""
+    data = ct.LocalDatasets.from_rows([[1.0, 0.0], [2.0, 0.0]], [1.0, 2.0], [0, 1])
+    problem = ct.Problem(ct.EmpiricalGraph.from_edges([[0, 1]]), data, lam=1.0)
+    design, w, u = problem.f.design, np.ones((2, 2)), np.array([[0.0, flow]])
+    assert design is not None
+    local = Locality(problem, design, w, u, None, design.slopes(w), Enclosure(problem).free_weights())
+    rho = np.array([[0.0, 1e-9], [0.0, -1e-9]])
+    assert local.free.tolist() == [[False, True], [False, False]]
+    assert local.holds(Rest(rho, 0 * rho, w), 1e-3, 1e-3) == held
+
+
+@pytest.mark.parametrize("alpha", [0.1, 3.0])
+@pytest.mark.parametrize("part", [1e-4, 10.0])
+def test_the_ground_of_a_lasso(alpha: float, part: float) -> None:
+    """A weight that no row sees, at .001: it can move to (G + X)/alpha on the other side, and no further."""
+    data = ct.LocalDatasets.from_rows([[1.0, 0.0]], [1.0], [0])
+    problem = ct.Problem(ct.EmpiricalGraph.from_edges([], n_nodes=1), data, ct.Lasso(alpha, unpenalised=(0,)))
+    design, w, zero = problem.f.design, np.array([[1.0, 1e-3]]), np.zeros((1, 2))
+    assert design is not None
+    local = Locality(problem, design, w, np.zeros((0, 2)), zero, design.slopes(w), zero > 0)
+    G = float(np.nextafter(problem.objective(w), 1))
+    level, X = local._levels[0][0], part * G
+    furthest_move = (Fraction(G) + Fraction(X)) / Fraction(alpha) + Fraction(1e-3)
+    assert furthest_move <= Fraction(float(local._caps(level, G, X)[0, 1])) <= furthest_move * Fraction(1 + 1e-8)
+    stay_in_their_sets(problem, Claim(local, Rest(zero, zero, w), G, X), np.array([[1.0, 1e-3 - float(furthest_move)]]))
 
 
 class Never:
