@@ -123,6 +123,13 @@ def test_sums_that_cancel_are_rounded_down() -> None:
         assert -1e-14 * size <= found[0] <= 0
 
 
+@given(SEEDS)
+def test_long_sums_are_rounded_down(seed: int) -> None:
+    cost = np.random.default_rng(seed).standard_normal(500)
+    found = cheapest(np.append(cost, -cost), [], np.zeros(1000, dtype=np.int64), 1)
+    assert -1e-9 <= found[0] <= 0
+
+
 def test_a_group_without_labels_costs_nothing_only_if_nothing_is_left() -> None:
     group, labelled = np.array([0, 0, 1]), np.array([-1, -1, 0])
     level = Level(1.0, group, labelled, np.array([1]))
