@@ -9,6 +9,7 @@ from coterie.problem.losses.design import LOGISTIC
 from coterie.solver.enclosure import Enclosure
 from coterie.solver.solution import Solution, Status
 
+DOES_IT = "standardize=True of an estimator does it"
 UNEVEN = 1e4  # a ratio of the sizes of columns, or of edge weights, that slows a solve down
 
 
@@ -37,9 +38,11 @@ def _what_stands_in_the_way(problem: Problem, solution: Solution) -> str:
     offset = np.abs(design.X.mean(axis=0)) > UNEVEN * design.X.std(axis=0)
     offset &= design.X.std(axis=0) > 0
     if offset.any():
-        return f"Column {_some(np.flatnonzero(offset).tolist())} of X is far from zero beside its spread; centre it."
+        columns = _some(np.flatnonzero(offset).tolist())
+        return f"Column {columns} of X is far from zero beside its spread; centre it ({DOES_IT})."
     if there.size and there.max() > UNEVEN * there.min():
-        return f"Columns {int(size.argmax())} and {_smallest(size)} of X differ widely in scale; standardise them."
+        columns = f"{int(size.argmax())} and {_smallest(size)}"
+        return f"Columns {columns} of X differ widely in scale; standardise them ({DOES_IT})."
     weights = problem.graph.weights
     if weights.size and weights.max() > UNEVEN**1.5 * weights.min():
         return f"Edge weights range from {weights.min():.1e} to {weights.max():.1e}; bring them closer together."
