@@ -29,13 +29,18 @@ class Best:
         self.began = time.perf_counter()
         self.certify = Certifier(problem, threads)
         self.objective, self.w = problem.objective(w), w.copy()
-        self.proof = self.certify(w, u.copy() if u.any() else u, goal=self.goal, rounds=0)
-        if self.proof.u is u:  # zeros; u itself is the engine's to move, and zeros cost no memory
-            self.proof = replace(self.proof, u=np.zeros_like(u))
+        least = 0.0 if problem.f.design is not None else -np.inf  # before anything is proven
+        self.proof = Certificate(self.objective, least, True, "", np.zeros_like(u), least)
         self.aim_fails = 0
         self.partition: Partition | None = None
         self.history: list[Record] = []
         self.checks: list[tuple[int, float]] = []
+
+    def begin(self, u: Array) -> None:
+        """Prove what the first weights and duals can."""
+        proof = self.certify(self.w, u.copy() if u.any() else u, goal=self.goal, rounds=0)
+        # zeros are the engine's to move, and others cost no memory
+        self.proof = replace(proof, u=np.zeros_like(u)) if proof.u is u else proof
         self._note(0)
 
     @property

@@ -76,6 +76,10 @@ def drive(
     """
     allow(inf if time_limit is None else time_limit)
     best = Best(problem, tol, w, u, getattr(engine, "threads", None))
+    try:
+        best.begin(u)
+    except (KeyboardInterrupt, TimeUp) as reason:
+        return best.solution(_ended_by(reason), 0)
     if best.reached() or max_iter == 0:
         return best.solution(best.reached() or Status.ITERATION_LIMIT, 0)
     engine.setup(problem, w, u)
@@ -127,8 +131,11 @@ def drive(
         allow(LAST_SECONDS)
         with suppress(KeyboardInterrupt):  # a second Ctrl-C skips the last certificate
             best.improve(*engine.point(), done, _last_rounds(done))
-        status = Status.TIME_LIMIT if isinstance(reason, TimeUp) else Status.INTERRUPTED
-        return best.solution(best.reached() or status, done)
+        return best.solution(best.reached() or _ended_by(reason), done)
+
+
+def _ended_by(reason: BaseException) -> Status:
+    return Status.TIME_LIMIT if isinstance(reason, TimeUp) else Status.INTERRUPTED
 
 
 def _look(
