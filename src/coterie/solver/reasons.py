@@ -39,10 +39,10 @@ def _what_stands_in_the_way(problem: Problem, solution: Solution) -> str:
     offset &= design.X.std(axis=0) > 0
     if offset.any():
         columns = _some(np.flatnonzero(offset).tolist())
-        return f"Column {columns} of X is far from zero beside its spread; centre it ({DOES_IT})."
+        return f"Column {columns} of X is far from zero beside its spread; centre it: {DOES_IT}."
     if there.size and there.max() > UNEVEN * there.min():
         columns = f"{int(size.argmax())} and {_smallest(size)}"
-        return f"Columns {columns} of X differ widely in scale; standardise them ({DOES_IT})."
+        return f"Columns {columns} of X differ widely in scale; standardise them: {DOES_IT}."
     weights = problem.graph.weights
     if weights.size and weights.max() > UNEVEN**1.5 * weights.min():
         return f"Edge weights range from {weights.min():.1e} to {weights.max():.1e}; bring them closer together."
