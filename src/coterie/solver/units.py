@@ -33,6 +33,7 @@ class Units:
         design = problem.f.design
         if design is None or not len(problem.M):
             return cls(problem)
+        design.refuse_tiny()
         x = _power_of_two(design.X)
         y = _power_of_two(design.y) if design.kind == SQUARED else 1.0
         changed = problem.f.in_units(x, y)
