@@ -92,16 +92,27 @@ def _load(t, i, start, xs):
 
 
 @inlined
+def _add_residual(total, t, e, i, j, start, x, inverse, xs, u, w):
+    """total + |du|²/σ − 2⟨du, D dw⟩, coordinate by coordinate. (Loops of one step each: longer ones are not unrolled.)"""
+    n, du, dw = len(t), t, x
+    for k in range(n):
+        du = put(du, k, t[k] - u[e, at(start, k)])
+    for k in range(n):
+        dw = put(dw, k, x[k] - w[i, at(start, k)])
+    for k in range(n):
+        dw = put(dw, k, dw[k] - (xs[j, 0, at(start, k)] - w[j, at(start, k)]))
+    for k in range(n):
+        total = put(total, k, total[k] + du[k] * (du[k] * inverse - dw[k]))
+    return total
+
+
+@inlined
 def _edge(plan, total, t, length, e, i, j, start, x, c, sigma, xs, u, u0, a, b, g, w, u_hat):
     """The next u of an edge from t = u + σ(x_i − x_j). A probe keeps û and adds to the total."""
     n = len(t)
     t = dual_step(len(plan[0]), t, length, c, sigma)
     if len(plan[2]) > 0:
-        inverse = 1 / sigma
-        for k in range(n):
-            du = t[k] - u[e, at(start, k)]
-            dw = 0.5 * ((x[k] - w[i, at(start, k)]) - (xs[j, 0, at(start, k)] - w[j, at(start, k)]))
-            total = put(total, k, total[k] + du * (du * inverse - 2 * dw))
+        total = _add_residual(total, t, e, i, j, start, x, 1 / sigma, xs, u, w)
         for k in range(n):
             u_hat[e, at(start, k)] = t[k]
     t = _mix(len(plan[1]), e, start, t, u, u0, a, b, g)
