@@ -7,6 +7,9 @@ import numpy as np
 from coterie.kernels import inlined, jit
 from coterie.kernels.edges import L2
 
+NEVER = 2.0
+FARTHEST = np.finfo(float).max  # compiled code does not know infinity
+
 
 @inlined
 def _root(parent, i):
@@ -46,16 +49,138 @@ def find_clusters(kind, ends, c, u, margin, label):
                     parent[b] = a
                 elif b < a:
                     parent[a] = b
-        count = 0
-        for i in range(V):  # a root comes before the rest of its cluster
-            r = _root(parent, i)
-            if r == i:
-                label[i, k] = count
-                count += 1
-            else:
-                label[i, k] = label[r, k]
-        counts[k] = count
+        counts[k] = _number(parent, k, label)
     return counts
+
+
+@jit
+def _number(parent, k, label):
+    """label[:, k] ← the number of each node's root, from 0 on; return how many there are."""
+    count = 0
+    for i in range(len(parent)):  # a root comes before the rest of its cluster
+        r = _root(parent, i)
+        if r == i:
+            label[i, k] = count
+            count += 1
+        else:
+            label[i, k] = label[r, k]
+    return count
+
+
+@jit
+def _tops(label, k, parent, top):
+    """parent ← the first node of each node's cluster."""
+    for i in range(len(parent)):
+        top[i] = -1
+    for i in range(len(parent)):
+        if top[label[i, k]] < 0:
+            top[label[i, k]] = i
+        parent[i] = top[label[i, k]]
+
+
+@jit
+def _join(parent, towards):
+    """Join each cluster to the one that its top points to, if any; return whether any does."""
+    joined = False
+    for i in range(len(parent)):
+        if towards[i] >= 0:
+            a, b = _root(parent, i), _root(parent, towards[i])
+            parent[max(a, b)] = min(a, b)
+            joined = True
+    return joined
+
+
+@jit
+def join_unseen(ends, seen, w, label, counts):
+    """Join clusters in which no node is seen to their neighbours of the nearest value, coordinate by coordinate.
+
+    A weight that no loss depends on is a weighted median of its neighbours' weights: the value of one of them.
+    """
+    V, n = label.shape
+    parent, top, towards = np.empty(V, dtype=np.int64), np.empty(V, dtype=np.int64), np.empty(V, dtype=np.int64)
+    known, nearest = np.empty(V, dtype=np.bool_), np.empty(V)
+    for k in range(n):
+        _tops(label, k, parent, top)
+        joined = True
+        while joined:
+            for i in range(V):
+                known[i], nearest[i], towards[i] = False, FARTHEST, -1
+            for i in range(V):
+                if seen[i, k]:
+                    known[_root(parent, i)] = True
+            for e in range(len(ends)):
+                a, b = _root(parent, ends[e, 0]), _root(parent, ends[e, 1])
+                distance = abs(w[ends[e, 0], k] - w[ends[e, 1], k])
+                if a != b and not known[a] and distance < nearest[a]:
+                    nearest[a], towards[a] = distance, b
+                if a != b and not known[b] and distance < nearest[b]:
+                    nearest[b], towards[b] = distance, a
+            joined = _join(parent, towards)
+        counts[k] = _number(parent, k, label)
+
+
+@jit
+def split(level, k, label, count):
+    """Split the clusters of coordinate k between nodes with level ≥ 0 and others; return how many there are then."""
+    V = len(level)
+    inside, outside, moved = np.zeros(count, dtype=np.bool_), np.zeros(count, dtype=np.bool_), np.empty(count, dtype=np.int64)
+    for i in range(V):
+        if level[i] >= 0:
+            inside[label[i, k]] = True
+        else:
+            outside[label[i, k]] = True
+    total = count
+    for old in range(count):
+        moved[old] = old
+        if inside[old] and outside[old]:
+            moved[old] = total
+            total += 1
+    for i in range(V):
+        if level[i] >= 0:
+            label[i, k] = moved[label[i, k]]
+    return total
+
+
+@inlined
+def _meets(ends, e, k, w, moved):
+    """When, on the straight way from w to `moved`, the two ends of an edge have the same value, from 0 to 1; NEVER: not at all."""
+    i, j = ends[e, 0], ends[e, 1]
+    before, after = w[i, k] - w[j, k], moved[i, k] - moved[j, k]
+    return NEVER if before * after > 0 or before == after else before / (before - after)
+
+
+@jit
+def join_crossed(ends, w, moved, label, counts):
+    """Join neighbouring clusters whose values meet on the straight way from w to `moved`, and first so at both ends.
+
+    Return whether there are any. `moved` ← w in clusters that meet another.
+    """
+    V, n = label.shape
+    parent, top, towards = np.empty(V, dtype=np.int64), np.empty(V, dtype=np.int64), np.empty(V, dtype=np.int64)
+    first, back, any_met = np.full(V, NEVER), np.empty(V, dtype=np.bool_), False
+    for k in range(n):
+        for e in range(len(ends)):
+            when = _meets(ends, e, k, w, moved)
+            first[ends[e, 0]] = min(first[ends[e, 0]], when)
+            first[ends[e, 1]] = min(first[ends[e, 1]], when)
+    for k in range(n):
+        _tops(label, k, parent, top)
+        for i in range(V):
+            towards[i], back[i] = -1, False
+        for e in range(len(ends)):
+            i, j = ends[e, 0], ends[e, 1]
+            when = _meets(ends, e, k, w, moved)
+            if when < NEVER:
+                back[parent[i]] = back[parent[j]] = True
+                if when <= min(first[i], first[j]):
+                    towards[parent[i]] = parent[j]
+        for i in range(V):
+            if back[parent[i]]:
+                moved[i, k] = w[i, k]
+        if _join(parent, towards):
+            any_met = True
+            counts[k] = _number(parent, k, label)
+    return any_met
 
 
 @jit
@@ -82,3 +207,16 @@ def cut_forces(ends, c, w, out):
             force = c[e] * np.sign(w[i, k] - w[j, k])
             out[i, k] += force
             out[j, k] -= force
+
+
+@jit
+def multiply(H, at, x, out):
+    """out ← Σ_i PᵢᵀHᵢPᵢ x, where Pᵢ picks the values x[at[i]] of node i."""
+    for a in range(len(out)):
+        out[a] = 0.0
+    for i in range(len(H)):
+        for k in range(H.shape[1]):
+            total = 0.0
+            for m in range(H.shape[2]):
+                total += H[i, k, m] * x[at[i, m]]
+            out[at[i, k]] += total

@@ -141,14 +141,14 @@ def into_domain(kind, c, u):
 
 
 @jit
-def saturate_cuts(ends, c, w, u, S):
-    """Where w differs across an edge, u ← ±c and S ← 0: total variation is tight there, and stays so."""
+def saturate_cuts(ends, c, w, u, fixed):
+    """Where w differs across an edge, u ← ±c: total variation is tight there. fixed ← where that is."""
     for e in range(len(ends)):
         i, j = ends[e, 0], ends[e, 1]
         for k in range(u.shape[1]):
-            if w[i, k] != w[j, k]:
+            fixed[e, k] = w[i, k] != w[j, k]
+            if fixed[e, k]:
                 u[e, k] = c[e] if w[i, k] > w[j, k] else -c[e]
-                S[e, k] = 0.0
 
 
 @jit

@@ -11,14 +11,14 @@ from coterie.problem import Problem
 from coterie.problem.arrays import Array
 from coterie.solver.certificate import MOST, Certificate, Certifier, gap_unit, relative_gap
 from coterie.solver.newton import newton_point
-from coterie.solver.snap import Partition, contracts, polish, refine
+from coterie.solver import polish
+from coterie.solver.snap import Partition, contracts, refine
 from coterie.solver.solution import Record, Solution, Status
 
-AIM_ROUNDS = 5
 STUCK = 5  # checks without progress, at rounding level, end the solve
-NEAR = 10  # times the tolerance: a gap from which on the weights of a contracted problem are tried
+NEAR = 10  # times the gap that is asked for: from there on the weights of a contracted problem are tried
 FAR = 2  # times the gap that is asked for: a bound that is not worth proving
-PATIENCE = 2  # polishes and aims in vain, before they are given up
+FEW, SETTLED = 64, 0.02  # clusters that are always polished; the change, relatively, up to which more of them are
 
 
 class Best:
@@ -31,7 +31,8 @@ class Best:
         self.objective, self.w = problem.objective(w), w.copy()
         least = 0.0 if problem.f.design is not None else -np.inf  # before anything is proven
         self.proof = Certificate(self.objective, least, True, "", np.zeros_like(u), least)
-        self.aim_fails = 0
+        self.polishes, self.n_clusters = polish.applies(problem), 0
+        self.polish_after = self.polish_costs = 1.5 * polish.costs(problem)
         self.partition: Partition | None = None
         self.history: list[Record] = []
         self.checks: list[tuple[int, float]] = []
@@ -72,23 +73,26 @@ class Best:
         """
         self._offer(w)
         partition = self.partition = Partition.shown_by(self.problem, u)
+        aimed = None
         if partition is not None:
             self._offer(partition.average(w))
-            if self.gap <= NEAR * self.tol and contracts(self.problem, partition):
+            if contracts(self.problem, partition) and self._excess(u) <= NEAR:
                 self._offer(refine(self.problem, partition, self.tol / 3))
-        aimed = None if partition is None else self._aim(partition, w, u, rounds)
+            aimed = self._aim(partition, w, u, n_iter, rounds)
         if aimed is None and hurry and self.goal > 0:
-            excess = (self.objective - self.certify.glance(self.w, u)) / self.goal
+            excess = self._excess(u)
             if excess > FAR:
                 self.checks.append((n_iter, excess))
                 self._note(n_iter)
                 return
         proof = aimed if aimed is not None and self._in_reach(aimed) else self._prove(u, rounds)
-        if aimed is not None and aimed.dual_bound < proof.dual_bound:
-            self.aim_fails += 1
         excess = self.objective - proof.uncharged
         self.checks.append((n_iter, excess / self.goal if self.goal > 0 else np.inf))
         self._note(n_iter)
+
+    def _excess(self, u: Array) -> float:
+        """About how many times the gap that is asked for is left, judging by a glance at duals u."""
+        return (self.objective - self.certify.glance(self.w, u)) / self.goal if self.goal > 0 else np.inf
 
     def improve_by_newton(self, n_iter: int) -> None:
         """Take what second-order steps offer, from the best weights."""
@@ -97,18 +101,25 @@ class Best:
         fixed = enclosure.free_weights()
         self.improve(*newton_point(self.problem, self.w, self.goal, fixed), n_iter, MOST)
 
-    def _aim(self, partition: Partition, w: Array, u: Array, rounds: int) -> Certificate | None:
+    def _settled(self, partition: Partition, n_iter: int) -> bool:
+        """Whether polishing is worth its time: clusters are few, or have changed little, and iterations cost as much."""
+        K, before = int(partition.counts.sum()), self.n_clusters
+        self.n_clusters = K
+        worth_it = K <= FEW or (abs(K - before) <= SETTLED * K and n_iter >= self.polish_after)
+        if not (self.polishes and worth_it) or contracts(self.problem, partition):
+            return False
+        self.polish_after = n_iter + self.polish_costs
+        return True
+
+    def _aim(self, partition: Partition, w: Array, u: Array, n_iter: int, rounds: int) -> Certificate | None:
         """Polish the weights and look for the dual that proves them optimal, unless that keeps failing."""
-        polished = None if self.aim_fails >= PATIENCE else polish(self.problem, partition, w)
-        if polished is None:
-            return None
-        if self._offer(polished) > self.objective + self.goal:
-            self.aim_fails += 1
+        if not self._settled(partition, n_iter):
             return None
         u = u.copy()
         self.certify.repair.into_domain(u)
-        self.certify.repair.aim(u, polished, AIM_ROUNDS)
-        return self._prove(u, rounds)
+        w, proven = polish.settle(self.problem, partition, w, u)
+        self._offer(w)
+        return self._prove(u, rounds) if proven else None
 
     def _prove(self, u: Array, rounds: int) -> Certificate:
         """Keep the better bound; but of two that rest on a condition, the one whose condition asks for less."""

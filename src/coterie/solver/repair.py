@@ -111,20 +111,6 @@ class Repair:
                 return False
         return True
 
-    def aim(self, u: Array, w: Array, n_rounds: int) -> None:
-        """Move u, in place, to where Dᵀu = −∇f(w) and u is tight on the cuts of w: there the gap is zero.
-
-        It exists when w is optimal, and is found when w has few clusters, large and close-knit.
-        """
-        target = np.zeros_like(w)
-        target[self.problem.M] = self.problem.f.gradient(w[self.problem.M])
-        for _ in range(n_rounds):
-            self._weigh(u)
-            flow.saturate_cuts(self.ends, self.problem.c, w, u, self.S)
-            self._diverge(u)
-            self.rest += target
-            self._correct(u, lambda x: None)
-
     def _correct(
         self, u: Array, keep: Callable[[Array], None], s: Array | None = None, enough: Enough | None = None
     ) -> bool:

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.kernels import clusters as kernels
-from coterie.kernels.cholesky import cholesky_solve
 from coterie.kernels.edges import L1, SQUARED
 from coterie.problem import EmpiricalGraph, LocalDatasets, Problem
 from coterie.problem.arrays import Array
@@ -21,11 +20,8 @@ from coterie.problem.losses.quadratic import Quadratics
 from coterie.solver.solution import NotConverged
 
 MARGIN = 1e-6  # an edge has slack when its dual is this much (relatively) below its bound
-FEW = 64  # clusters of all coordinates together, up to which the reduced problem is solved exactly
-NEWTON_STEPS = 20
 MANY, PART = 10_000, 1 / 32  # nodes from which on, and clusters per node up to which, a contracted problem is worth it
 MOST_ITERATIONS = 400  # of the contracted problem, which need not be solved to the end
-SETTLED = 1e-8  # a Newton step this small, relatively, is the last one needed
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,36 +44,6 @@ class Partition:
         out = np.empty_like(x)
         kernels.average(self.label, self.counts, x, out)
         return out
-
-
-def polish(problem: Problem, partition: Partition, w: Array) -> Array | None:
-    """Solve the problem restricted to the partition, with the signs of w across its cuts; None where it can't be.
-
-    With signs fixed, the total variation is linear, ⟨force, w⟩ with force = Dᵀ(c sign Dw), and the unknowns are the
-    values of the clusters: a small smooth problem, solved by Newton's method (for squared error, one step and
-    one more against rounding).
-    """
-    K = int(partition.counts.sum())
-    if not (K <= FEW and problem.f.smooth and problem.penalty.kernel == L1):
-        return None
-    w = partition.average(w)
-    force = np.empty_like(w)
-    kernels.cut_forces(problem.graph.edges, problem.c, w, force)
-    offset = np.concatenate([[0], np.cumsum(partition.counts)])
-    unknown = partition.label + offset[:-1]
-    M = problem.M
-    pairs = (unknown[M][:, :, None] * K + unknown[M][:, None, :]).ravel()
-    for _ in range(2 if isinstance(problem.f, Quadratics) else NEWTON_STEPS):
-        slope = force.copy()
-        slope[M] += problem.f.gradient(w[M])
-        reduced = np.bincount(unknown.ravel(), weights=slope.ravel(), minlength=K)
-        H = np.bincount(pairs, weights=problem.f.hessian(w[M]).ravel(), minlength=K * K).reshape(K, K)
-        H[np.diag_indices(K)] += 1e-14 * np.trace(H) + np.finfo(float).tiny  # a cluster may have no labels
-        step = cholesky_solve(H, reduced)
-        w = w + step[unknown]
-        if np.abs(step).max() <= SETTLED * np.abs(w).max():
-            break
-    return w if np.isfinite(w).all() else None
 
 
 def contracts(problem: Problem, partition: Partition) -> bool:

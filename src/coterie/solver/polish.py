@@ -1,0 +1,145 @@
+"""Polishing: the optimum on given clusters, and the duals that prove it.
+
+On given clusters, and with the signs of the weights across their borders, total variation is linear, ⟨force, w⟩ with
+force = Dᵀ(c sign Dw): what is left is a smooth problem in one value per cluster. If clusters and signs are right, its
+minimiser w is optimal, and some u with Dᵀu = −∇f(w), u_e = ±c_e across borders and |u_e| ≤ c_e inside clusters proves
+it: a feasible flow.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coterie.kernels import clusters as kernels
+from coterie.kernels import flow
+from coterie.kernels.conjugate import ConjugateGradients
+from coterie.kernels.edges import L1
+from coterie.kernels.interruption import check
+from coterie.kernels.route import arcs_of, rooms, route
+from coterie.problem import Problem
+from coterie.problem.arrays import Array
+from coterie.problem.losses.quadratic import Quadratics
+from coterie.solver.snap import Partition
+
+MOST = 5_000_000  # duals and numbers in Hessians, above which this is not tried
+NEWTON_STEPS = 20
+ROUNDS = 5  # of joining clusters
+STEPS, ACCURACY = 500, 1e-13  # of conjugate gradients, in each Newton step
+RIDGE = 1e-9  # of the diagonal, for directions that no data see
+SETTLED = 1e-8  # a Newton step this small, relatively, is the last one needed
+PHASES = 20  # of maximum flow, between two looks at the clock
+NUDGE = 1e-9  # of the largest weight, by which the parts of a cluster are moved apart
+LEFT, HOPELESS = 1e-3, 10.0  # of the largest strength: what may be left of a flow that fits, and of one that nearly does
+ROUNDING = 1e-12  # of the largest strength: a flow that small is none
+
+
+def applies(problem: Problem) -> bool:
+    """Whether the problem is a smooth one on given clusters, and not too large."""
+    n, smooth = problem.n_features, problem.f.smooth and problem.penalty.kernel == L1
+    return smooth and max(problem.graph.n_edges * n, len(problem.M) * n * n) <= MOST
+
+
+def settle(problem: Problem, partition: Partition, w: Array, u: Array) -> tuple[Array, bool]:
+    """Return the optimum and whether it is one, from clusters that are nearly right; u, feasible, is moved to prove it.
+
+    In turn the best weights on the clusters are found, joining those that would have to pass each other, and the flow
+    that would prove them; clusters through which that does not fit are split.
+    """
+    seen = np.zeros(w.shape, dtype=bool)
+    seen[problem.M] = np.einsum("ikk->ik", problem.f.hessian(w[problem.M])) > 0
+    clusters = Partition(partition.label.copy(), partition.counts.copy())
+    kernels.join_unseen(problem.graph.edges, seen, w, clusters.label, clusters.counts)
+    best, objective = w, np.inf
+    for _ in range(ROUNDS):
+        moved = polish(problem, clusters, w)
+        if moved is None or (value := problem.objective(moved)) >= objective:
+            break
+        best, objective, w = moved, value, moved.copy()
+        left = aim(problem, clusters, u, w)
+        if left <= LEFT or left > HOPELESS:
+            return best, left <= LEFT
+    return best, False
+
+
+def polish(problem: Problem, clusters: Partition, w: Array) -> Array | None:
+    """Return the best weights on the clusters, near w; None where conjugate gradients do not find them.
+
+    Where the signs of w across borders prove wrong, because two clusters would have to pass each other, they become one.
+    """
+    guess = w
+    for _ in range(ROUNDS):
+        w = clusters.average(w)
+        moved = _minimise(problem, clusters, w, clusters.average(guess))
+        if moved is None:
+            return None
+        guess = moved.copy()
+        if not kernels.join_crossed(problem.graph.edges, w, guess, clusters.label, clusters.counts):
+            break
+    return moved
+
+
+def _minimise(problem: Problem, partition: Partition, w: Array, guess: Array) -> Array | None:
+    """The minimiser of f + ⟨force of w, ·⟩ on the clusters, by Newton's method; for squared error, in one step."""
+    M, f = problem.M, problem.f
+    offset = np.concatenate([[0], np.cumsum(partition.counts)])
+    unknown, force = partition.label + offset[:-1], np.empty_like(w)
+    at = unknown[M]
+    kernels.cut_forces(problem.graph.edges, problem.c, w, force)
+    pull = np.bincount(unknown.ravel(), weights=force.ravel(), minlength=offset[-1])
+
+    def add_up(values: Array) -> Array:
+        return np.bincount(at.ravel(), weights=values.ravel(), minlength=offset[-1])
+
+    w = guess
+    for _ in range(1 if isinstance(f, Quadratics) else NEWTON_STEPS):
+        H = f.hessian(w[M])
+        diagonal = add_up(np.einsum("ikk->ik", H))
+        ridge = RIDGE * diagonal
+
+        def product(x: Array, out: Array, H: Array = H, ridge: Array = ridge) -> None:
+            kernels.multiply(H, at, x, out)
+            out += ridge * x
+
+        descent = ConjugateGradients(product, -pull - add_up(f.gradient(w[M])), diagonal, lambda x: None)
+        descent.first = max(descent.first, float((pull * descent.inverse * pull).sum()))
+        change = descent.run(STEPS, ACCURACY)
+        if descent.rz > ACCURACY * descent.first or not np.isfinite(change).all():
+            return None
+        w = w + change[unknown]
+        if np.abs(change).max() <= SETTLED * np.abs(w).max():
+            break
+    return w
+
+
+def aim(problem: Problem, clusters: Partition, u: Array, w: Array) -> float:
+    """Move feasible duals u, in place, to where they prove w optimal; return how much of the flow finds no way.
+
+    That is in units of the largest strength; above HOPELESS, the rest is left undone. The part of a cluster that cannot
+    get rid of its flow becomes a cluster, a little lower in w.
+    """
+    ends, c, nudge = problem.graph.edges, problem.c, NUDGE * np.abs(w).max()
+    fixed, rest = np.empty(u.shape, dtype=bool), np.empty_like(w)
+    flow.saturate_cuts(ends, c, w, u, fixed)
+    flow.divergence(ends, u, rest)
+    rest[problem.M] += problem.f.gradient(w[problem.M])
+    arcs, room, level = arcs_of(ends, len(w)), np.empty(2 * len(u)), np.empty(len(w), dtype=np.int64)
+    total = 0.0
+    for k in range(w.shape[1]):
+        rest_k = rest[:, k].copy()
+        rooms(k, c, fixed, u, room)
+        while not route(k, PHASES, *arcs, u, room, rest_k, ROUNDING * c.max(), level):
+            check()
+        left = float(np.abs(rest_k).sum()) / c.max()
+        total += left
+        if total > HOPELESS:
+            break
+        if left > LEFT:
+            clusters.counts[k] = kernels.split(level, k, clusters.label, clusters.counts[k])
+            w[level >= 0, k] -= nudge
+    return total
+
+
+def costs(problem: Problem) -> float:
+    """About how many iterations of the solver a round of settling costs."""
+    E, blocks = problem.graph.n_edges * problem.n_features, len(problem.M) * problem.n_features**2
+    return (60 * E + 300 * blocks) / max(0.7 * E + blocks, 1)
