@@ -56,3 +56,50 @@ def test_cut_forces() -> None:
         expected[i] += force
         expected[j] -= force
     np.testing.assert_array_equal(out, expected)
+
+
+LINE = np.array([[0, 1], [1, 2], [2, 3], [3, 4]])
+
+
+def test_clusters_that_no_data_see_join_the_nearest_neighbour() -> None:
+    """Node 1 is nearer to 2, which is not seen itself and nearer to 3."""
+    w = np.array([[0.0], [5.0], [7.0], [8.0], [20.0]])
+    label, counts = np.arange(5)[:, None].copy(), np.array([5])
+    seen = np.array([[True], [False], [False], [True], [True]])
+    clusters.join_unseen(LINE, seen, w, label, counts)
+    assert label.ravel().tolist() == [0, 1, 1, 1, 2]
+    assert counts.tolist() == [3]
+
+
+def test_a_component_that_no_data_see_becomes_one_cluster() -> None:
+    label, counts = np.arange(5)[:, None].copy(), np.array([5])
+    clusters.join_unseen(LINE, np.zeros((5, 1), dtype=bool), np.arange(5.0)[:, None], label, counts)
+    assert counts.tolist() == [1]
+    assert not label.any()
+
+
+def test_clusters_that_would_pass_each_other_become_one() -> None:
+    """1 would pass 2 and, later, 3: it joins 2, and both stay where they were until the next round."""
+    w, moved = np.array([[0.0], [1.0], [2.0], [9.0]]), np.array([[0.0], [20.0], [2.0], [9.5]])
+    edges = np.array([[0, 1], [1, 2], [1, 3]])
+    label, counts = np.arange(4)[:, None].copy(), np.array([4])
+    assert clusters.join_crossed(edges, w, moved, label, counts)
+    assert label.ravel().tolist() == [0, 1, 1, 2]
+    assert counts.tolist() == [3]
+    np.testing.assert_array_equal(moved.ravel(), [0.0, 1.0, 2.0, 9.0])
+    assert not clusters.join_crossed(edges, w, w + 1, label, counts)
+
+
+def test_split() -> None:
+    label = np.array([[0], [0], [1], [1], [2]])
+    assert clusters.split(np.array([0, -1, -1, -1, 3]), 0, label, 3) == 4
+    assert label.ravel().tolist() == [3, 0, 1, 1, 2]
+
+
+def test_multiply() -> None:
+    rng = np.random.default_rng(0)
+    H, at, x = rng.standard_normal((4, 3, 3)), rng.integers(0, 5, (4, 3)), rng.standard_normal(5)
+    P = np.eye(5)[at]
+    out = np.empty(5)
+    clusters.multiply(H, at, x, out)
+    np.testing.assert_allclose(out, np.einsum("ika,ikm,imb,b->a", P, H, P, x), atol=1e-14)

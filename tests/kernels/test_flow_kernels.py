@@ -62,15 +62,15 @@ def test_slack_weights(kind: int, n: int) -> None:
 @sizes
 def test_saturate_cuts(n: int) -> None:
     w = np.random.default_rng(1).integers(0, 2, (V, n)).astype(float)
-    u, S = random(len(EDGES), n), shares(n)
-    u_before, S_before = u.copy(), S.copy()
-    flow.saturate_cuts(EDGES, C, w, u, S)
+    u, fixed = random(len(EDGES), n), np.zeros((len(EDGES), n), dtype=bool)
+    before = u.copy()
+    flow.saturate_cuts(EDGES, C, w, u, fixed)
     for e, (i, j) in enumerate(EDGES):
         for k in range(n):
             if w[i, k] == w[j, k]:
-                assert (u[e, k], S[e, k]) == (u_before[e, k], S_before[e, k])
+                assert (u[e, k], fixed[e, k]) == (before[e, k], False)
             else:
-                assert (u[e, k], S[e, k]) == (C[e] * np.sign(w[i, k] - w[j, k]), 0.0)
+                assert (u[e, k], fixed[e, k]) == (C[e] * np.sign(w[i, k] - w[j, k]), True)
 
 
 @pytest.mark.parametrize("far", [False, True])

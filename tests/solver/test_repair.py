@@ -171,25 +171,6 @@ def test_keep_flat_projects(kind: str, loss: ct.Loss) -> None:
     np.testing.assert_allclose(x, expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("lam", [0.05, 0.5])
-@pytest.mark.parametrize("loss", [ct.SquaredError(ridge=0.01), ct.Logistic(ridge=0.01)], ids=repr)
-def test_aiming_at_the_optimum_finds_the_dual_that_proves_it(loss: ct.Loss, lam: float) -> None:
-    """Dᵀu = −∇f(w), tight on the cuts: from nothing but w."""
-    problem = instance("few labelled", loss, lam=lam)
-    w = ct.solve(problem, 1e-12).w
-    repair = Repair(problem)
-    u = np.zeros((problem.graph.n_edges, 3))
-    repair.aim(u, w, 60)
-    flow = problem.graph.D.T @ u
-    flow[problem.M] += problem.f.gradient(w[problem.M])
-    assert np.abs(flow).max() <= 1e-5 * lam
-    assert outside_domain(problem, u) <= 0
-    i, j = problem.graph.edges.T
-    cut = w[i] != w[j]
-    tight = problem.c[:, None] * np.sign(w[i] - w[j])
-    np.testing.assert_array_equal(u[cut], tight[cut])
-
-
 def test_conjugate_gradients_on_a_small_system() -> None:
     """Few enough unknowns that the steps suffice: the least-squares answer, inside the kept subspace."""
     rng = np.random.default_rng(0)

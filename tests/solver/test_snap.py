@@ -8,7 +8,7 @@ import pytest
 import coterie as ct
 from coterie.experiments.settings import PRINTED
 from coterie.solver import snap
-from coterie.solver.snap import FEW, Partition, contract, contracts, polish, refine
+from coterie.solver.snap import Partition, contract, contracts, refine
 from problems import instance, oracle
 
 SMOOTH = [ct.SquaredError(), ct.SquaredError(ridge=0.1), ct.Logistic(ridge=0.05)]
@@ -67,54 +67,6 @@ def test_averages_stay_what_they_are() -> None:
     assert partition is not None
     once = partition.average(np.random.default_rng(1).standard_normal((12, 3)))
     np.testing.assert_allclose(partition.average(once), once, rtol=1e-15)
-
-
-@pytest.mark.parametrize("lam", [0.02, 0.1, 0.5])
-@pytest.mark.parametrize("kind", ["all labelled", "few labelled", "few points", "weighted edges"])
-@pytest.mark.parametrize("loss", SMOOTH, ids=repr)
-def test_polishing_the_right_partition_gives_the_optimum(loss: ct.Loss, kind: str, lam: float) -> None:
-    """From weights that are roughly right: the partition and the signs are what counts."""
-    problem = instance(kind, loss, lam=lam)
-    solution = ct.solve(problem, 1e-10)
-    partition = Partition.shown_by(problem, solution.u)
-    assert partition is not None
-    rough = np.round(solution.w, 4) + 1e-6 * np.random.default_rng(0).standard_normal((12, 3))
-    polished = polish(problem, partition, rough)
-    assert polished is not None
-    best = oracle(problem).value
-    assert problem.objective(polished) <= best * (1 + 1e-8)
-    assert problem.objective(polished) <= solution.objective * (1 + 1e-12)
-
-
-def test_polishing_stays_inside_the_partition() -> None:
-    problem = instance("few labelled", lam=0.1)
-    partition = Partition.shown_by(problem, ct.solve(problem, 1e-3).u)
-    assert partition is not None
-    polished = polish(problem, partition, np.random.default_rng(0).standard_normal((12, 3)))
-    assert polished is not None
-    np.testing.assert_allclose(partition.average(polished), polished, rtol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("loss", "penalty"),
-    [(ct.Lasso(0.2), ct.TotalVariation()), (ct.SquaredError(), ct.GroupTotalVariation())],
-    ids=["not smooth", "not linear"],
-)
-def test_no_polishing_where_it_is_not_a_small_smooth_problem(loss: ct.Loss, penalty: ct.Penalty) -> None:
-    problem = instance(loss=loss, penalty=penalty)
-    partition = Partition.shown_by(problem, np.zeros((problem.graph.n_edges, 3)))
-    assert partition is not None
-    assert polish(problem, partition, np.zeros((12, 3))) is None
-
-
-def test_no_polishing_of_many_clusters() -> None:
-    V = FEW + 1
-    edges = np.stack([np.arange(V - 1), np.arange(1, V)], axis=1)
-    data = ct.LocalDatasets.from_rows(np.ones((V, 1)), np.arange(float(V)), np.arange(V))
-    problem = ct.Problem(ct.EmpiricalGraph.from_edges(edges), data, lam=1e-3)
-    partition = Partition.shown_by(problem, np.full((V - 1, 1), 1e-3))
-    assert partition is not None
-    assert polish(problem, partition, np.zeros((V, 1))) is None
 
 
 def test_a_contracted_problem_is_the_problem_on_its_clusters(monkeypatch: pytest.MonkeyPatch) -> None:

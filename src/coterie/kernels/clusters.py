@@ -123,7 +123,11 @@ def join_unseen(ends, seen, w, label, counts):
 def split(level, k, label, count):
     """Split the clusters of coordinate k between nodes with level ≥ 0 and others; return how many there are then."""
     V = len(level)
-    inside, outside, moved = np.zeros(count, dtype=np.bool_), np.zeros(count, dtype=np.bool_), np.empty(count, dtype=np.int64)
+    inside, outside, moved = (
+        np.zeros(count, dtype=np.bool_),
+        np.zeros(count, dtype=np.bool_),
+        np.empty(count, dtype=np.int64),
+    )
     for i in range(V):
         if level[i] >= 0:
             inside[label[i, k]] = True
@@ -143,7 +147,7 @@ def split(level, k, label, count):
 
 @inlined
 def _meets(ends, e, k, w, moved):
-    """When, on the straight way from w to `moved`, the two ends of an edge have the same value, from 0 to 1; NEVER: not at all."""
+    """When, from 0 to 1 on the straight way from w to `moved`, the ends of an edge have the same value, or NEVER."""
     i, j = ends[e, 0], ends[e, 1]
     before, after = w[i, k] - w[j, k], moved[i, k] - moved[j, k]
     return NEVER if before * after > 0 or before == after else before / (before - after)

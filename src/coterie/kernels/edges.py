@@ -93,7 +93,7 @@ def _load(t, i, start, xs):
 
 @inlined
 def _add_residual(total, t, e, i, j, start, x, inverse, xs, u, w):
-    """total + |du|²/σ − 2⟨du, D dw⟩, coordinate by coordinate. (Loops of one step each: longer ones are not unrolled.)"""
+    """total + |du|²/σ − 2⟨du, D dw⟩, by coordinate. (In short loops: long ones are not unrolled, and far slower.)"""
     n, du, dw = len(t), t, x
     for k in range(n):
         du = put(du, k, t[k] - u[e, at(start, k)])

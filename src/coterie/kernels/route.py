@@ -1,8 +1,8 @@
 """Maximum flow: excess at some nodes goes along edges with room to nodes that lack as much (Dinic's algorithm).
 
-The flow u_e of an edge runs from its first node to its second and stays in [−c_e, c_e]. Every edge is two arcs, 2e at its
-first node and 2e + 1 at its second: ``room[a]`` is how much more can leave that node along it. The arcs at node i are
-arcs[first[i]:first[i + 1], 0], and the nodes that they lead to stand in the other column.
+The flow u_e of an edge runs from its first node to its second and stays in [−c_e, c_e]. Every edge is two arcs, 2e at
+its first node and 2e + 1 at its second: ``room[a]`` is how much more can leave that node along it. The arcs at node i
+are arcs[first[i]:first[i + 1], 0], and the nodes that they lead to stand in the other column.
 """
 
 from __future__ import annotations

@@ -9,15 +9,16 @@ import numpy as np
 
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
+from coterie.solver import polish
 from coterie.solver.certificate import MOST, Certificate, Certifier, gap_unit, relative_gap
 from coterie.solver.newton import newton_point
-from coterie.solver import polish
 from coterie.solver.snap import Partition, contracts, refine
 from coterie.solver.solution import Record, Solution, Status
 
 STUCK = 5  # checks without progress, at rounding level, end the solve
 NEAR = 10  # times the gap that is asked for: from there on the weights of a contracted problem are tried
 FAR = 2  # times the gap that is asked for: a bound that is not worth proving
+WORTH = 1.5  # times the cost of polishing must have gone into iterations since the last time
 FEW, SETTLED = 64, 0.02  # clusters that are always polished; the change, relatively, up to which more of them are
 
 
@@ -32,7 +33,7 @@ class Best:
         least = 0.0 if problem.f.design is not None else -np.inf  # before anything is proven
         self.proof = Certificate(self.objective, least, True, "", np.zeros_like(u), least)
         self.polishes, self.n_clusters = polish.applies(problem), 0
-        self.polish_after = self.polish_costs = 1.5 * polish.costs(problem)
+        self.polish_after, self.polish_costs = 0.0, WORTH * polish.costs(problem)
         self.partition: Partition | None = None
         self.history: list[Record] = []
         self.checks: list[tuple[int, float]] = []
@@ -102,10 +103,11 @@ class Best:
         self.improve(*newton_point(self.problem, self.w, self.goal, fixed), n_iter, MOST)
 
     def _settled(self, partition: Partition, n_iter: int) -> bool:
-        """Whether polishing is worth its time: clusters are few, or have changed little, and iterations cost as much."""
+        """Whether polishing is worth its time: clusters are few, or change little, and iterations have cost as much."""
         K, before = int(partition.counts.sum()), self.n_clusters
         self.n_clusters = K
-        worth_it = K <= FEW or (abs(K - before) <= SETTLED * K and n_iter >= self.polish_after)
+        few, settled = K <= FEW, abs(K - before) <= SETTLED * K
+        worth_it = (few or settled) and n_iter >= max(self.polish_after, 0 if few else self.polish_costs)
         if not (self.polishes and worth_it) or contracts(self.problem, partition):
             return False
         self.polish_after = n_iter + self.polish_costs

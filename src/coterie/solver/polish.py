@@ -29,14 +29,17 @@ RIDGE = 1e-9  # of the diagonal, for directions that no data see
 SETTLED = 1e-8  # a Newton step this small, relatively, is the last one needed
 PHASES = 20  # of maximum flow, between two looks at the clock
 NUDGE = 1e-9  # of the largest weight, by which the parts of a cluster are moved apart
-LEFT, HOPELESS = 1e-3, 10.0  # of the largest strength: what may be left of a flow that fits, and of one that nearly does
+LEFT, HOPELESS = (
+    1e-3,
+    10.0,
+)  # of the largest strength: what may be left of a flow that fits, and of one that nearly does
 ROUNDING = 1e-12  # of the largest strength: a flow that small is none
 
 
 def applies(problem: Problem) -> bool:
     """Whether the problem is a smooth one on given clusters, and not too large."""
-    n, smooth = problem.n_features, problem.f.smooth and problem.penalty.kernel == L1
-    return smooth and max(problem.graph.n_edges * n, len(problem.M) * n * n) <= MOST
+    duals, blocks = problem.graph.n_edges * problem.n_features, len(problem.M) * problem.n_features**2
+    return problem.f.smooth and problem.penalty.kernel == L1 and 0 < duals <= MOST and 0 < blocks <= MOST
 
 
 def settle(problem: Problem, partition: Partition, w: Array, u: Array) -> tuple[Array, bool]:
@@ -64,7 +67,7 @@ def settle(problem: Problem, partition: Partition, w: Array, u: Array) -> tuple[
 def polish(problem: Problem, clusters: Partition, w: Array) -> Array | None:
     """Return the best weights on the clusters, near w; None where conjugate gradients do not find them.
 
-    Where the signs of w across borders prove wrong, because two clusters would have to pass each other, they become one.
+    Where signs of w across borders prove wrong, because two clusters would have to pass each other, they become one.
     """
     guess = w
     for _ in range(ROUNDS):
@@ -129,7 +132,7 @@ def aim(problem: Problem, clusters: Partition, u: Array, w: Array) -> float:
         rooms(k, c, fixed, u, room)
         while not route(k, PHASES, *arcs, u, room, rest_k, ROUNDING * c.max(), level):
             check()
-        left = float(np.abs(rest_k).sum()) / c.max()
+        left = float(np.abs(rest_k).sum() / c.max())
         total += left
         if total > HOPELESS:
             break
