@@ -83,11 +83,24 @@ def test_clusters_that_would_pass_each_other_become_one() -> None:
     w, moved = np.array([[0.0], [1.0], [2.0], [9.0]]), np.array([[0.0], [20.0], [2.0], [9.5]])
     edges = np.array([[0, 1], [1, 2], [1, 3]])
     label, counts = np.arange(4)[:, None].copy(), np.array([4])
-    assert clusters.join_crossed(edges, w, moved, label, counts)
+    assert clusters.join_crossed(edges, w, moved, 1e-9, label, counts)
     assert label.ravel().tolist() == [0, 1, 1, 2]
     assert counts.tolist() == [3]
     np.testing.assert_array_equal(moved.ravel(), [0.0, 1.0, 2.0, 9.0])
-    assert not clusters.join_crossed(edges, w, w + 1, label, counts)
+    assert not clusters.join_crossed(edges, clusters_of(label, w), clusters_of(label, w + 1), 1e-9, label, counts)
+
+
+def clusters_of(label: np.ndarray, w: np.ndarray) -> np.ndarray:
+    out = np.empty_like(w)
+    clusters.average(label, label.max(axis=0) + 1, w, out)
+    return out
+
+
+def test_clusters_that_come_as_near_as_rounding_become_one() -> None:
+    w, label, counts = np.array([[0.0], [1.0]]), np.arange(2)[:, None].copy(), np.array([2])
+    assert not clusters.join_crossed(LINE[:1], w, np.array([[0.0], [1e-6]]), 1e-9, label, counts)
+    assert clusters.join_crossed(LINE[:1], w, np.array([[0.0], [1e-12]]), 1e-9, label, counts)
+    assert counts.tolist() == [1]
 
 
 def test_split() -> None:

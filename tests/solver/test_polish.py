@@ -50,10 +50,11 @@ def test_settling_a_rough_answer_ends_at_the_optimum_and_proves_it(loss: ct.Loss
     problem = instance(kind, loss, lam=lam)
     rough = ct.solve(problem, 1e-3)
     u = rough.u.copy()
-    w, proven = polish.settle(problem, shown_by(problem, u), rough.w, u)
+    w, clusters = polish.settle(problem, shown_by(problem, u), rough.w, u)
     assert outside_domain(problem, u) <= 1e-12
     assert problem.objective(w) <= rough.objective * (1 + 1e-12)
-    if proven:
+    if clusters is not None:
+        np.testing.assert_allclose(clusters.average(w), w, rtol=1e-12)
         assert problem.objective(w) <= oracle(problem).value * (1 + 1e-7)
         proof = certify(problem, w, u)
         assert proof.objective - proof.dual_bound <= 1e-6 * proof.objective
@@ -65,8 +66,9 @@ def test_a_cluster_through_which_the_flow_does_not_fit_is_split() -> None:
     data = ct.LocalDatasets.from_rows(np.ones((2, 1)), [0.0, 4.0], [0, 1])
     problem = ct.Problem(graph, data, lam=1.0)
     together, u = Partition(np.zeros((2, 1), dtype=np.int64), np.array([1])), np.zeros((1, 1))
-    w, proven = polish.settle(problem, together, np.full((2, 1), 2.0), u)
-    assert proven
+    w, clusters = polish.settle(problem, together, np.full((2, 1), 2.0), u)
+    assert clusters is not None
+    assert clusters.counts.tolist() == [2]
     np.testing.assert_allclose(w.ravel(), [0.5, 3.5])
     np.testing.assert_allclose(u, -1.0)
 

@@ -146,25 +146,27 @@ def split(level, k, label, count):
 
 
 @inlined
-def _meets(ends, e, k, w, moved):
-    """When, from 0 to 1 on the straight way from w to `moved`, the ends of an edge have the same value, or NEVER."""
+def _meets(ends, e, k, w, moved, least, label):
+    """When, from 0 to 1 on the straight way from w to `moved`, the clusters at the ends of an edge meet, or NEVER."""
     i, j = ends[e, 0], ends[e, 1]
     before, after = w[i, k] - w[j, k], moved[i, k] - moved[j, k]
-    return NEVER if before * after > 0 or before == after else before / (before - after)
+    if label[i, k] == label[j, k] or (before * after > 0 and abs(after) > least):
+        return NEVER
+    return 1.0 if before == after or before * after > 0 else before / (before - after)
 
 
 @jit
-def join_crossed(ends, w, moved, label, counts):
+def join_crossed(ends, w, moved, least, label, counts):
     """Join neighbouring clusters whose values meet on the straight way from w to `moved`, and first so at both ends.
 
-    Return whether there are any. `moved` ← w in clusters that meet another.
+    Values less than `least` apart are the same. Return whether any meet; `moved` ← w in clusters that do.
     """
     V, n = label.shape
     parent, top, towards = np.empty(V, dtype=np.int64), np.empty(V, dtype=np.int64), np.empty(V, dtype=np.int64)
     first, back, any_met = np.full(V, NEVER), np.empty(V, dtype=np.bool_), False
     for k in range(n):
         for e in range(len(ends)):
-            when = _meets(ends, e, k, w, moved)
+            when = _meets(ends, e, k, w, moved, least, label)
             first[ends[e, 0]] = min(first[ends[e, 0]], when)
             first[ends[e, 1]] = min(first[ends[e, 1]], when)
     for k in range(n):
@@ -173,7 +175,7 @@ def join_crossed(ends, w, moved, label, counts):
             towards[i], back[i] = -1, False
         for e in range(len(ends)):
             i, j = ends[e, 0], ends[e, 1]
-            when = _meets(ends, e, k, w, moved)
+            when = _meets(ends, e, k, w, moved, least, label)
             if when < NEVER:
                 back[parent[i]] = back[parent[j]] = True
                 if when <= min(first[i], first[j]):

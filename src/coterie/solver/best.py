@@ -119,9 +119,12 @@ class Best:
             return None
         u = u.copy()
         self.certify.repair.into_domain(u)
-        w, proven = polish.settle(self.problem, partition, w, u)
+        w, settled = polish.settle(self.problem, partition, w, u)
         self._offer(w)
-        return self._prove(u, rounds) if proven else None
+        if settled is None:
+            return None
+        self.partition = settled
+        return self._prove(u, rounds)
 
     def _prove(self, u: Array, rounds: int) -> Certificate:
         """Keep the better bound; but of two that rest on a condition, the one whose condition asks for less."""

@@ -28,6 +28,7 @@ STEPS, ACCURACY = 500, 1e-13  # of conjugate gradients, in each Newton step
 RIDGE = 1e-9  # of the diagonal, for directions that no data see
 SETTLED = 1e-8  # a Newton step this small, relatively, is the last one needed
 PHASES = 20  # of maximum flow, between two looks at the clock
+SAME = 1e-12  # of the largest weight: clusters less apart are one
 NUDGE = 1e-9  # of the largest weight, by which the parts of a cluster are moved apart
 LEFT, HOPELESS = (
     1e-3,
@@ -42,11 +43,11 @@ def applies(problem: Problem) -> bool:
     return problem.f.smooth and problem.penalty.kernel == L1 and 0 < duals <= MOST and 0 < blocks <= MOST
 
 
-def settle(problem: Problem, partition: Partition, w: Array, u: Array) -> tuple[Array, bool]:
-    """Return the optimum and whether it is one, from clusters that are nearly right; u, feasible, is moved to prove it.
+def settle(problem: Problem, partition: Partition, w: Array, u: Array) -> tuple[Array, Partition | None]:
+    """Return the optimum and its clusters, from clusters that are nearly right; u, feasible, is moved to prove it.
 
     In turn the best weights on the clusters are found, joining those that would have to pass each other, and the flow
-    that would prove them; clusters through which that does not fit are split.
+    that would prove them; clusters through which that does not fit are split. Without success, None for the clusters.
     """
     seen = np.zeros(w.shape, dtype=bool)
     seen[problem.M] = np.einsum("ikk->ik", problem.f.hessian(w[problem.M])) > 0
@@ -60,8 +61,8 @@ def settle(problem: Problem, partition: Partition, w: Array, u: Array) -> tuple[
         best, objective, w = moved, value, moved.copy()
         left = aim(problem, clusters, u, w)
         if left <= LEFT or left > HOPELESS:
-            return best, left <= LEFT
-    return best, False
+            return best, clusters if left <= LEFT else None
+    return best, None
 
 
 def polish(problem: Problem, clusters: Partition, w: Array) -> Array | None:
@@ -75,8 +76,8 @@ def polish(problem: Problem, clusters: Partition, w: Array) -> Array | None:
         moved = _minimise(problem, clusters, w, clusters.average(guess))
         if moved is None:
             return None
-        guess = moved.copy()
-        if not kernels.join_crossed(problem.graph.edges, w, guess, clusters.label, clusters.counts):
+        guess, least = moved.copy(), SAME * np.abs(moved).max()
+        if not kernels.join_crossed(problem.graph.edges, w, guess, least, clusters.label, clusters.counts):
             break
     return moved
 
