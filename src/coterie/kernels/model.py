@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.kernels import inlined, jit
+from coterie.kernels.cholesky import solve_in_place
 from coterie.kernels.invert import invert, scratch
 
 
@@ -57,3 +58,14 @@ def model_share(room, tau, H, R):
                 R[i, p, q] = tau[i] * H[i, p, q]
             R[i, p, p] += 1.0
         invert(room, free, R[i])
+
+
+@jit
+def model_fall(room, H, pull):
+    """Return Σ ½⟨pull_i, H_i⁻¹ pull_i⟩: by how much linear terms lower the minima of models. H is used up."""
+    n, total, step = len(room), 0.0, np.empty(len(room))
+    for i in range(len(H)):
+        solve_in_place(room, H[i], pull[i], step)
+        for k in range(n):
+            total -= 0.5 * pull[i, k] * step[k]
+    return total

@@ -36,9 +36,13 @@ class Best:
         self.history: list[Record] = []
         self.checks: list[tuple[int, float]] = []
 
-    def begin(self, u: Array) -> None:
-        """Prove what the first weights and duals can."""
-        proof = self.certify(self.w, u.copy() if u.any() else u, goal=self.goal, rounds=0)
+    def begin(self, u: Array, hurry: bool = False) -> None:
+        """Prove what the first weights and duals can; in a hurry, only if a glance tells that it may be enough."""
+        if hurry and self._far_off(u) is not None:
+            self._note(0)
+            return
+        given = u.copy() if u.any() else u
+        proof = self.certify(self.w, given, goal=self.goal, rounds=0, level=self.objective)
         # zeros are the engine's to move, and others cost no memory
         self.proof = replace(proof, u=np.zeros_like(u)) if proof.u is u else proof
         self._note(0)
@@ -76,18 +80,17 @@ class Best:
             self._offer(partition.average(w))
             if self.gap <= NEAR * self.tol and contracts(self.problem, partition):
                 self._offer(refine(self.problem, partition, self.tol / 3))
-        aimed = None if partition is None else self._aim(partition, w, u, rounds)
-        if aimed is None and hurry and self.goal > 0:
-            excess = (self.objective - self.certify.glance(self.w, u)) / self.goal
-            if excess > FAR:
-                self.checks.append((n_iter, excess))
-                self._note(n_iter)
-                return
-        proof = aimed if aimed is not None and self._in_reach(aimed) else self._prove(u, rounds)
+        aimed = None if partition is None else self._aim(partition, w, u, rounds, hurry)
+        excess = self._far_off(u) if aimed is None and hurry else None
+        if excess is not None:
+            self.checks.append((n_iter, excess))
+            self._note(n_iter)
+            return
+        proof = aimed if aimed is not None and self._in_reach(aimed) else self._prove(u, rounds, hurry)
         if aimed is not None and aimed.dual_bound < proof.dual_bound:
             self.aim_fails += 1
-        excess = self.objective - proof.uncharged
-        self.checks.append((n_iter, excess / self.goal if self.goal > 0 else np.inf))
+        beyond = self.objective - proof.uncharged
+        self.checks.append((n_iter, beyond / self.goal if self.goal > 0 else np.inf))
         self._note(n_iter)
 
     def improve_by_newton(self, n_iter: int) -> None:
@@ -97,7 +100,7 @@ class Best:
         fixed = enclosure.free_weights()
         self.improve(*newton_point(self.problem, self.w, self.goal, fixed), n_iter, MOST)
 
-    def _aim(self, partition: Partition, w: Array, u: Array, rounds: int) -> Certificate | None:
+    def _aim(self, partition: Partition, w: Array, u: Array, rounds: int, hurry: bool) -> Certificate | None:
         """Polish the weights and look for the dual that proves them optimal, unless that keeps failing."""
         polished = None if self.aim_fails >= PATIENCE else polish(self.problem, partition, w)
         if polished is None:
@@ -108,16 +111,23 @@ class Best:
         u = u.copy()
         self.certify.repair.into_domain(u)
         self.certify.repair.aim(u, polished, AIM_ROUNDS)
-        return self._prove(u, rounds)
+        return self._prove(u, rounds, hurry)
 
-    def _prove(self, u: Array, rounds: int) -> Certificate:
+    def _prove(self, u: Array, rounds: int, hurry: bool) -> Certificate:
         """Keep the better bound; but of two that rest on a condition, the one whose condition asks for less."""
-        proof = self.certify(self.w, u, goal=self.goal, rounds=rounds)
+        proof = self.certify(self.w, u, goal=self.goal, rounds=rounds, level=self.objective, hurry=hurry)
         stale = self.proof.reach < 0.5 * proof.reach or self._refuted(self.proof)
         proven = proof.unconditional and not self.proof.unconditional and self._in_reach(proof)
         if not self._refuted(proof) and (stale or proven or proof.dual_bound > self.proof.dual_bound):
             self.proof = proof
         return proof
+
+    def _far_off(self, u: Array) -> float | None:
+        """By how many goals the bound of u is off, where a glance tells that it is not worth proving, or None."""
+        if self.goal == 0:
+            return None
+        excess = (self.objective - self.certify.glance(self.w, u, self.objective)) / self.goal
+        return excess if excess > FAR else None
 
     def _refuted(self, proof: Certificate) -> bool:
         """Whether weights have been found below a bound: then the condition that it rests on is false.

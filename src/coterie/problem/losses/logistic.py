@@ -24,22 +24,22 @@ from coterie.problem.losses.base import (
     penalised_columns,
     sum_by_group,
 )
-from coterie.problem.losses.design import LOGISTIC, Design, Support
+from coterie.problem.losses.design import EPS, LOGISTIC, Design, Support
 from coterie.problem.losses.pooling import pooled_minimiser
 from coterie.problem.losses.quadratic import Quadratics
 from coterie.problem.losses.squared import Reduction, check_reduction, row_scale
 
-ACCURACY = 1e-13  # Newton ends when the gradient of the inner problem is this small, relative to its terms
+ACCURACY = 1e-12  # Newton ends when the gradient of the inner problem is this small, relative to its terms
 MAX_STEPS = 60
 CONJUGATE_STEPS = 12  # any end of the descent gives a valid bound
-CLOSER, FEW = 3, 20_000  # times as many steps, where weights are that few
+CLOSER, FEW = 3, 20_000  # times that descent, each from where the last one ended, where weights are that few
 
 
 @dataclass(frozen=True)
 class Logistic(Loss):
     """L_i(w) = (1/m_i) Σ_r [log(1 + e^{⟨x_r, w⟩}) − y_r ⟨x_r, w⟩] + ridge ‖w‖₂²,  y_r ∈ {0, 1}.
 
-    PU_i has no closed form: damped Newton from the last weights, to a relative gradient of 1e-13.
+    PU_i has no closed form: damped Newton from the last weights, to a relative gradient of 1e-12.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ class LogisticLosses(LocalLosses):
         return total + 2 * np.diag(self.ridge)
 
     def prox(self, v: Array, tau: Array, start: Array) -> Array:
-        return self._newton(np.zeros_like(v), v, 1.0 / tau, start)
+        return self._newton(np.zeros_like(v), v, 1.0 / tau, start, ACCURACY, MAX_STEPS)
 
     def model(self, w: Array, before: Array | None) -> Model:
         """The curvature of a row changes by no more than the factor e^{|change of its margin|}."""
@@ -157,9 +157,16 @@ class LogisticLosses(LocalLosses):
         return Quadratics.from_rows(self.rows, self.rows.weights, self.ridge).seen
 
     def _attaining(self, p: Array, near: Array) -> Array:
-        """The w with ∇L(w) = p, or close to it: a trace of curvature in every step keeps it from running away."""
-        steps = CONJUGATE_STEPS * (CLOSER if p.size <= FEW else 1)
-        return self._newton(p, None, np.full(len(p), self._trace), near, steps)
+        """The w with ∇L(w) = p, or close to it: a trace of curvature keeps it from running away."""
+        trace = np.full(len(p), self._trace)
+        if p.size > FEW:
+            return self._newton(p, None, trace, near, EPS, CONJUGATE_STEPS)
+        for _ in range(CLOSER):
+            w = self._newton(p, near, trace, near, ACCURACY, CONJUGATE_STEPS)
+            near, moved = w, np.abs(w - near).max(initial=0.0)
+            if moved <= 1e-4 * np.abs(w).max(initial=0.0):
+                break
+        return w
 
     @cached_property
     def _trace(self) -> float:
@@ -170,11 +177,11 @@ class LogisticLosses(LocalLosses):
         return [(b, by_node(b.X, w[b.of])) for b in self.rows.blocks]
 
     def _newton(
-        self, p: Array, anchor: Array | None, curvature: Array, start: Array, max_steps: int = MAX_STEPS
+        self, p: Array, anchor: Array | None, curvature: Array, start: Array, accuracy: float, max_steps: int
     ) -> Array:
         """Minimise L_i(z) − ⟨p_i, z⟩ + curvature_i ‖z − anchor_i‖²/2 for each node; None: the anchor is z itself."""
         from coterie.kernels import register
         from coterie.kernels.inner import logistic_newton
 
-        rows, inner = self.rows, (p, anchor, curvature, start, ACCURACY, max_steps)
+        rows, inner = self.rows, (p, anchor, curvature, start, accuracy, max_steps)
         return logistic_newton(register(len(self.ridge)), rows.X, rows.y, self.scale, rows.starts, self.ridge, *inner)
