@@ -31,6 +31,7 @@ from coterie.problem.losses.squared import Reduction, check_reduction, row_scale
 
 ACCURACY = 1e-12  # Newton ends when the gradient of the inner problem is this small, relative to its terms
 MAX_STEPS = 60
+CLEAR = 1e-6  # the determinant of a correlation matrix, which is at most e times its smallest eigenvalue
 CONJUGATE_STEPS = 12  # any end of the descent gives a valid bound
 CLOSER, FEW = 3, 20_000  # times that descent, each from where the last one ended, where weights are that few
 
@@ -154,7 +155,23 @@ class LogisticLosses(LocalLosses):
 
     @cached_property
     def seen(self) -> Array | None:
+        if self._sees_clearly():
+            return None
         return Quadratics.from_rows(self.rows, self.rows.weights, self.ridge).seen
+
+    def _sees_clearly(self) -> bool:
+        """Whether the correlations of every node's columns leave no doubt that its rows see all directions."""
+        n, extra = self.rows.X.shape[1], int((self.ridge > 0).sum())
+        for block in self.rows.blocks:
+            if block.X.shape[1] + extra < n:
+                return False
+            gram = np.matmul(block.X.transpose(0, 2, 1), block.X) + np.diag(self.ridge)
+            with np.errstate(all="ignore"):
+                length = np.sqrt(np.einsum("ikk->ik", gram))
+                even = gram / length[:, :, None] / length[:, None, :]
+                if not (np.linalg.det(even) > CLEAR).all():
+                    return False
+        return True
 
     def _attaining(self, p: Array, near: Array) -> Array:
         """The w with ∇L(w) = p, or close to it: a trace of curvature keeps it from running away."""
