@@ -37,9 +37,9 @@ def logistic_model(room, X, y, share, starts, ridge, w, before, slope, H):
                 if len(before) > 0:
                     way += X[r, k] * (w[i, k] - before[i, k])
             longest = max(longest, abs(way))
-            t = np.exp(-abs(margin))
-            chance = (1.0 if margin >= 0 else t) / (1 + t)
-            pull = share[r] * (chance - y[r])
+            t, side = np.exp(-abs(margin)), -1.0 if y[r] > 0.5 else 1.0
+            chance = (1.0 if side * margin >= 0 else t) / (1 + t)  # of the wrong class: the other would cancel
+            pull = share[r] * side * chance
             bend = share[r] * (_bend(max(abs(margin) - abs(way), 0.0)) if len(before) > 0 else 0.25)
             for k in range(n):
                 slope[i, k] += pull * X[r, k]

@@ -55,7 +55,7 @@ def polish(problem: Problem, partition: Partition, w: Array) -> Array | None:
 
     With signs fixed, the total variation is linear, ⟨force, w⟩ with force = Dᵀ(c sign Dw), and the unknowns are the
     values of the clusters: a small smooth problem, solved by Newton's method (for squared error, one step and
-    one more against rounding).
+    one more against rounding). Steps that become longer say that the clusters are not those of a minimum.
     """
     K = int(partition.counts.sum())
     if not (K <= FEW and problem.f.smooth and problem.penalty.kernel == L1):
@@ -67,6 +67,7 @@ def polish(problem: Problem, partition: Partition, w: Array) -> Array | None:
     unknown = partition.label + offset[:-1]
     M = problem.M
     pairs = (unknown[M][:, :, None] * K + unknown[M][:, None, :]).ravel()
+    longest = np.inf
     for _ in range(2 if isinstance(problem.f, Quadratics) else NEWTON_STEPS):
         slope = force.copy()
         slope[M] += problem.f.gradient(w[M])
@@ -74,8 +75,11 @@ def polish(problem: Problem, partition: Partition, w: Array) -> Array | None:
         H = np.bincount(pairs, weights=problem.f.hessian(w[M]).ravel(), minlength=K * K).reshape(K, K)
         H[np.diag_indices(K)] += 1e-14 * np.trace(H) + np.finfo(float).tiny  # a cluster may have no labels
         step = cholesky_solve(H, reduced)
+        before, longest = longest, float(np.abs(step).max())
+        if not longest <= before:
+            return None
         w = w + step[unknown]
-        if np.abs(step).max() <= SETTLED * np.abs(w).max():
+        if longest <= SETTLED * np.abs(w).max():
             break
     return w if np.isfinite(w).all() else None
 
