@@ -140,3 +140,12 @@ def test_a_contracted_problem_is_the_problem_on_its_clusters(monkeypatch: pytest
     w = refine(problem, partition, 1e-9)
     assert problem.objective(w) - solution.dual_bound <= 1e-8 * solution.objective
     assert not contracts(instance(), Partition(np.zeros((12, 3), dtype=int), np.ones(3, dtype=int)))
+
+
+def test_clusters_that_are_pulled_apart_for_ever_are_not_polished() -> None:
+    """Across a cut that is much too strong, no weights balance its force: Newton's steps become longer."""
+    data = ct.LocalDatasets.from_rows([[1.0], [1.0], [1.0], [1.0]], [0.0, 1.0, 0.0, 1.0], [0, 0, 1, 1])
+    problem = ct.Problem(ct.EmpiricalGraph.from_edges([[0, 1]]), data, ct.Logistic(), lam=2.0)
+    apart = Partition(np.array([[0], [1]]), np.array([2]))
+    assert polish(problem, apart, np.array([[0.1], [-0.1]])) is None
+    assert polish(problem, Partition(np.zeros((2, 1), dtype=np.int64), np.array([1])), np.zeros((2, 1))) is not None
