@@ -177,3 +177,18 @@ def test_repair_never_makes_a_bound_worse() -> None:
     problem = instance("few points", ct.Lasso(0.1, unpenalised=(1,)), ct.SquaredVariation(), seed=2)
     solution = ct.solve(problem, 1e-6)
     assert ct.certify(problem, solution.w, solution.u).dual_bound >= solution.dual_bound * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("loss", [ct.SquaredError(), ct.Logistic(ridge=0.05)], ids=repr)
+def test_near_the_optimum_a_glance_tells_what_a_proof_would(loss: ct.Loss) -> None:
+    problem = instance(loss=loss)
+    near = ct.solve(problem, 1e-4)
+    certifier, level = Certifier(problem), problem.objective(near.w)
+    proof = certifier(near.w, near.u.copy(), rounds=0, goal=1.0)
+    assert level - certifier.glance(near.w, near.u, level) == pytest.approx(level - proof.uncharged, rel=0.02)
+
+
+def test_where_directions_are_unseen_a_glance_tells_nothing() -> None:
+    problem = instance("few points", ct.Logistic())
+    w, u = anywhere(problem, 1.0, 0.01, 0)
+    assert Certifier(problem).glance(w, u, problem.objective(w)) == np.inf

@@ -108,6 +108,18 @@ def _logistic_hessian(room, X, first, last, ridge, curvature, bend, H):
                 H[k, q] += d * X[r, q]
 
 
+@inlined
+def _way(X, first, last, step):
+    """How far a step moves the margin of any row."""
+    longest = 0.0
+    for r in range(first, last):
+        way = 0.0
+        for k in range(len(step)):
+            way += X[r, k] * step[k]
+        longest = max(longest, abs(way))
+    return longest
+
+
 def logistic_newton(
     room: Any,
     X: Any,
@@ -124,10 +136,11 @@ def logistic_newton(
 ) -> Any:
     """Minimise L_i(z) − ⟨p_i, z⟩ + curvature_i ‖z − anchor_i‖²/2 for each node by Newton steps, from `start`.
 
+    Without an anchor, every step is anchored where it begins: curvature makes steps shorter, and moves no minimiser.
     Full steps as long as each halves the gradient; from the first that does not, steps are damped by line search.
     """
     out, kept = start.copy(), np.empty(len(ridge) + 2)
-    given = X, y, share, starts, ridge, p, anchor, curvature
+    given = X, y, share, starts, ridge, p, out if anchor is None else anchor, curvature
     node = step = 0
     while node < len(out) and not time_is_up():
         node, step = _logistic_newton(room, *given, out, kept, node, step, accuracy, max_steps, WORK)
@@ -182,6 +195,8 @@ def _logistic_newton(
                     length *= 0.5
             for k in range(n):
                 z[k] += length * step[k]
+            if length == 1 and steepest * _way(X, first, last, step) <= accuracy * largest:
+                break  # curvature has changed by no larger a part than that: what is left of the gradient is less
             work -= n * n * (n // 6 + (last - first) // 2 + 1)
             if work <= 0:
                 kept[0], kept[1] = before, 1.0 if damped else 0.0

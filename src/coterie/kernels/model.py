@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.kernels import inlined, jit
+from coterie.kernels.cholesky import solve_in_place
 from coterie.kernels.invert import invert, scratch
 
 
@@ -36,9 +37,9 @@ def logistic_model(room, X, y, share, starts, ridge, w, before, slope, H):
                 if len(before) > 0:
                     way += X[r, k] * (w[i, k] - before[i, k])
             longest = max(longest, abs(way))
-            t = np.exp(-abs(margin))
-            chance = (1.0 if margin >= 0 else t) / (1 + t)
-            pull = share[r] * (chance - y[r])
+            t, side = np.exp(-abs(margin)), -1.0 if y[r] > 0.5 else 1.0
+            chance = (1.0 if side * margin >= 0 else t) / (1 + t)  # of the wrong class: the other would cancel
+            pull = share[r] * side * chance
             bend = share[r] * (_bend(max(abs(margin) - abs(way), 0.0)) if len(before) > 0 else 0.25)
             for k in range(n):
                 slope[i, k] += pull * X[r, k]
@@ -57,3 +58,14 @@ def model_share(room, tau, H, R):
                 R[i, p, q] = tau[i] * H[i, p, q]
             R[i, p, p] += 1.0
         invert(room, free, R[i])
+
+
+@jit
+def model_fall(room, H, pull):
+    """Return Σ ½⟨pull_i, H_i⁻¹ pull_i⟩: by how much linear terms lower the minima of models. H is used up."""
+    n, total, step = len(room), 0.0, np.empty(len(room))
+    for i in range(len(H)):
+        solve_in_place(room, H[i], pull[i], step)
+        for k in range(n):
+            total -= 0.5 * pull[i, k] * step[k]
+    return total

@@ -113,6 +113,16 @@ def slopes(kind, X, y, s, starts, ridge, w, a, b):
 
 
 @strict
+def bends(X, y, s, starts, w, out):
+    """out ← s_r ψ''(⟨x_r, w_i⟩) of the logistic loss, less what a margin that is off can have added."""
+    for i in range(len(starts) - 1):
+        for r in range(starts[i], starts[i + 1]):
+            hi, lo = _margin(X, w, r, i)
+            t = np.exp(-abs(hi + lo))
+            out[r] = s[r] * (t / (1 + t) / (1 + t)) * max(1 - _miss(X, y, w, r, i), 0.0)
+
+
+@strict
 def move_slopes(X, s, starts, ridge, step, a, b):
     """a and b of squared error, had the weights been moved by `step`."""
     for i in range(len(starts) - 1):

@@ -38,9 +38,13 @@ class Best:
         self.history: list[Record] = []
         self.checks: list[tuple[int, float]] = []
 
-    def begin(self, u: Array) -> None:
-        """Prove what the first weights and duals can."""
-        proof = self.certify(self.w, u.copy() if u.any() else u, goal=self.goal, rounds=0)
+    def begin(self, u: Array, hurry: bool = False) -> None:
+        """Prove what the first weights and duals can; in a hurry, only if a glance tells that it may be enough."""
+        if hurry and FAR < self._excess(u) < np.inf:
+            self._note(0)
+            return
+        given = u.copy() if u.any() else u
+        proof = self.certify(self.w, given, goal=self.goal, rounds=0, level=self.objective)
         # zeros are the engine's to move, and others cost no memory
         self.proof = replace(proof, u=np.zeros_like(u)) if proof.u is u else proof
         self._note(0)
@@ -79,21 +83,22 @@ class Best:
             self._offer(partition.average(w))
             if contracts(self.problem, partition) and self._excess(u) <= NEAR:
                 self._offer(refine(self.problem, partition, self.tol / 3))
-            aimed = self._aim(partition, w, u, n_iter, rounds)
-        if aimed is None and hurry and self.goal > 0:
-            excess = self._excess(u)
-            if excess > FAR:
-                self.checks.append((n_iter, excess))
-                self._note(n_iter)
-                return
-        proof = aimed if aimed is not None and self._in_reach(aimed) else self._prove(u, rounds)
-        excess = self.objective - proof.uncharged
-        self.checks.append((n_iter, excess / self.goal if self.goal > 0 else np.inf))
+            aimed = self._aim(partition, w, u, n_iter, rounds, hurry)
+        excess = self._excess(u) if aimed is None and hurry else 0.0
+        if FAR < excess < np.inf:
+            self.checks.append((n_iter, excess))
+            self._note(n_iter)
+            return
+        proof = aimed if aimed is not None and self._in_reach(aimed) else self._prove(u, rounds, hurry)
+        beyond = self.objective - proof.uncharged
+        self.checks.append((n_iter, beyond / self.goal if self.goal > 0 else np.inf))
         self._note(n_iter)
 
     def _excess(self, u: Array) -> float:
-        """About how many times the gap that is asked for is left, judging by a glance at duals u."""
-        return (self.objective - self.certify.glance(self.w, u)) / self.goal if self.goal > 0 else np.inf
+        """How many times the gap that is asked for is left, about, as a glance at duals u tells; ∞ if that is zero."""
+        if self.goal == 0:
+            return np.inf
+        return (self.objective - self.certify.glance(self.w, u, self.objective)) / self.goal
 
     def improve_by_newton(self, n_iter: int) -> None:
         """Take what second-order steps offer, from the best weights."""
@@ -113,7 +118,9 @@ class Best:
         self.polish_after = n_iter + self.polish_costs
         return True
 
-    def _aim(self, partition: Partition, w: Array, u: Array, n_iter: int, rounds: int) -> Certificate | None:
+    def _aim(
+        self, partition: Partition, w: Array, u: Array, n_iter: int, rounds: int, hurry: bool
+    ) -> Certificate | None:
         """Polish the weights and look for the dual that proves them optimal, unless that keeps failing."""
         if not self._settled(partition, n_iter):
             return None
@@ -124,11 +131,11 @@ class Best:
         if settled is None:
             return None
         self.partition = settled
-        return self._prove(u, rounds)
+        return self._prove(u, rounds, hurry)
 
-    def _prove(self, u: Array, rounds: int) -> Certificate:
+    def _prove(self, u: Array, rounds: int, hurry: bool) -> Certificate:
         """Keep the better bound; but of two that rest on a condition, the one whose condition asks for less."""
-        proof = self.certify(self.w, u, goal=self.goal, rounds=rounds)
+        proof = self.certify(self.w, u, goal=self.goal, rounds=rounds, level=self.objective, hurry=hurry)
         stale = self.proof.reach < 0.5 * proof.reach or self._refuted(self.proof)
         proven = proof.unconditional and not self.proof.unconditional and self._in_reach(proof)
         if not self._refuted(proof) and (stale or proven or proof.dual_bound > self.proof.dual_bound):

@@ -18,8 +18,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from coterie.engines.base import LARGE
-from coterie.kernels import flow
+from coterie.kernels import flow, register
 from coterie.kernels.interruption import time_is_up
+from coterie.kernels.model import model_fall
 from coterie.problem import Problem
 from coterie.problem.arrays import Array, as_floats
 from coterie.problem.losses.design import EPS, FAINT, LOGISTIC
@@ -34,7 +35,7 @@ BATCH = 3  # rounds of repair between two looks at the bound
 REACH = 10.0  # conditional bounds hold for minimisers with weights up to so many times the largest
 MOST = 48  # rounds of repair altogether
 CHARGED, STRETCHED = 0.01, 0.4  # parts of what a bound may cost that are left to its charge, and to scaling
-NEAR = 10  # times the goal: nearer than that, every way of bounding a minimiser is worth its time
+NEAR = 10  # times the goal: nearer than that, few weights are worth every way of bounding a minimiser
 FEW = 5_000  # weights or duals, up to which a second way costs nothing
 EXPONENTS = 1024  # no z has a larger e^z
 MINOR = 0.1  # a charge below this part of the rest of the gap is not worth another round
@@ -68,18 +69,28 @@ class Certifier:
         self.repair = Repair(problem, threads)
         self.enclosure = Enclosure(problem)
 
-    def __call__(self, w: Array, u: Array, *, goal: float = 0.0, rounds: int = MOST) -> Certificate:
+    def __call__(
+        self,
+        w: Array,
+        u: Array,
+        *,
+        goal: float = 0.0,
+        rounds: int = MOST,
+        level: float | None = None,
+        hurry: bool = False,
+    ) -> Certificate:
         """Bound the optimum from below with a dual point near u, which is moved there; w helps and is not changed.
 
         Repair goes on for `rounds` rounds while the charge is what stands between the bound and a gap of
-        `goal` (absolute); if the goal is in sight, for as long as it takes.
+        `goal` (absolute); if the goal is in sight, for as long as it takes. `level` is the objective at w, where known.
+        In a hurry, only a gap within the goal is worth a second look.
         """
-        level = self.problem.objective(w)
+        level = self.problem.objective(w) if level is None else level
         self.repair.into_domain(u)
         given = [u.copy()] if goal == 0 and u.size <= FEW else []  # repair may lose what they prove near w
         proof = self._repaired(w, u, level, goal, rounds)
         for dual in (*given, proof.u):
-            proof = self._second_look(w, dual, level, goal, proof)
+            proof = self._second_look(w, dual, level, goal, goal if hurry else NEAR * goal, proof)
         return proof
 
     def _repaired(self, w: Array, u: Array, level: float, goal: float, rounds: int) -> Certificate:
@@ -99,24 +110,34 @@ class Certifier:
                 return before
         return proof
 
-    def _second_look(self, w: Array, u: Array, level: float, goal: float, proof: Certificate) -> Certificate:
+    def _second_look(
+        self, w: Array, u: Array, level: float, goal: float, near: float, proof: Certificate
+    ) -> Certificate:
         """The better of a proof and what u proves by means that pay only near the optimum, and for few weights."""
-        f, in_sight = self.problem.f, bool(goal == 0 or level - proof.uncharged <= NEAR * goal)
+        f, in_sight = self.problem.f, bool(goal == 0 or level - proof.uncharged <= near)
         worth_it = level - proof.dual_bound > goal and w.size <= FEW and f.design is not None
         if not worth_it or (f.box is None and not in_sight) or time_is_up():
             return proof
         s = None if f.box is None else self._tight_split(w, u)
         return max(proof, self._bound(w, u, s, level, goal, local=in_sight), key=lambda one: one.dual_bound)
 
-    def glance(self, w: Array, u: Array) -> float:
-        """About what the bound would be without charge; for squared error, where that takes next to no time."""
-        problem = self.problem
-        if not isinstance(problem.f, Quadratics):
-            return np.inf
+    def glance(self, w: Array, u: Array, level: float) -> float:
+        """About what the bound would be without charge, where that takes next to no time; `level` is the objective.
+
+        A loss that is not quadratic has its second-order model at w in its place.
+        """
+        problem, M = self.problem, self.problem.M
         rest = np.empty_like(w)
         flow.divergence(problem.graph.edges, u, rest)
-        _, value = problem.f.conjugate(-rest[problem.M], w[problem.M])
-        return -float(value.sum()) - problem.penalty.conjugate(u, problem.c)
+        edges = problem.penalty.conjugate(u, problem.c)
+        if isinstance(problem.f, Quadratics):
+            return -float(problem.f.conjugate(-rest[M], w[M])[1].sum()) - edges
+        model = problem.f.model(w[M], w[M]) if problem.f.seen is None else None
+        if model is None:
+            return np.inf
+        g = flow.variation(problem.penalty.kernel, problem.graph.edges, problem.c, w)
+        fall = model_fall(register(w.shape[1]), model.H, rest[M] + model.slope)
+        return level - g + float((rest * w).sum()) - fall - edges
 
     def _tight_split(self, w: Array, u: Array) -> Array:
         """Duals that are at their bounds wherever a weight is not zero: the best ones if w is optimal."""
@@ -161,9 +182,9 @@ class Certifier:
         uncharged = float(support.at.sum()) + sum(terms)
         uncharged -= ROUNDING * (float(np.abs(support.at).sum()) + sum(map(abs, terms))) + FAINT
         beyond = level - uncharged
-        near = bool(goal == 0 or beyond <= NEAR * goal)
+        in_sight = bool(goal == 0 or beyond <= goal)
         enough = max(CHARGED * goal, MINOR * beyond, 0.5 * (goal - beyond))
-        charge = self.enclosure.charge(Rest(rho, doubt, w), level, enough, near or w.size <= FEW)
+        charge = self.enclosure.charge(Rest(rho, doubt, w), level, enough, in_sight or w.size <= FEW)
         if local and -charge > enough and support.duals is not None:
             most = -charge if np.isfinite(charge) else max(goal - beyond, MINOR * beyond)
             G = self._at_most(w, level) - uncharged

@@ -77,7 +77,7 @@ def drive(
     allow(inf if time_limit is None else time_limit)
     best = Best(problem, tol, w, u, getattr(engine, "threads", None))
     try:
-        best.begin(u)
+        best.begin(u, hurry=max_iter > 0 and callback is None)
     except (KeyboardInterrupt, TimeUp) as reason:
         return best.solution(_ended_by(reason), 0)
     if best.reached() or max_iter == 0:

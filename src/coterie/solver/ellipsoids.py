@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from coterie.problem.arrays import Array
 from coterie.problem.losses.design import SQUARED, Design
-from coterie.problem.losses.pooling import Coordinates, Pool
+from coterie.problem.losses.pooling import Coordinates, Pool, one_model
 from coterie.solver.null_directions import independent_columns, null_columns
 
 WIDER = 1 + 1e-9  # for the rounding of what is computed here
@@ -82,7 +82,8 @@ class Ellipsoids:
         def look() -> tuple[NDArray[np.int64], Pool, Array, Coordinates, NDArray[np.bool_]]:
             used = np.flatnonzero(columns.any(axis=0)) if columns.any() else np.zeros(1, dtype=np.int64)
             pool = Pool.of(design.of_columns(used), groups, n_groups, columns[:, used])
-            v, at = pool.minimise()
+            whole = n_groups == 1 and len(used) == n and columns.all()
+            v, at = one_model(design) if whole else pool.minimise()
             return used, pool, v, at, hidden(at, columns[:, used])
 
         used, pool, v, at, lost = look()

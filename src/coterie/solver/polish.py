@@ -94,7 +94,7 @@ def _minimise(problem: Problem, partition: Partition, w: Array, guess: Array) ->
     def add_up(values: Array) -> Array:
         return np.bincount(at.ravel(), weights=values.ravel(), minlength=offset[-1])
 
-    w = guess
+    w, longest = guess, np.inf
     for _ in range(1 if isinstance(f, Quadratics) else NEWTON_STEPS):
         H = f.hessian(w[M])
         diagonal = add_up(np.einsum("ikk->ik", H))
@@ -109,8 +109,8 @@ def _minimise(problem: Problem, partition: Partition, w: Array, guess: Array) ->
         change = descent.run(STEPS, ACCURACY)
         if descent.rz > ACCURACY * descent.first or not np.isfinite(change).all():
             return None
-        w = w + change[unknown]
-        if np.abs(change).max() <= SETTLED * np.abs(w).max():
+        w, before, longest = w + change[unknown], longest, float(np.abs(change).max())
+        if longest <= SETTLED * np.abs(w).max() or longest > before:  # or clusters are not those of a minimum
             break
     return w
 

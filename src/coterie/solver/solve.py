@@ -78,7 +78,7 @@ def solve(
         expected=0 if start is None else start.n_iter,
     )
     w, u = reduced.lift(solution.w, solution.u)
-    solution = units.back(replace(solution, w=w, u=u, undetermined=problem.undetermined, graph=problem.graph))
+    solution = units.back(replace(solution, w=w, u=u, undetermined=units.problem.undetermined, graph=problem.graph))
     solution = replace(solution, seconds=time.perf_counter() - began)
     if solution.status is not Status.OPTIMAL:
         warnings.warn(in_words(problem, solution, tol), NotConverged, stacklevel=2)

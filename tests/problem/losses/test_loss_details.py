@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import coterie as ct
+from coterie.problem.losses import quadratic
 from problems import bound_rows
 
 
@@ -123,3 +124,17 @@ def test_columns_that_depend_on_each_other_are_no_error(times: float, offset: fl
     X = np.column_stack([x, offset + times * x, np.ones(20)])
     f = ct.SquaredError().bind(ct.LocalDatasets.from_rows(X, 3 * x, np.zeros(20, int)).labelled)
     assert f.value(f.centre)[0] < 1e-10
+
+
+@pytest.mark.parametrize(("apart", "without_svd"), [(1.0, True), (1e-2, True), (1e-5, False), (0.0, False)])
+def test_an_svd_is_made_only_where_rows_may_not_see_a_direction(
+    monkeypatch: pytest.MonkeyPatch, apart: float, without_svd: bool
+) -> None:
+    X = np.random.default_rng(0).standard_normal((20, 2))
+    X[:, 1] = 1e6 * (X[:, 0] + apart * X[:, 1])
+    data = ct.LocalDatasets.from_rows(X, np.arange(20) % 2.0, np.arange(20) // 5)
+    made = []
+    monkeypatch.setattr(quadratic, "thin_svd", lambda A, svd=quadratic.thin_svd: made.append(len(A)) or svd(A))
+    seen = ct.Logistic().bind(data.labelled).seen
+    assert (seen is None) == (apart > 0)
+    assert (not made) == without_svd

@@ -171,3 +171,17 @@ def test_slopes_curvatures_and_values(loss: int, kind: str, seed: int, far: floa
     cuts = [slice(d.starts[i], d.starts[i + 1]) for i in range(2)]
     values = [exact_loss(loss, d.X[one], d.y[one], d.s[one], d.ridge, v[0]) for one in cuts]
     assert at_most(Fraction(float(pool.least(v)[0])), values[0] + values[1])
+
+
+def test_the_model_of_all_nodes_is_found_once_and_kept_if_there_was_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    d = design(0, LOGISTIC, "plain")
+    with monkeypatch.context() as hurried:
+        hurried.setattr(Pool, "_time_is_up", lambda self: True)
+        rough, _ = pooling.one_model(d)
+    v, _ = pooling.one_model(d)
+    assert (v != rough).any()
+    monkeypatch.setattr(Pool, "minimise", lambda self: pytest.fail("a second time"))
+    assert pooling.one_model(d)[0] is v
+    found = pooling.pooled_minimiser(d, np.zeros(d.n_nodes, dtype=np.int64), 1)
+    found[:] = 0.0  # a copy
+    assert v.any()

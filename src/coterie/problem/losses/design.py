@@ -119,8 +119,11 @@ class Design:
         """s_r ψ''(⟨x_r, w_i⟩) of each row, to 1e-12, or too little where margins are off: never too much."""
         if self.kind == SQUARED:
             return 2 * self.s
-        wrong, right = (np.abs(one.slopes(w)[0]) for one in (self, replace(self, y=1 - self.y)))
-        return wrong * (right / self.s) * np.maximum(1 - self.misses(w), 0.0)  # 1 − chance would cancel
+        out = np.empty(len(self.X))
+        from coterie.kernels import rows as kernels
+
+        kernels.bends(*self._rows, w, out)
+        return out
 
     def misses(self, w: Array) -> Array:
         """How far the margin of each row may be from the truth, where it is added up in twice the precision."""

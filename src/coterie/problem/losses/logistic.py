@@ -24,13 +24,14 @@ from coterie.problem.losses.base import (
     penalised_columns,
     sum_by_group,
 )
-from coterie.problem.losses.design import LOGISTIC, Design, Support
+from coterie.problem.losses.design import EPS, LOGISTIC, Design, Support
 from coterie.problem.losses.pooling import pooled_minimiser
 from coterie.problem.losses.quadratic import Quadratics
 from coterie.problem.losses.squared import Reduction, check_reduction, row_scale
 
 ACCURACY = 1e-12  # Newton ends when the gradient of the inner problem is this small, relative to its terms
 MAX_STEPS = 60
+CLEAR = 1e-6  # the determinant of a correlation matrix, which is at most e times its smallest eigenvalue
 CONJUGATE_STEPS = 12  # any end of the descent gives a valid bound
 CLOSER, FEW = 3, 20_000  # times that descent, each from where the last one ended, where weights are that few
 
@@ -94,21 +95,13 @@ class LogisticLosses(LocalLosses):
         return self.design.values(w)
 
     def gradient(self, w: Array) -> Array:
-        total = 2 * self.ridge * w
-        for block, z in self._margins(w):
-            pull = np.where(block.y > 0.5, -expit(-z), expit(z)) * self.scale[block.rows]
-            total[block.of] += np.einsum("im,imk->ik", pull, block.X)
-        return total
+        return self.model(w, w).slope
 
     def hessian(self, w: Array) -> Array:
-        total = np.empty((len(w), w.shape[1], w.shape[1]))
-        for block, z in self._margins(w):
-            curvature = expit(z) * expit(-z) * self.scale[block.rows]
-            total[block.of] = np.matmul(block.X.transpose(0, 2, 1) * curvature[:, None, :], block.X)
-        return total + 2 * np.diag(self.ridge)
+        return self.model(w, w).H
 
     def prox(self, v: Array, tau: Array, start: Array) -> Array:
-        return self._newton(np.zeros_like(v), v, 1.0 / tau, start)
+        return self._newton(np.zeros_like(v), v, 1.0 / tau, start, ACCURACY, MAX_STEPS)
 
     def model(self, w: Array, before: Array | None) -> Model:
         """The curvature of a row changes by no more than the factor e^{|change of its margin|}."""
@@ -154,13 +147,31 @@ class LogisticLosses(LocalLosses):
 
     @cached_property
     def seen(self) -> Array | None:
+        if self._sees_clearly():
+            return None
         return Quadratics.from_rows(self.rows, self.rows.weights, self.ridge).seen
 
+    def _sees_clearly(self) -> bool:
+        """Whether the correlations of every node's columns leave no doubt that its rows see all directions."""
+        n, extra = self.rows.X.shape[1], int((self.ridge > 0).sum())
+        for block in self.rows.blocks:
+            if block.X.shape[1] + extra < n:
+                return False
+            gram = np.matmul(block.X.transpose(0, 2, 1), block.X) + np.diag(self.ridge)
+            with np.errstate(all="ignore"):
+                length = np.sqrt(np.einsum("ikk->ik", gram))
+                even = gram / length[:, :, None] / length[:, None, :]
+                if not (np.linalg.det(even) > CLEAR).all():
+                    return False
+        return True
+
     def _attaining(self, p: Array, near: Array) -> Array:
-        """The w with ∇L(w) = p, or close to it: a trace of curvature at the last one keeps it from running away."""
+        """The w with ∇L(w) = p, or close to it: a trace of curvature keeps it from running away."""
         trace = np.full(len(p), self._trace)
-        for _ in range(CLOSER if p.size <= FEW else 1):
-            w = self._newton(p, near, trace, near, CONJUGATE_STEPS)
+        if p.size > FEW:
+            return self._newton(p, None, trace, near, EPS, CONJUGATE_STEPS)
+        for _ in range(CLOSER):
+            w = self._newton(p, near, trace, near, ACCURACY, CONJUGATE_STEPS)
             near, moved = w, np.abs(w - near).max(initial=0.0)
             if moved <= 1e-4 * np.abs(w).max(initial=0.0):
                 break
@@ -174,10 +185,12 @@ class LogisticLosses(LocalLosses):
     def _margins(self, w: Array) -> list[tuple[Block, Array]]:
         return [(b, by_node(b.X, w[b.of])) for b in self.rows.blocks]
 
-    def _newton(self, p: Array, anchor: Array, curvature: Array, start: Array, max_steps: int = MAX_STEPS) -> Array:
-        """Minimise L_i(z) − ⟨p_i, z⟩ + curvature_i ‖z − anchor_i‖²/2 for each node."""
+    def _newton(
+        self, p: Array, anchor: Array | None, curvature: Array, start: Array, accuracy: float, max_steps: int
+    ) -> Array:
+        """Minimise L_i(z) − ⟨p_i, z⟩ + curvature_i ‖z − anchor_i‖²/2 for each node; None: the anchor is z itself."""
         from coterie.kernels import register
         from coterie.kernels.inner import logistic_newton
 
-        rows, inner = self.rows, (p, anchor, curvature, start, ACCURACY, max_steps)
+        rows, inner = self.rows, (p, anchor, curvature, start, accuracy, max_steps)
         return logistic_newton(register(len(self.ridge)), rows.X, rows.y, self.scale, rows.starts, self.ridge, *inner)

@@ -204,6 +204,17 @@ class Pool:
         return length, np.where(length > 0, then, now)
 
 
+def one_model(design: Design) -> tuple[Array, Coordinates]:
+    """What `Pool.minimise` finds for all nodes together; the design keeps it for others who ask, if time was enough."""
+    kept = design.__dict__.get("one_model")
+    if kept is None:
+        pool = Pool.of(design, np.zeros(design.n_nodes, dtype=np.int64), 1)
+        kept = pool.minimise()
+        if not pool._time_is_up():
+            design.__dict__["one_model"] = kept
+    return kept
+
+
 def pooled_minimiser(design: Design, groups: NDArray[np.int64], n_groups: int) -> Array:
     """One minimiser of Σ L_i for each group, (n_groups, n).
 
@@ -213,6 +224,8 @@ def pooled_minimiser(design: Design, groups: NDArray[np.int64], n_groups: int) -
     N, n = design.X.shape
     ridged = design.ridge > 0
     among = ridged if ridged.any() else np.ones(n, dtype=bool)
+    if among.sum() <= N and n_groups == 1:
+        return one_model(design)[0].copy()
     if among.sum() <= N:
         return Pool.of(design, groups, n_groups).minimise()[0]
     Q, R = np.linalg.qr(design.X[:, among].T)
