@@ -92,7 +92,7 @@ class Best:
 
     def improve_by_newton(self, n_iter: int) -> None:
         """Take what second-order steps offer, from the best weights."""
-        enclosure = self.certify.enclosure
+        enclosure, self.certify.thorough = self.certify.enclosure, True
         self._offer(enclosure.pooled_weights())
         fixed = enclosure.free_weights()
         self.improve(*newton_point(self.problem, self.w, self.goal, fixed), n_iter, MOST)

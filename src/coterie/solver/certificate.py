@@ -22,11 +22,13 @@ from coterie.kernels import flow
 from coterie.kernels.interruption import time_is_up
 from coterie.problem import Problem
 from coterie.problem.arrays import Array, as_floats
-from coterie.problem.losses.design import EPS, FAINT, LOGISTIC
+from coterie.problem.losses.design import EPS, FAINT, LOGISTIC, Support
 from coterie.problem.losses.quadratic import Quadratics
 from coterie.solver.enclosure import Enclosure, Rest
+from coterie.solver.joint_system import is_small
 from coterie.solver.local import Locality, lowest_that_holds
 from coterie.solver.repair import Enough, Repair
+from coterie.solver.twofold import twofold_duals
 
 FLOOR = 1e-8  # relative gaps divide by the objective, or by this part of the loss of the best constant model
 ROUNDING = 32 * EPS  # of the size of its terms: more than pairwise sums of 2⁵⁰ numbers can be off
@@ -67,6 +69,7 @@ class Certifier:
         self.problem = problem
         self.repair = Repair(problem, threads)
         self.enclosure = Enclosure(problem)
+        self.thorough = False  # whether duals in twice the precision are worth their time
 
     def __call__(self, w: Array, u: Array, *, goal: float = 0.0, rounds: int = MOST) -> Certificate:
         """Bound the optimum from below with a dual point near u, which is moved there; w helps and is not changed.
@@ -80,6 +83,8 @@ class Certifier:
         proof = self._repaired(w, u, level, goal, rounds)
         for dual in (*given, proof.u):
             proof = self._second_look(w, dual, level, goal, proof)
+        for dual in (*given, proof.u):
+            proof = self._third_look(w, dual, level, goal, proof)
         return proof
 
     def _repaired(self, w: Array, u: Array, level: float, goal: float, rounds: int) -> Certificate:
@@ -107,6 +112,28 @@ class Certifier:
             return proof
         s = None if f.box is None else self._tight_split(w, u)
         return max(proof, self._bound(w, u, s, level, goal, local=in_sight), key=lambda one: one.dual_bound)
+
+    def _third_look(self, w: Array, u: Array, level: float, goal: float, proof: Certificate) -> Certificate:
+        """The better of a proof and what duals in twice the precision prove, for small problems."""
+        problem, design = self.problem, self.problem.f.design
+        if (
+            not (self.thorough or goal == 0)
+            or level - proof.dual_bound <= goal
+            or not is_small(problem)
+            or time_is_up()
+        ):
+            return proof
+        assert design is not None
+        s = None if problem.f.box is None else self._tight_split(w, u)
+        duals = twofold_duals(problem, design, w, u, s, self.enclosure.free_weights())
+        hi, M = duals.hi, problem.M
+        support = design.support(hi.a, hi.b, w[M])
+        uncharged = self._uncharged(w, hi.u, hi.s, support) - duals.cost(w)
+        rest = duals.rest(w)
+        charge = self.enclosure.charge(rest, level)
+        found = self._concluded(rest, hi.u, level, uncharged, charge, False)
+        found = replace(found, dual_bound=found.dual_bound / (1 + duals.stretch()))
+        return max(proof, found, key=lambda one: one.dual_bound)
 
     def glance(self, w: Array, u: Array) -> float:
         """About what the bound would be without charge; for squared error, where that takes next to no time."""
@@ -157,9 +184,7 @@ class Certifier:
         doubt[M] += support.doubt
         rho += low
         doubt += EPS * np.abs(rho)
-        terms = self._edge_terms(w, u, s)
-        uncharged = float(support.at.sum()) + sum(terms)
-        uncharged -= ROUNDING * (float(np.abs(support.at).sum()) + sum(map(abs, terms))) + FAINT
+        uncharged = self._uncharged(w, u, s, support)
         beyond = level - uncharged
         near = bool(goal == 0 or beyond <= NEAR * goal)
         enough = max(CHARGED * goal, MINOR * beyond, 0.5 * (goal - beyond))
@@ -171,6 +196,20 @@ class Certifier:
             charge, local = max(charge, near_w), near_w > charge
         else:
             local = False
+        return self._concluded(Rest(rho, doubt, w), u, level, uncharged, charge, local)
+
+    def _uncharged(self, w: Array, u: Array, s: Array | None, support: Support) -> float:
+        """What all affine functions come to at w, less rounding."""
+        terms = self._edge_terms(w, u, s)
+        total = float(support.at.sum()) + sum(terms)
+        return total - ROUNDING * (float(np.abs(support.at).sum()) + sum(map(abs, terms))) - FAINT
+
+    def _concluded(
+        self, rest: Rest, u: Array, level: float, uncharged: float, charge: float, local: bool
+    ) -> Certificate:
+        """The certificate: what is left of ρ is charged, under a condition where nothing else is known."""
+        rho, doubt, w = rest
+        problem = self.problem
         left, reach, rests_on = float((np.abs(rho) + doubt).sum()), np.inf, ""
         if charge == -np.inf and left > 0:
             largest = float(np.abs(w).max(initial=0.0))

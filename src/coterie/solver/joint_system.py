@@ -27,7 +27,6 @@ from coterie.problem.losses.design import Design
 
 LARGEST = 6_000  # unknowns, rows included: a factorisation then takes milliseconds
 TRACE = 1e-28  # added to the diagonal, so that directions that nothing sees can be solved for
-LEAST_SLACK = 1e-3  # of the strength: no dual counts as closer to the border of its domain
 
 
 def is_small(problem: Problem) -> bool:
@@ -120,14 +119,14 @@ class JointSystem:
         ridge[self.problem.M] = 2 * self.design.ridge
         return ridge.ravel()
 
-    def slack(self, u: Array) -> Array:
-        """How far each dual is from the border of its domain, but never nothing."""
+    def slack(self, u: Array, least: float) -> Array:
+        """How far each dual is from the border of its domain, but at least this part of its strength."""
         size, edges, n = np.abs(u), self.edges, self.problem.n_features
         if self.problem.penalty.kernel == SQUARED:
             size[edges] = 0.0
         elif self.problem.penalty.kernel == L2:
             size[edges] = np.repeat(np.linalg.norm(u[edges].reshape(-1, n), axis=1), n)
-        return np.maximum(self.c - size, LEAST_SLACK * self.c)
+        return np.maximum(self.c - size, least * self.c)
 
     def loss(self, w: Array) -> tuple[Array, Array]:
         """The gradient of the losses without alpha, and ψ'' of every row."""
@@ -161,3 +160,13 @@ class JointSystem:
         edges, n = self.edges, self.problem.n_features
         inner = self.problem.penalty.into_domain(u[edges].reshape(-1, n), self.problem.c).ravel()
         return np.concatenate([inner, np.clip(u, -self.c, self.c)[edges.stop :]])
+
+    def flat(self, u: Array, s: Array) -> Array:
+        """Duals of edges (E, n) and of alpha (V, n) as one vector."""
+        return np.concatenate([u.ravel(), s.ravel()[self.grounded]])
+
+    def unflat(self, duals: Array) -> tuple[Array, Array]:
+        """And back."""
+        s = np.zeros(self.size)
+        s[self.grounded] = duals[self.edges.stop :]
+        return duals[self.edges].reshape(-1, self.shape[1]), s.reshape(self.shape)

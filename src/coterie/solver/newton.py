@@ -21,6 +21,7 @@ from coterie.problem.arrays import Array
 from coterie.solver.joint_system import JointSystem
 
 STEPS = 150
+LEAST_SLACK = 1e-3  # of the strength: no dual counts as closer to the border of its domain
 BALANCES = 12  # corrections of the duals at the end; mostly two do
 SLACK = 1e-6  # of alpha: a dual with that much of it belongs to a weight of zero
 CUT = 1e-6  # of the largest weight: a difference across a cut, whose dual stays where it is
@@ -96,7 +97,7 @@ class _Newton(JointSystem):
             size = np.abs(rest[~pinned.ravel()]).sum()
             if not size < 0.5 * least:
                 break
-            S = np.where(cut, CUT, 1.0) * self.slack(u)
+            S = np.where(cut, CUT, 1.0) * self.slack(u, LEAST_SLACK)
             K = (self.D.T @ sparse.diags_array(S) @ self.D).tocsr()
             potential = self._solve(K, np.zeros(len(self.design.X)), rest, pinned.ravel())
             if potential is None or not np.isfinite(potential).all():
