@@ -92,10 +92,13 @@ class Best:
 
     def improve_by_newton(self, n_iter: int) -> None:
         """Take what second-order steps offer, from the best weights."""
-        enclosure, self.certify.thorough = self.certify.enclosure, True
+        enclosure = self.certify.enclosure
         self._offer(enclosure.pooled_weights())
         fixed = enclosure.free_weights()
-        self.improve(*newton_point(self.problem, self.w, self.goal, fixed), n_iter, MOST)
+        w, u = newton_point(self.problem, self.w, self.goal, fixed)
+        self.certify.thorough = True
+        self.improve(w, u, n_iter, MOST)
+        self.certify.thorough = False
 
     def _aim(self, partition: Partition, w: Array, u: Array, rounds: int) -> Certificate | None:
         """Polish the weights and look for the dual that proves them optimal, unless that keeps failing."""

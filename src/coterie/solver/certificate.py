@@ -19,6 +19,7 @@ import numpy as np
 
 from coterie.engines.base import LARGE
 from coterie.kernels import flow
+from coterie.kernels.edges import L1, SQUARED
 from coterie.kernels.interruption import time_is_up
 from coterie.problem import Problem
 from coterie.problem.arrays import Array, as_floats
@@ -39,6 +40,7 @@ CHARGED, STRETCHED = 0.01, 0.4  # parts of what a bound may cost that are left t
 NEAR = 10  # times the goal: nearer than that, every way of bounding a minimiser is worth its time
 FEW = 5_000  # weights or duals, up to which a second way costs nothing
 EXPONENTS = 1024  # no z has a larger e^z
+CUT = 1e-9  # of the largest weight: a smaller difference is none
 MINOR = 0.1  # a charge below this part of the rest of the gap is not worth another round
 
 
@@ -83,7 +85,7 @@ class Certifier:
         proof = self._repaired(w, u, level, goal, rounds)
         for dual in (*given, proof.u):
             proof = self._second_look(w, dual, level, goal, proof)
-        for dual in (*given, proof.u):
+        for dual in (*given, proof.u, self._tight_on_cuts(w)):
             proof = self._third_look(w, dual, level, goal, proof)
         return proof
 
@@ -116,22 +118,17 @@ class Certifier:
     def _third_look(self, w: Array, u: Array, level: float, goal: float, proof: Certificate) -> Certificate:
         """The better of a proof and what duals in twice the precision prove, for small problems."""
         problem, design = self.problem, self.problem.f.design
-        if (
-            not (self.thorough or goal == 0)
-            or level - proof.dual_bound <= goal
-            or not is_small(problem)
-            or time_is_up()
-        ):
+        worth_it = level - proof.dual_bound > goal and (self.thorough or goal == 0)
+        if not worth_it or design is None or not is_small(problem) or time_is_up():
             return proof
-        assert design is not None
         s = None if problem.f.box is None else self._tight_split(w, u)
         duals = twofold_duals(problem, design, w, u, s, self.enclosure.free_weights())
-        hi, M = duals.hi, problem.M
-        support = design.support(hi.a, hi.b, w[M])
-        uncharged = self._uncharged(w, hi.u, hi.s, support) - duals.cost(w)
-        rest = duals.rest(w)
-        charge = self.enclosure.charge(rest, level)
-        found = self._concluded(rest, hi.u, level, uncharged, charge, False)
+        hi, rest = duals.hi, duals.rest(w)
+        with np.errstate(over="ignore", invalid="ignore"):  # then nothing is proven
+            support = design.support(hi.a, hi.b, w[problem.M])
+            uncharged = self._uncharged(w, hi.u, hi.s, support) - duals.cost(w)
+            charge = self.enclosure.charge(rest, level)
+            found = self._concluded(rest, hi.u, level, uncharged, charge, False)
         found = replace(found, dual_bound=found.dual_bound / (1 + duals.stretch()))
         return max(proof, found, key=lambda one: one.dual_bound)
 
@@ -156,6 +153,18 @@ class Certifier:
         lower, upper = problem.f.box
         s[M] = np.where(w[M] > 0, upper, np.where(w[M] < 0, lower, np.clip(-out[M] - (q + low), lower, upper)))
         return s
+
+    def _tight_on_cuts(self, w: Array) -> Array:
+        """Duals of edges that are the best ones across every difference of w, and zero where there is none."""
+        problem = self.problem
+        i, j = problem.graph.edges.T
+        u = np.where(np.abs(w[i] - w[j]) > CUT * np.abs(w).max(initial=0.0), w[i] - w[j], 0.0)
+        if problem.penalty.kernel == SQUARED:
+            return 2 * problem.c[:, None] * (w[i] - w[j])
+        size = np.abs(u) if problem.penalty.kernel == L1 else np.linalg.norm(u, axis=1, keepdims=True)
+        u = problem.c[:, None] * np.divide(u, size, out=np.zeros_like(u), where=size > 0)
+        self.repair.into_domain(u)
+        return u
 
     def _split(self, w: Array, u: Array) -> Array | None:
         """Duals s (V, n) in the box of the losses, zero at unlabelled nodes; None without a box."""
