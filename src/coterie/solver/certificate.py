@@ -41,6 +41,7 @@ NEAR = 10  # times the goal: nearer than that, every way of bounding a minimiser
 FEW = 5_000  # weights or duals, up to which a second way costs nothing
 EXPONENTS = 1024  # no z has a larger e^z
 CUT = 1e-9  # of the largest weight: a smaller difference is none
+PERFECT = 1e-12  # of the objective: a gap that nobody asks to be smaller
 MINOR = 0.1  # a charge below this part of the rest of the gap is not worth another round
 
 
@@ -118,7 +119,7 @@ class Certifier:
     def _third_look(self, w: Array, u: Array, level: float, goal: float, proof: Certificate) -> Certificate:
         """The better of a proof and what duals in twice the precision prove, for small problems."""
         problem, design = self.problem, self.problem.f.design
-        worth_it = level - proof.dual_bound > goal and (self.thorough or goal == 0)
+        worth_it = level - proof.dual_bound > max(goal, PERFECT * level) and (self.thorough or goal == 0)
         if not worth_it or design is None or not is_small(problem) or time_is_up():
             return proof
         s = None if problem.f.box is None else self._tight_split(w, u)

@@ -136,7 +136,8 @@ def _corrected(
             break
         if size < least:
             best, least = duals, size
-        more = None if time_is_up() else _correction(system, duals.hi, bend, w, rest.rho, fixed)
+        done = time_is_up() or np.abs(rest.rho).sum() <= rest.doubt.sum()
+        more = None if done else _correction(system, duals.hi, bend, w, rest.rho, fixed)
         if more is None:
             break
         if edges_only:
