@@ -86,8 +86,9 @@ class Certifier:
         proof = self._repaired(w, u, level, goal, rounds)
         for dual in (*given, proof.u):
             proof = self._second_look(w, dual, level, goal, proof)
-        for dual in (*given, proof.u, self._tight_on_cuts(w)):
-            proof = self._third_look(w, dual, level, goal, proof)
+        if rounds > 0 and (self.thorough or goal == 0) and is_small(self.problem):
+            for dual in (*given, proof.u, self._tight_on_cuts(w)):
+                proof = self._third_look(w, dual, level, goal, proof)
         return proof
 
     def _repaired(self, w: Array, u: Array, level: float, goal: float, rounds: int) -> Certificate:
@@ -119,8 +120,7 @@ class Certifier:
     def _third_look(self, w: Array, u: Array, level: float, goal: float, proof: Certificate) -> Certificate:
         """The better of a proof and what duals in twice the precision prove, for small problems."""
         problem, design = self.problem, self.problem.f.design
-        worth_it = level - proof.dual_bound > max(goal, PERFECT * level) and (self.thorough or goal == 0)
-        if not worth_it or design is None or not is_small(problem) or time_is_up():
+        if design is None or level - proof.dual_bound <= max(goal, PERFECT * level) or time_is_up():
             return proof
         s = None if problem.f.box is None else self._tight_split(w, u)
         duals = twofold_duals(problem, design, w, u, s, self.enclosure.free_weights())
