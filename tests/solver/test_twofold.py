@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import mpmath
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -183,3 +184,27 @@ def solved(problem: ct.Problem, tol: float = 1e-9) -> ct.Solution:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ct.NotConverged)
         return ct.solve(problem, tol, max_iter=2000, time_limit=2.0)
+
+
+def path_of_six(X: np.ndarray, y: np.ndarray, loss: ct.Loss, lam: float) -> ct.Problem:
+    """Six nodes in a row, six rows each, group total variation."""
+    graph = ct.EmpiricalGraph.from_edges([(i, i + 1) for i in range(5)])
+    data = ct.LocalDatasets.from_rows(X, y, np.repeat(np.arange(6), 6))
+    return ct.Problem(graph, data, loss, ct.GroupTotalVariation(), lam)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_equal_columns_of_a_lasso(seed: int) -> None:
+    """Only alpha = 1e-8 holds what one column takes from the other: rounding times 1/alpha is more than the gap."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((36, 3))
+    X[:, 2] = X[:, 0]
+    y = X @ [1.0, 2.0, 0.0] + rng.standard_normal(36) + 100 * np.repeat(np.arange(6), 6)
+    assert solved(path_of_six(X, y, ct.Lasso(1e-8), 2.0)).status is ct.Status.OPTIMAL
+
+
+def test_a_shifted_column_and_one_cluster() -> None:
+    """All weights are equal: the duals of edges that nothing crosses are found from zero."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.standard_normal((36, 2))[:, 0] + 1e6, np.ones(36)])
+    assert solved(path_of_six(X, rng.standard_normal(36), ct.SquaredError(), 100.0)).status is ct.Status.OPTIMAL
