@@ -105,7 +105,10 @@ class Best:
         enclosure = self.certify.enclosure
         self._offer(enclosure.pooled_weights())
         fixed = enclosure.free_weights()
-        self.improve(*newton_point(self.problem, self.w, self.goal, fixed), n_iter, MOST)
+        w, u = newton_point(self.problem, self.w, self.goal, fixed)
+        self.certify.thorough = True
+        self.improve(w, u, n_iter, MOST)
+        self.certify.thorough = False
 
     def _settled(self, partition: Partition, n_iter: int) -> bool:
         """Whether polishing is worth its time: clusters are few, or change little, and iterations have cost as much."""

@@ -19,15 +19,18 @@ import numpy as np
 
 from coterie.engines.base import LARGE
 from coterie.kernels import flow, register
+from coterie.kernels.edges import L1, SQUARED
 from coterie.kernels.interruption import time_is_up
 from coterie.kernels.model import model_fall
 from coterie.problem import Problem
 from coterie.problem.arrays import Array, as_floats
-from coterie.problem.losses.design import EPS, FAINT, LOGISTIC
+from coterie.problem.losses.design import EPS, FAINT, LOGISTIC, Support
 from coterie.problem.losses.quadratic import Quadratics
 from coterie.solver.enclosure import Enclosure, Rest
+from coterie.solver.joint_system import is_small
 from coterie.solver.local import Locality, lowest_that_holds
 from coterie.solver.repair import Enough, Repair
+from coterie.solver.twofold import twofold_duals
 
 FLOOR = 1e-8  # relative gaps divide by the objective, or by this part of the loss of the best constant model
 ROUNDING = 32 * EPS  # of the size of its terms: more than pairwise sums of 2⁵⁰ numbers can be off
@@ -38,6 +41,8 @@ CHARGED, STRETCHED = 0.01, 0.4  # parts of what a bound may cost that are left t
 NEAR = 10  # times the goal: nearer than that, few weights are worth every way of bounding a minimiser
 FEW = 5_000  # weights or duals, up to which a second way costs nothing
 EXPONENTS = 1024  # no z has a larger e^z
+CUT = 1e-9  # of the largest weight: a smaller difference is none
+PERFECT = 1e-12  # of the objective: a gap that nobody asks to be smaller
 MINOR = 0.1  # a charge below this part of the rest of the gap is not worth another round
 
 
@@ -68,6 +73,7 @@ class Certifier:
         self.problem = problem
         self.repair = Repair(problem, threads)
         self.enclosure = Enclosure(problem)
+        self.thorough = False  # whether duals in twice the precision are worth their time
 
     def __call__(
         self,
@@ -91,6 +97,9 @@ class Certifier:
         proof = self._repaired(w, u, level, goal, rounds)
         for dual in (*given, proof.u):
             proof = self._second_look(w, dual, level, goal, goal if hurry else NEAR * goal, proof)
+        if rounds > 0 and (self.thorough or goal == 0) and is_small(self.problem):
+            for dual in (*given, proof.u, self._tight_on_cuts(w)):
+                proof = self._third_look(w, dual, level, goal, proof)
         return proof
 
     def _repaired(self, w: Array, u: Array, level: float, goal: float, rounds: int) -> Certificate:
@@ -120,6 +129,22 @@ class Certifier:
             return proof
         s = None if f.box is None else self._tight_split(w, u)
         return max(proof, self._bound(w, u, s, level, goal, local=in_sight), key=lambda one: one.dual_bound)
+
+    def _third_look(self, w: Array, u: Array, level: float, goal: float, proof: Certificate) -> Certificate:
+        """The better of a proof and what duals in twice the precision prove, for small problems."""
+        problem, design = self.problem, self.problem.f.design
+        if design is None or level - proof.dual_bound <= max(goal, PERFECT * level) or time_is_up():
+            return proof
+        s = None if problem.f.box is None else self._tight_split(w, u)
+        duals = twofold_duals(problem, design, w, u, s, self.enclosure.free_weights())
+        hi, rest = duals.hi, duals.rest(w)
+        with np.errstate(over="ignore", invalid="ignore"):  # then nothing is proven
+            support = design.support(hi.a, hi.b, w[problem.M])
+            uncharged = self._uncharged(w, hi.u, hi.s, support) - duals.cost(w)
+            charge = self.enclosure.charge(rest, level)
+            found = self._concluded(rest, hi.u, level, uncharged, charge, False)
+        found = replace(found, dual_bound=found.dual_bound / (1 + duals.stretch()))
+        return max(proof, found, key=lambda one: one.dual_bound)
 
     def glance(self, w: Array, u: Array, level: float) -> float:
         """About what the bound would be without charge, where that takes next to no time; `level` is the objective.
@@ -151,6 +176,18 @@ class Certifier:
         s[M] = np.where(w[M] > 0, upper, np.where(w[M] < 0, lower, np.clip(-out[M] - (q + low), lower, upper)))
         return s
 
+    def _tight_on_cuts(self, w: Array) -> Array:
+        """Duals of edges that are the best ones across every difference of w, and zero where there is none."""
+        problem = self.problem
+        i, j = problem.graph.edges.T
+        u = np.where(np.abs(w[i] - w[j]) > CUT * np.abs(w).max(initial=0.0), w[i] - w[j], 0.0)
+        if problem.penalty.kernel == SQUARED:
+            return 2 * problem.c[:, None] * (w[i] - w[j])
+        size = np.abs(u) if problem.penalty.kernel == L1 else np.linalg.norm(u, axis=1, keepdims=True)
+        u = problem.c[:, None] * np.divide(u, size, out=np.zeros_like(u), where=size > 0)
+        self.repair.into_domain(u)
+        return u
+
     def _split(self, w: Array, u: Array) -> Array | None:
         """Duals s (V, n) in the box of the losses, zero at unlabelled nodes; None without a box."""
         problem, M = self.problem, self.problem.M
@@ -178,9 +215,7 @@ class Certifier:
         doubt[M] += support.doubt
         rho += low
         doubt += EPS * np.abs(rho)
-        terms = self._edge_terms(w, u, s)
-        uncharged = float(support.at.sum()) + sum(terms)
-        uncharged -= ROUNDING * (float(np.abs(support.at).sum()) + sum(map(abs, terms))) + FAINT
+        uncharged = self._uncharged(w, u, s, support)
         beyond = level - uncharged
         in_sight = bool(goal == 0 or beyond <= goal)
         enough = max(CHARGED * goal, MINOR * beyond, 0.5 * (goal - beyond))
@@ -192,6 +227,20 @@ class Certifier:
             charge, local = max(charge, near_w), near_w > charge
         else:
             local = False
+        return self._concluded(Rest(rho, doubt, w), u, level, uncharged, charge, local)
+
+    def _uncharged(self, w: Array, u: Array, s: Array | None, support: Support) -> float:
+        """What all affine functions come to at w, less rounding."""
+        terms = self._edge_terms(w, u, s)
+        total = float(support.at.sum()) + sum(terms)
+        return total - ROUNDING * (float(np.abs(support.at).sum()) + sum(map(abs, terms))) - FAINT
+
+    def _concluded(
+        self, rest: Rest, u: Array, level: float, uncharged: float, charge: float, local: bool
+    ) -> Certificate:
+        """The certificate: what is left of ρ is charged, under a condition where nothing else is known."""
+        rho, doubt, w = rest
+        problem = self.problem
         left, reach, rests_on = float((np.abs(rho) + doubt).sum()), np.inf, ""
         if charge == -np.inf and left > 0:
             largest = float(np.abs(w).max(initial=0.0))

@@ -18,7 +18,7 @@ from coterie.solver import interior
 from coterie.solver.balance import Steps
 from coterie.solver.best import Best
 from coterie.solver.certificate import BATCH, MOST
-from coterie.solver.newton import is_small
+from coterie.solver.joint_system import is_small
 from coterie.solver.solution import Record, Solution, Status
 
 BLOCK = 20  # iterations between two looks at the residual

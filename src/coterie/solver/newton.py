@@ -1,49 +1,32 @@
 """Second-order steps for small problems that first-order steps crawl on: collinear, shifted or badly scaled columns.
 
 Total variation is smoothed, |d| ≈ √(d² + μ²), and its optimality conditions are solved by Newton's method in w and u
-together (Chan, Golub and Mulet): θu = c d with θ = √(d² + μ²), ∇f(w) + Dᵀu = 0. Rows stay apart in the linear systems,
-
-    [ DᵀWD + ridge   Xᵀ      ] [δw]
-    [ X              −1/ψ''  ] [δa] = …,
-
-so that nothing is squared that need not be. alpha|w_k| is one more edge, to a ground of weight zero. What comes out is
-only a better point: the certificate is computed as for any other.
+together (Chan, Golub and Mulet): θu = c d with θ = √(d² + μ²), ∇f(w) + Dᵀu = 0, one `JointSystem` with K = DᵀWD + ridge
+for each step. What comes out is only a better point: the certificate is computed as for any other.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse.linalg import splu
 
 from coterie.kernels.edges import L2, SQUARED
 from coterie.kernels.interruption import time_is_up
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
-from coterie.problem.losses.design import SQUARED as SQUARED_ERROR
-from coterie.problem.losses.design import Design
+from coterie.solver.joint_system import JointSystem
 
-LARGEST = 6_000  # unknowns, rows included: a factorisation then takes milliseconds
 STEPS = 150
+LEAST_SLACK = 1e-3  # of the strength: no dual counts as closer to the border of its domain
 BALANCES = 12  # corrections of the duals at the end; mostly two do
 SLACK = 1e-6  # of alpha: a dual with that much of it belongs to a weight of zero
 CUT = 1e-6  # of the largest weight: a difference across a cut, whose dual stays where it is
 SHRINK = 0.15  # of μ, once Newton's method has settled for the last one
 FURTHEST = 1e100  # a step beyond that comes from a system that is singular; its square may overflow
-
-
-def is_small(problem: Problem) -> bool:
-    """Whether second-order steps are cheap here."""
-    design = problem.f.design
-    if design is None or not len(problem.M):
-        return False
-    unknowns = problem.graph.n_nodes * problem.n_features + len(design.X)
-    return unknowns <= LARGEST and problem.graph.n_edges * problem.n_features <= 4 * LARGEST
 
 
 def newton_point(problem: Problem, w: Array, accuracy: float, fixed: Array) -> tuple[Array, Array]:
@@ -57,48 +40,9 @@ def newton_point(problem: Problem, w: Array, accuracy: float, fixed: Array) -> t
 
 
 @dataclass(eq=False)
-class _Newton:
-    problem: Problem
-    design: Design
+class _Newton(JointSystem):
     w: Array
     fixed: NDArray[np.bool_]
-
-    @cached_property
-    def X(self) -> Any:
-        """The rows as one sparse matrix over all weights, (N, V n)."""
-        N, n = self.design.X.shape
-        node = np.repeat(self.problem.M, np.diff(self.design.starts))
-        columns = (node[:, None] * n + np.arange(n)).ravel()
-        shape = N, self.w.size
-        return sparse.csr_array((self.design.X.ravel(), columns, np.arange(0, N * n + 1, n)), shape=shape)
-
-    @cached_property
-    def D(self) -> Any:
-        """Differences across edges, and then the weights that alpha applies to, (edges, V n)."""
-        n = self.problem.n_features
-        edges = sparse.kron(self.problem.graph.D, sparse.eye_array(n), format="csr")
-        ground = sparse.eye_array(self.w.size, format="csr")[self._grounded]
-        return sparse.vstack([edges, ground], format="csr")
-
-    @cached_property
-    def _grounded(self) -> NDArray[np.int64]:
-        box, n = self.problem.f.box, self.problem.n_features
-        if box is None:
-            return np.empty(0, dtype=np.int64)
-        return (self.problem.M[:, None] * n + np.flatnonzero(box[1])).ravel()
-
-    @cached_property
-    def c(self) -> Array:
-        """The strength of each row of D."""
-        box = self.problem.f.box
-        edges = np.repeat(self.problem.c, self.problem.n_features)
-        if box is None:
-            return edges
-        return np.concatenate([edges, np.tile(box[1][box[1] != 0], len(self.problem.M))])
-
-    @property
-    def _edges(self) -> slice:
-        return slice(0, self.problem.graph.n_edges * self.problem.n_features)
 
     def run(self, accuracy: float) -> tuple[Array, Array]:
         """Newton steps with ever less smoothing."""
@@ -121,19 +65,19 @@ class _Newton:
                 length *= 0.5
             if length > 1e-4:
                 w, now = w + length * dw, then
-            u = self._inside(u + du)
+            u = self.inside(u + du)
             if decrement <= 0.1 * max(mu * total, accuracy) or length <= 1e-4:
                 if mu <= least:
                     break
                 mu = max(SHRINK * mu, 0.5 * least)
                 now = self._smoothed(w, mu)
         w = self._grounded_weights(w, u)
-        return w.reshape(self.w.shape), self._balanced(w, u)[self._edges].reshape(-1, self.w.shape[1])
+        return w.reshape(self.w.shape), self._balanced(w, u)[self.edges].reshape(-1, self.w.shape[1])
 
     def _grounded_weights(self, w: Array, u: Array) -> Array:
         """w with exact zeros where the duals of alpha|w_k| have slack, unless that is worse."""
-        zero, ground = w.copy(), slice(self._edges.stop, None)
-        zero[self._grounded[np.abs(u[ground]) < (1 - SLACK) * self.c[ground]]] = 0.0
+        zero, ground = w.copy(), slice(self.edges.stop, None)
+        zero[self.grounded[np.abs(u[ground]) < (1 - SLACK) * self.c[ground]]] = 0.0
         before, after = (self.problem.objective(one.reshape(self.w.shape)) for one in (w, zero))
         return zero if after <= before * (1 + 1e-12) else w
 
@@ -143,7 +87,7 @@ class _Newton:
         Newton's method has them only to the digits that differences of weights have. What is missing flows over edges
         that have slack to the first labelled node of each component, where the loss takes what is left.
         """
-        slope, _ = self._loss(w)
+        slope, _ = self.loss(w)
         component = self.problem.graph.components
         pinned = np.zeros(self.w.shape, dtype=bool)
         pinned[self.problem.M[np.unique(component[self.problem.M], return_index=True)[1]]] = True
@@ -153,37 +97,28 @@ class _Newton:
             size = np.abs(rest[~pinned.ravel()]).sum()
             if not size < 0.5 * least:
                 break
-            S = np.where(cut, CUT, 1.0) * self._slack(u)
+            S = np.where(cut, CUT, 1.0) * self.slack(u, LEAST_SLACK)
             K = (self.D.T @ sparse.diags_array(S) @ self.D).tocsr()
             potential = self._solve(K, np.zeros(len(self.design.X)), rest, pinned.ravel())
             if potential is None or not np.isfinite(potential).all():
                 break
-            before, u = u, self._inside(u - S * (self.D @ potential))
+            before, u = u, self.inside(u - S * (self.D @ potential))
             rest, least = slope + self.D.T @ u, size
             if np.abs(rest[~pinned.ravel()]).sum() > size:
                 return before
         return u
 
-    def _slack(self, u: Array) -> Array:
-        """How far each dual is from the border of its domain, but never nothing."""
-        size, edges, n = np.abs(u), self._edges, self.problem.n_features
-        if self.problem.penalty.kernel == SQUARED:
-            size[edges] = 0.0
-        elif self.problem.penalty.kernel == L2:
-            size[edges] = np.repeat(np.linalg.norm(u[edges].reshape(-1, n), axis=1), n)
-        return np.maximum(self.c - size, 1e-3 * self.c)
-
     @property
     def _exact(self) -> bool:
         """Whether there is nothing to smooth."""
-        return self.problem.penalty.kernel == SQUARED and not len(self._grounded)
+        return self.problem.penalty.kernel == SQUARED and not len(self.grounded)
 
     def _theta(self, d: Array, mu: float) -> Array:
         """√(|d|² + μ²), by row of D; for group total variation, by edge."""
         size = d * d
         if self.problem.penalty.kernel == L2:
             n = self.problem.n_features
-            size[self._edges] = np.repeat(size[self._edges].reshape(-1, n).sum(axis=1), n)
+            size[self.edges] = np.repeat(size[self.edges].reshape(-1, n).sum(axis=1), n)
         return np.sqrt(size + mu * mu)
 
     def _smoothed(self, w: Array, mu: float) -> float:
@@ -191,7 +126,7 @@ class _Newton:
         d = self.D @ w
         value = float(self.design.values(w.reshape(self.w.shape)[self.problem.M]).sum())
         cost = self.c * (self._theta(d, mu) - mu)
-        kind, edges = self.problem.penalty.kernel, self._edges
+        kind, edges = self.problem.penalty.kernel, self.edges
         if kind == SQUARED:
             cost[edges] = (self.c * d * d)[edges]
         elif kind == L2:
@@ -204,10 +139,10 @@ class _Newton:
         theta = self._theta(d, mu)
         pull, W = self.c * d / theta, self._weights(d, u, theta)
         if self.problem.penalty.kernel == SQUARED:
-            pull[self._edges] = (2 * self.c * d)[self._edges]
-        slope, bend = self._loss(w)
+            pull[self.edges] = (2 * self.c * d)[self.edges]
+        slope, bend = self.loss(w)
         slope = slope + self.D.T @ pull
-        K = (self.D.T @ W @ self.D).tocsr() + sparse.diags_array(self._ridge)
+        K = (self.D.T @ W @ self.D).tocsr() + sparse.diags_array(self.ridge)
         dw = self._solve(K, bend, -slope, self.fixed)
         if dw is None or not (np.abs(dw) < FURTHEST).all():
             return None
@@ -217,7 +152,7 @@ class _Newton:
     def _weights(self, d: Array, u: Array, theta: Array) -> Any:
         """∂(c d/θ)/∂d, with u for c d/θ where that is better known."""
         diagonal = self.c / theta
-        edges, n, kind = self._edges, self.problem.n_features, self.problem.penalty.kernel
+        edges, n, kind = self.edges, self.problem.n_features, self.problem.penalty.kernel
         if kind != L2:
             full = diagonal * self._slope_left(u, d, theta)
             if kind == SQUARED:
@@ -234,55 +169,11 @@ class _Newton:
         bsr = sparse.bsr_array((blocks, np.arange(E), np.arange(E + 1)), shape=(E * n, E * n))
         return sparse.block_diag([bsr, sparse.diags_array(rest)], format="csr") if rest.size else bsr.tocsr()
 
+    def _solve(self, K: Any, bend: Array, right: Array, fixed: NDArray[np.bool_]) -> Array | None:
+        factors = self.factorised(K, bend, fixed)
+        return None if factors is None else factors.solve(right, len(bend))[0]
+
     def _slope_left(self, u: Array, d: Array, theta: Array) -> Array:
         """1 − ud/(cθ), between 0 and 2; 1 where there is no strength."""
         scale = self.c * theta
         return 1 - np.clip(np.divide(u * d, scale, out=np.zeros_like(d), where=scale > 0), -1.0, 1.0)
-
-    def _loss(self, w: Array) -> tuple[Array, Array]:
-        """The gradient of the losses without alpha, and ψ'' of every row."""
-        M, out = self.problem.M, np.zeros_like(self.w)
-        a, b = self.design.slopes(w.reshape(self.w.shape)[M])
-        q, low, _ = self.design.forces(a, b)
-        out[M] = q + low
-        if self.design.kind == SQUARED_ERROR:
-            return out.ravel(), 2 * self.design.s
-        chance = np.abs(a) / self.design.s
-        return out.ravel(), self.design.s * chance * (1 - chance)
-
-    @cached_property
-    def _ridge(self) -> Array:
-        ridge = np.zeros_like(self.w)
-        ridge[self.problem.M] = 2 * self.design.ridge
-        return ridge.ravel()
-
-    def _solve(self, K: Any, bend: Array, right: Array, fixed: NDArray[np.bool_]) -> Array | None:
-        """(K + Xᵀ diag(bend) X)⁻¹ right, over the weights that are not fixed, in units of the diagonal."""
-        free = np.flatnonzero(~fixed)
-        used = np.flatnonzero(bend > 0)
-        X = self.X[used][:, free]
-        root = np.sqrt(bend[used])
-        X = sparse.diags_array(root) @ X
-        K = K[free][:, free]
-        diagonal = K.diagonal() + np.asarray((X * X).sum(axis=0)).ravel()
-        unit = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
-        scale = sparse.diags_array(unit)
-        K = scale @ K @ scale + sparse.diags_array(np.where(diagonal > 0, 1e-28, 1.0))
-        X = X @ scale
-        kkt = sparse.block_array([[K, X.T], [X, -sparse.eye_array(len(used))]], format="csc")
-        try:
-            factors = splu(kkt)
-        except RuntimeError:
-            return None
-        b = np.concatenate([unit * right[free], np.zeros(len(used))])
-        z = factors.solve(b)
-        z = z + factors.solve(b - kkt @ z)
-        out = np.zeros(len(right))
-        out[free] = unit * z[: len(free)]
-        return out
-
-    def _inside(self, u: Array) -> Array:
-        """u, moved back into the domain of the duals where it has left it."""
-        edges, n = self._edges, self.problem.n_features
-        inner = self.problem.penalty.into_domain(u[edges].reshape(-1, n), self.problem.c).ravel()
-        return np.concatenate([inner, np.clip(u, -self.c, self.c)[edges.stop :]])

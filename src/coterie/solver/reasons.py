@@ -5,11 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.problem import Problem
+from coterie.problem.arrays import Array
 from coterie.problem.losses.design import LOGISTIC
 from coterie.solver.enclosure import Enclosure
 from coterie.solver.solution import Solution, Status
+from coterie.solver.units import Units
 
 DOES_IT = "standardize=True of an estimator does it"
+LITTLE = 1e-6  # of the losses: a penalty that rounding can hide
+MOST_COLUMNS = 500  # for which a reason is looked for among their combinations
+LIMITS = {
+    Status.TIME_LIMIT: "It may get there with a longer time_limit.",
+    Status.ITERATION_LIMIT: "It may get there with a larger max_iter.",
+    Status.STALLED: "Double precision cannot state it any better for these data: ask for a larger tol.",
+}
 UNEVEN = 1e4  # a ratio of the sizes of columns, or of edge weights, that slows a solve down
 
 
@@ -46,6 +55,34 @@ def _what_stands_in_the_way(problem: Problem, solution: Solution) -> str:
     weights = problem.graph.weights
     if weights.size and weights.max() > UNEVEN**1.5 * weights.min():
         return f"Edge weights range from {weights.min():.1e} to {weights.max():.1e}; bring them closer together."
+    if nearly := _nearly_collinear(design.X):
+        return f"Columns {_some(nearly)} of X are collinear, or nearly so: drop one, or give it a ridge."
+    return _what_is_small(problem) or LIMITS.get(solution.status, "")
+
+
+def _nearly_collinear(X: Array) -> list[int]:
+    """Columns of the combination that the rows see least, if that is next to nothing."""
+    size = np.linalg.norm(X, axis=0)
+    there = np.flatnonzero(size > 0)
+    if not 1 < len(there) <= MOST_COLUMNS:
+        return []
+    unit = X[:, there] / size[there]
+    curvatures, directions = np.linalg.eigh(unit.T @ unit)
+    return there[np.abs(directions[:, 0]) > 0.1].tolist() if curvatures[0] * UNEVEN**2 < curvatures[-1] else []
+
+
+def _what_is_small(problem: Problem) -> str:
+    """The penalty that is next to nothing beside the losses, in units in which X and y are of order one."""
+    inner = Units.of(problem).problem
+    box, design = inner.f.box, inner.f.design
+    assert design is not None
+    strengths = {"lam": inner.c, "alpha": np.zeros(0) if box is None else box[1], "ridge": design.ridge}
+    for name, values in strengths.items():
+        there = values[values > 0]
+        if there.size and there.max() < LITTLE:
+            return (
+                f"{name} is next to nothing beside the losses, and rounding hides what it does: make it larger, or 0."
+            )
     return ""
 
 

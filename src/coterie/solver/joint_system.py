@@ -1,0 +1,172 @@
+"""All rows and all edges of a small problem as one sparse linear system.
+
+alpha|w_k| is one more edge, to a ground of weight zero. Rows stay apart,
+
+    [ K   Xᵀ      ] [δw]
+    [ X   −1/ψ''  ] [δa] = …,
+
+so that nothing is squared that need not be.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.linalg import splu
+
+from coterie.kernels.edges import L2, SQUARED
+from coterie.problem import Problem
+from coterie.problem.arrays import Array
+from coterie.problem.losses.design import SQUARED as SQUARED_ERROR
+from coterie.problem.losses.design import Design
+
+LARGEST = 6_000  # unknowns, rows included: a factorisation then takes milliseconds
+TRACE = 1e-28  # added to the diagonal, so that directions that nothing sees can be solved for
+
+
+def is_small(problem: Problem) -> bool:
+    """Whether factorising the system of this problem is cheap."""
+    design = problem.f.design
+    if design is None or not len(problem.M):
+        return False
+    unknowns = problem.graph.n_nodes * problem.n_features + len(design.X)
+    return unknowns <= LARGEST and problem.graph.n_edges * problem.n_features <= 4 * LARGEST
+
+
+@dataclass(eq=False)
+class Factors:
+    """A factorised system, in units of the diagonal: `unit` of each free weight, `root` of each row that counts."""
+
+    matrix: Any
+    factors: Any
+    free: NDArray[np.int64]
+    used: NDArray[np.int64]
+    unit: Array
+    root: Array
+
+    def solve(self, right: Array, n_rows: int) -> tuple[Array, Array]:
+        """δw, zero where it is fixed, and bend · X δw of each row."""
+        b = np.concatenate([self.unit * right[self.free], np.zeros(len(self.used))])
+        z = self.factors.solve(b)
+        z = z + self.factors.solve(b - self.matrix @ z)
+        step, pull = np.zeros(len(right)), np.zeros(n_rows)
+        step[self.free] = self.unit * z[: len(self.free)]
+        pull[self.used] = self.root * z[len(self.free) :]
+        return step, pull
+
+
+@dataclass(eq=False)
+class JointSystem:
+    """Weights of all nodes are one vector (V n,); duals of edges, then of ground edges, are another."""
+
+    problem: Problem
+    design: Design
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of weights: (V, n)."""
+        return self.problem.graph.n_nodes, self.problem.n_features
+
+    @property
+    def size(self) -> int:
+        return self.shape[0] * self.shape[1]
+
+    @cached_property
+    def X(self) -> Any:
+        """The rows as one sparse matrix over all weights, (N, V n)."""
+        N, n = self.design.X.shape
+        node = np.repeat(self.problem.M, np.diff(self.design.starts))
+        columns = (node[:, None] * n + np.arange(n)).ravel()
+        shape = N, self.size
+        return sparse.csr_array((self.design.X.ravel(), columns, np.arange(0, N * n + 1, n)), shape=shape)
+
+    @cached_property
+    def D(self) -> Any:
+        """Differences across edges, and then the weights that alpha applies to, (edges, V n)."""
+        n = self.problem.n_features
+        edges = sparse.kron(self.problem.graph.D, sparse.eye_array(n), format="csr")
+        ground = sparse.eye_array(self.size, format="csr")[self.grounded]
+        return sparse.vstack([edges, ground], format="csr")
+
+    @cached_property
+    def grounded(self) -> NDArray[np.int64]:
+        box, n = self.problem.f.box, self.problem.n_features
+        if box is None:
+            return np.empty(0, dtype=np.int64)
+        return (self.problem.M[:, None] * n + np.flatnonzero(box[1])).ravel()
+
+    @cached_property
+    def c(self) -> Array:
+        """The strength of each row of D."""
+        box = self.problem.f.box
+        edges = np.repeat(self.problem.c, self.problem.n_features)
+        if box is None:
+            return edges
+        return np.concatenate([edges, np.tile(box[1][box[1] != 0], len(self.problem.M))])
+
+    @property
+    def edges(self) -> slice:
+        return slice(0, self.problem.graph.n_edges * self.problem.n_features)
+
+    @cached_property
+    def ridge(self) -> Array:
+        ridge = np.zeros(self.shape)
+        ridge[self.problem.M] = 2 * self.design.ridge
+        return ridge.ravel()
+
+    def slack(self, u: Array, least: float) -> Array:
+        """How far each dual is from the border of its domain, but at least this part of its strength."""
+        size, edges, n = np.abs(u), self.edges, self.problem.n_features
+        if self.problem.penalty.kernel == SQUARED:
+            size[edges] = 0.0
+        elif self.problem.penalty.kernel == L2:
+            size[edges] = np.repeat(np.linalg.norm(u[edges].reshape(-1, n), axis=1), n)
+        return np.maximum(self.c - size, least * self.c)
+
+    def loss(self, w: Array) -> tuple[Array, Array]:
+        """The gradient of the losses without alpha, and ψ'' of every row."""
+        M, out = self.problem.M, np.zeros(self.shape)
+        a, b = self.design.slopes(w.reshape(self.shape)[M])
+        q, low, _ = self.design.forces(a, b)
+        out[M] = q + low
+        if self.design.kind == SQUARED_ERROR:
+            return out.ravel(), 2 * self.design.s
+        chance = np.abs(a) / self.design.s
+        return out.ravel(), self.design.s * chance * (1 - chance)
+
+    def factorised(self, K: Any, bend: Array, fixed: NDArray[np.bool_]) -> Factors | None:
+        """What solves (K + Xᵀ diag(bend) X) δw = …, over the weights that are not fixed; None where nothing does."""
+        free, used = np.flatnonzero(~fixed), np.flatnonzero(bend > 0)
+        root = np.sqrt(bend[used])
+        X, K = sparse.diags_array(root) @ self.X[used][:, free], K[free][:, free]
+        diagonal = K.diagonal() + np.asarray((X * X).sum(axis=0)).ravel()
+        unit = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+        scale = sparse.diags_array(unit)
+        K = scale @ K @ scale + sparse.diags_array(np.where(diagonal > 0, TRACE, 1.0))
+        X = X @ scale
+        matrix = sparse.block_array([[K, X.T], [X, -sparse.eye_array(len(used))]], format="csc")
+        try:
+            return Factors(matrix, splu(matrix), free, used, unit, root)
+        except RuntimeError:
+            return None
+
+    def inside(self, u: Array) -> Array:
+        """u, moved back into the domain of the duals where it has left it."""
+        edges, n = self.edges, self.problem.n_features
+        inner = self.problem.penalty.into_domain(u[edges].reshape(-1, n), self.problem.c).ravel()
+        return np.concatenate([inner, np.clip(u, -self.c, self.c)[edges.stop :]])
+
+    def flat(self, u: Array, s: Array) -> Array:
+        """Duals of edges (E, n) and of alpha (V, n) as one vector."""
+        return np.concatenate([u.ravel(), s.ravel()[self.grounded]])
+
+    def unflat(self, duals: Array) -> tuple[Array, Array]:
+        """And back."""
+        s = np.zeros(self.size)
+        s[self.grounded] = duals[self.edges.stop :]
+        return duals[self.edges].reshape(-1, self.shape[1]), s.reshape(self.shape)
