@@ -18,6 +18,9 @@ from typing import Any
 from coterie.kernels import seconds_compiling
 
 
+WORK = 50_000_000  # products before a kernel returns: less than a tenth of a second
+
+
 class TimeUp(Exception):  # noqa: N818  it is no error
     """The time that was allowed is over."""
 
@@ -76,6 +79,15 @@ def time_is_up() -> bool:
         _pressed = False
         raise KeyboardInterrupt
     return seconds_left() <= 0
+
+
+def pieces(count: int, each: int) -> Iterator[tuple[int, int]]:
+    """Ranges (first, last) of `count` things that take `each` products, with a check between two; few are one range."""
+    many = max(WORK // max(each, 1), 1)
+    for first in range(0, count, many):
+        if first:
+            check()
+        yield first, min(first + many, count)
 
 
 def _installed() -> bool:

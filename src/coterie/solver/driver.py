@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from math import inf
 
 import numpy as np
 
@@ -65,16 +64,14 @@ def drive(
     *,
     tol: float,
     max_iter: int,
-    time_limit: float | None,
     callback: Callable[[Record], None] | None,
     expected: int = 0,
 ) -> Solution:
-    """Iterate from (w, u) until the certified gap is at most tol, or a limit is reached.
+    """Iterate from (w, u) until the certified gap is at most tol, or a limit is reached: that of iterations, or time.
 
     `expected` is how many iterations it may take: certificates cost more than iterations, and the first one after
     the start waits until it has a chance.
     """
-    allow(inf if time_limit is None else time_limit)
     best = Best(problem, tol, w, u, getattr(engine, "threads", None))
     try:
         best.begin(u)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.kernels.interruption import TimeUp
 from coterie.problem.arrays import Array
 from coterie.problem.losses.design import SQUARED, Design
 from coterie.problem.losses.pooling import Coordinates, Pool
@@ -67,12 +68,34 @@ class Ellipsoids:
         """Look for ellipsoids over all columns; where the data leave some open, over those that are not capped.
 
         With `shift`, moving all weights of a group together costs nothing but loss, so that directions
-        that no row sees can be fixed at zero.
+        that no row sees can be fixed at zero. When time is up, nothing is known.
         """
+        try:
+            return cls._found(design, groups, n_groups, cappable, shift)
+        except TimeUp:
+            return cls.unknown(design, groups, n_groups)
+
+    @classmethod
+    def unknown(cls, design: Design, groups: NDArray[np.int64], n_groups: int) -> Ellipsoids:
+        """Weights can be anywhere."""
+        n, none = design.X.shape[1], np.zeros(n_groups)
+        nowhere = np.zeros((n_groups, n), dtype=bool)
+        everywhere = np.full(n_groups, np.inf)
+        v0, C, off = np.zeros((n_groups, n)), np.zeros((n_groups, n, 1)), (none, none)
+        return cls(design, v0, C, everywhere, none, everywhere, none, nowhere, nowhere.any(axis=1), off, none, groups)
+
+    @classmethod
+    def _found(
+        cls, design: Design, groups: NDArray[np.int64], n_groups: int, cappable: NDArray[np.bool_], shift: bool
+    ) -> Ellipsoids:
         n = design.X.shape[1]
         columns, capped = np.ones((n_groups, n), dtype=bool), np.zeros((n_groups, n), dtype=bool)
         rows = np.bincount(groups, np.diff(design.starts), minlength=n_groups) + (design.ridge > 0).sum()
         short = rows < n  # nobody has to look whether they see all columns
+        open_ended = short & ~(shift or cappable.any())
+        if open_ended.all():
+            return cls.unknown(design, groups, n_groups)
+        columns[open_ended] = False
         if cappable.any():
             columns[short], capped[short] = ~cappable, cappable
         elif shift:
@@ -83,7 +106,7 @@ class Ellipsoids:
             used = np.flatnonzero(columns.any(axis=0)) if columns.any() else np.zeros(1, dtype=np.int64)
             pool = Pool.of(design.of_columns(used), groups, n_groups, columns[:, used])
             v, at = pool.minimise()
-            return used, pool, v, at, hidden(at, columns[:, used])
+            return used, pool, v, at, hidden(at, columns[:, used]) | open_ended
 
         used, pool, v, at, lost = look()
         if lost.any() and cappable.any():

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import numpy as np
 
+from coterie.kernels.interruption import TimeUp, allow, interruptible, time_is_up
 from coterie.problem import Problem
 from coterie.problem.losses.design import LOGISTIC
 from coterie.solver.enclosure import Enclosure
@@ -11,6 +14,7 @@ from coterie.solver.solution import Solution, Status
 
 DOES_IT = "standardize=True of an estimator does it"
 UNEVEN = 1e4  # a ratio of the sizes of columns, or of edge weights, that slows a solve down
+MOMENT = 0.1  # seconds to look for a reason, after a time limit
 
 
 def in_words(problem: Problem, solution: Solution, tol: float) -> str:
@@ -25,7 +29,7 @@ def _what_stands_in_the_way(problem: Problem, solution: Solution) -> str:
     design = problem.f.design
     if design is None or not len(design.X) or solution.status is Status.INTERRUPTED:
         return ""
-    hidden = [] if solution.unconditional else Enclosure(problem).open_columns().tolist()
+    hidden = [] if solution.unconditional else _hidden(problem, solution)
     size = np.abs(design.X).max(axis=0)
     there = size[size > 0]
     if hidden:
@@ -47,6 +51,17 @@ def _what_stands_in_the_way(problem: Problem, solution: Solution) -> str:
     if weights.size and weights.max() > UNEVEN**1.5 * weights.min():
         return f"Edge weights range from {weights.min():.1e} to {weights.max():.1e}; bring them closer together."
     return ""
+
+
+def _hidden(problem: Problem, solution: Solution) -> list[int]:
+    """Columns that are, or look, collinear; none where it takes too long to find out, or Ctrl-C says not to."""
+    with interruptible():
+        allow(MOMENT if solution.status is Status.TIME_LIMIT else inf)
+        try:
+            found: list[int] = Enclosure(problem).open_columns().tolist()
+            return [] if time_is_up() else found
+        except (KeyboardInterrupt, TimeUp):
+            return []
 
 
 def _some(columns: list[int]) -> str:

@@ -110,12 +110,17 @@ class LogisticLosses(LocalLosses):
     def prox(self, v: Array, tau: Array, start: Array) -> Array:
         return self._newton(np.zeros_like(v), v, 1.0 / tau, start)
 
-    def model(self, w: Array, before: Array | None) -> Model:
-        """The curvature of a row changes by no more than the factor e^{|change of its margin|}."""
-        from coterie.kernels import register
+    def model(self, w: Array, before: Array | None) -> Model | None:
+        """The curvature of a row changes by no more than the factor e^{|change of its margin|}.
+
+        None where nodes have few rows: a primal update by rows is cheaper than a model of n × n numbers.
+        """
+        from coterie.kernels import is_wide, register
         from coterie.kernels.model import logistic_model
 
         rows, (count, n) = self.rows, w.shape
+        if is_wide(n) and 2 * len(rows.X) <= n * count:
+            return None
         slope, H = np.empty((count, n)), np.empty((count, n, n))
         data = rows.X, rows.y, self.scale, rows.starts, self.ridge
         change = logistic_model(register(n), *data, w, w[:0] if before is None else before, slope, H)
@@ -154,7 +159,17 @@ class LogisticLosses(LocalLosses):
 
     @cached_property
     def seen(self) -> Array | None:
-        return Quadratics.from_rows(self.rows, self.rows.weights, self.ridge).seen
+        """Columns with a ridge, and what the rows see of the others."""
+        ridged, n = np.flatnonzero(self.ridge), len(self.ridge)
+        others = np.flatnonzero(self.ridge == 0)
+        rows = replace(self.rows, X=np.ascontiguousarray(self.rows.X[:, others]), bound={})
+        seen = Quadratics.from_rows(rows, rows.weights, np.zeros(len(others))).seen if len(others) else None
+        if seen is None or not len(ridged):
+            return seen
+        out = np.zeros((len(seen), len(ridged) + seen.shape[1], n))
+        out[:, np.arange(len(ridged)), ridged] = 1.0
+        out[:, len(ridged) :, others] = seen
+        return out
 
     def _attaining(self, p: Array, near: Array) -> Array:
         """The w with ∇L(w) = p, or close to it: a trace of curvature at the last one keeps it from running away."""

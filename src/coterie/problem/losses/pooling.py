@@ -162,7 +162,7 @@ class Pool:
         return self.design.bend(v[self.groups])
 
     def minimise(self) -> tuple[Array, Coordinates]:
-        """v that minimises F, and coordinates for the Hessian there. When time is up, both are rougher."""
+        """v that minimises F, and coordinates for the Hessian there. When time is up, both are rougher, or TimeUp."""
         v = np.zeros((self.n_groups, self.design.X.shape[1]))
         at = self.coordinates(self.bend(v))
         if self.design.kind == SQUARED:
