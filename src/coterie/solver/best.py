@@ -37,7 +37,10 @@ class Best:
         self.checks: list[tuple[int, float]] = []
 
     def begin(self, u: Array) -> None:
-        """Prove what the first weights and duals can."""
+        """Prove what the first weights and duals can; weights that separate the classes leave nothing to do."""
+        apart = self.certify.enclosure.separating_weights()
+        if apart is not None:
+            self._offer(apart)
         proof = self.certify(self.w, u.copy() if u.any() else u, goal=self.goal, rounds=0)
         # zeros are the engine's to move, and others cost no memory
         self.proof = replace(proof, u=np.zeros_like(u)) if proof.u is u else proof

@@ -11,7 +11,7 @@ with ĝ = Cᵀ∇F(v₀) and κ = max ‖Cᵀx_r‖. Both bound ‖t‖. See doc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from coterie.kernels.interruption import TimeUp
 from coterie.problem.arrays import Array
 from coterie.problem.losses.design import SQUARED, Design
-from coterie.problem.losses.pooling import Coordinates, Pool
+from coterie.problem.losses.pooling import Coordinates, Pool, separating
 from coterie.solver.null_directions import independent_columns, null_columns
 
 WIDER = 1 + 1e-9  # for the rounding of what is computed here
@@ -46,6 +46,8 @@ class Ellipsoids:
     ridged : array of shape (G,)
         Ridge of all nodes and free columns together.
     groups : array of shape (|M|,)
+    apart : bool
+        Whether v₀ separates the classes of every group: then there is no minimiser.
     """
 
     design: Design
@@ -60,6 +62,7 @@ class Ellipsoids:
     off: tuple[Array, Array]
     ridged: Array
     groups: NDArray[np.int64]
+    apart: bool = False
 
     @classmethod
     def of(
@@ -96,6 +99,9 @@ class Ellipsoids:
         if open_ended.all():
             return cls.unknown(design, groups, n_groups)
         columns[open_ended] = False
+        apart = separating(design, groups, n_groups)
+        if apart is not None:
+            return replace(cls.unknown(design, groups, n_groups), v0=apart, apart=True)
         if cappable.any():
             columns[short], capped[short] = ~cappable, cappable
         elif shift:

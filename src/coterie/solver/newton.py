@@ -22,13 +22,14 @@ from scipy import sparse
 from scipy.sparse.linalg import splu
 
 from coterie.kernels.edges import L2, SQUARED
-from coterie.kernels.interruption import time_is_up
+from coterie.kernels.interruption import TimeUp, aside, time_is_up
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.design import SQUARED as SQUARED_ERROR
 from coterie.problem.losses.design import Design
 
-LARGEST = 6_000  # unknowns, rows included: a factorisation then takes milliseconds
+LARGEST = 6_000  # unknowns, rows included: a factorisation then takes milliseconds, half a second where it fills up
+ORDERING = "MMD_AT_PLUS_A"  # of the unknowns, for matrices whose pattern is symmetric (decision 17)
 STEPS = 150
 BALANCES = 12  # corrections of the duals at the end; mostly two do
 SLACK = 1e-6  # of alpha: a dual with that much of it belongs to a weight of zero
@@ -257,7 +258,10 @@ class _Newton:
         return ridge.ravel()
 
     def _solve(self, K: Any, bend: Array, right: Array, fixed: NDArray[np.bool_]) -> Array | None:
-        """(K + Xᵀ diag(bend) X)⁻¹ right, over the weights that are not fixed, in units of the diagonal."""
+        """(K + Xᵀ diag(bend) X)⁻¹ right, over the weights that are not fixed, in units of the diagonal.
+
+        None where that is singular, or the time is up.
+        """
         free = np.flatnonzero(~fixed)
         used = np.flatnonzero(bend > 0)
         X = self.X[used][:, free]
@@ -271,8 +275,8 @@ class _Newton:
         X = X @ scale
         kkt = sparse.block_array([[K, X.T], [X, -sparse.eye_array(len(used))]], format="csc")
         try:
-            factors = splu(kkt)
-        except RuntimeError:
+            factors = aside(lambda: splu(kkt, permc_spec=ORDERING), kkt.nnz)
+        except (RuntimeError, TimeUp):
             return None
         b = np.concatenate([unit * right[free], np.zeros(len(used))])
         z = factors.solve(b)

@@ -30,6 +30,8 @@ def _what_stands_in_the_way(problem: Problem, solution: Solution) -> str:
     if design is None or not len(design.X) or solution.status is Status.INTERRUPTED:
         return ""
     hidden = [] if solution.unconditional else _hidden(problem, solution)
+    if hidden is None:
+        return ""
     size = np.abs(design.X).max(axis=0)
     there = size[size > 0]
     if hidden:
@@ -53,15 +55,15 @@ def _what_stands_in_the_way(problem: Problem, solution: Solution) -> str:
     return ""
 
 
-def _hidden(problem: Problem, solution: Solution) -> list[int]:
-    """Columns that are, or look, collinear; none where it takes too long to find out, or Ctrl-C says not to."""
+def _hidden(problem: Problem, solution: Solution) -> list[int] | None:
+    """Columns that are, or look, collinear; None where it takes too long to find out, or Ctrl-C says not to."""
     with interruptible():
         allow(MOMENT if solution.status is Status.TIME_LIMIT else inf)
         try:
             found: list[int] = Enclosure(problem).open_columns().tolist()
-            return [] if time_is_up() else found
+            return None if time_is_up() else found
         except (KeyboardInterrupt, TimeUp):
-            return []
+            return None
 
 
 def _some(columns: list[int]) -> str:
