@@ -118,7 +118,8 @@ def _logistic_hessian(room, X, first, last, ridge, curvature, bend, H):
 @inlined
 def _products(n, rows, few):
     """About how many a step takes."""
-    return rows * (rows * rows // 6 + 6 * n) if few else n * n * (n // 6 + rows // 2 + 1)
+    margins = 20 * rows  # with their exponentials
+    return margins + (rows * (rows * rows // 6 + 6 * n) if few else n * n * (n // 6 + rows // 2 + 1))
 
 
 def logistic_newton(

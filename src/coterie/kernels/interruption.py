@@ -19,10 +19,10 @@ from typing import Any, TypeVar
 
 from coterie.kernels import seconds_compiling
 
-
 WORK = 50_000_000  # products before a kernel returns: less than a tenth of a second
 GLANCE = 0.02  # seconds between two checks while others work
 FEW = 20_000  # numbers that a library works on in no time
+GRACE = 0.2  # seconds that what is nearly done may take beyond its time
 
 Result = TypeVar("Result")
 
@@ -75,6 +75,12 @@ def seconds_left() -> float:
 def check() -> None:
     """Raise KeyboardInterrupt if Ctrl-C was pressed, TimeUp if the time is over; otherwise do nothing, quickly."""
     if time_is_up():
+        raise TimeUp
+
+
+def check_with_grace() -> None:
+    """The same for what is of no use unless it is completed: it may take a little longer."""
+    if time_is_up() and seconds_left() <= -GRACE:
         raise TimeUp
 
 

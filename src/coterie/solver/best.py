@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
@@ -27,7 +28,7 @@ class Best:
     def __init__(self, problem: Problem, tol: float, w: Array, u: Array, threads: int | None = None) -> None:
         self.problem, self.tol = problem, tol
         self.began = time.perf_counter()
-        self.certify = Certifier(problem, threads)
+        self.threads = threads
         self.objective, self.w = problem.objective(w), w.copy()
         least = 0.0 if problem.f.design is not None else -np.inf  # before anything is proven
         self.proof = Certificate(self.objective, least, True, "", np.zeros_like(u), least)
@@ -35,6 +36,10 @@ class Best:
         self.partition: Partition | None = None
         self.history: list[Record] = []
         self.checks: list[tuple[int, float]] = []
+
+    @cached_property
+    def certify(self) -> Certifier:
+        return Certifier(self.problem, self.threads)
 
     def begin(self, u: Array) -> None:
         """Prove what the first weights and duals can; weights that separate the classes leave nothing to do."""

@@ -84,8 +84,13 @@ class Ellipsoids:
         n, none = design.X.shape[1], np.zeros(n_groups)
         nowhere = np.zeros((n_groups, n), dtype=bool)
         everywhere = np.full(n_groups, np.inf)
-        v0, C, off = np.zeros((n_groups, n)), np.zeros((n_groups, n, 1)), (none, none)
-        return cls(design, v0, C, everywhere, none, everywhere, none, nowhere, nowhere.any(axis=1), off, none, groups)
+        v0, C, off, no = (
+            np.zeros((n_groups, n)),
+            np.zeros((n_groups, n, 1)),
+            (none, none),
+            np.zeros(n_groups, dtype=bool),
+        )
+        return cls(design, v0, C, everywhere, none, everywhere, none, nowhere, no, off, none, groups)
 
     @classmethod
     def _found(
@@ -95,7 +100,7 @@ class Ellipsoids:
         columns, capped = np.ones((n_groups, n), dtype=bool), np.zeros((n_groups, n), dtype=bool)
         rows = np.bincount(groups, np.diff(design.starts), minlength=n_groups) + (design.ridge > 0).sum()
         short = rows < n  # nobody has to look whether they see all columns
-        open_ended = short & ~(shift or cappable.any())
+        open_ended = np.zeros_like(short) if shift or cappable.any() else short
         if open_ended.all():
             return cls.unknown(design, groups, n_groups)
         columns[open_ended] = False

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from coterie.problem.losses.design import SQUARED as SQUARED_ERROR
 from coterie.problem.losses.design import Design
 
 LARGEST = 6_000  # unknowns, rows included: a factorisation then takes milliseconds, half a second where it fills up
-ORDERING = "MMD_AT_PLUS_A"  # of the unknowns, for matrices whose pattern is symmetric (decision 17)
+ORDERING: Final = "MMD_AT_PLUS_A"  # of the unknowns, for matrices whose pattern is symmetric (decision 17)
 STEPS = 150
 BALANCES = 12  # corrections of the duals at the end; mostly two do
 SLACK = 1e-6  # of alpha: a dual with that much of it belongs to a weight of zero

@@ -32,6 +32,7 @@ from coterie.problem.losses.squared import Reduction, check_reduction, row_scale
 ACCURACY = 1e-12  # Newton ends when the gradient of the inner problem is this small, relative to its terms
 MAX_STEPS = 60
 CONJUGATE_STEPS = 12  # any end of the descent gives a valid bound
+CHEAP = 32  # columns, up to which a model costs little, however few the rows are
 CLOSER, FEW = 3, 20_000  # times that descent, each from where the last one ended, where weights are that few
 
 
@@ -115,11 +116,11 @@ class LogisticLosses(LocalLosses):
 
         None where nodes have few rows: a primal update by rows is cheaper than a model of n × n numbers.
         """
-        from coterie.kernels import is_wide, register
+        from coterie.kernels import register
         from coterie.kernels.model import logistic_model
 
         rows, (count, n) = self.rows, w.shape
-        if is_wide(n) and 2 * len(rows.X) <= n * count:
+        if n > CHEAP and 2 * len(rows.X) <= n * count:
             return None
         slope, H = np.empty((count, n)), np.empty((count, n, n))
         data = rows.X, rows.y, self.scale, rows.starts, self.ridge

@@ -24,7 +24,7 @@ REFINEMENTS = 3  # of least-squares fits; the later ones are for columns that ar
 NEWTON_STEPS = 60
 FEW, FEWER_STEPS = 100, 15  # of many groups, those that take longer can be separated: nothing is won by more steps
 HALVINGS = 30
-QUICK = 10**7  # products of a pass over the rows, which take a few hundredths of a second
+QUICK = 300_000  # products of a pass over the rows: even a hundred of them take little time
 FAR = 40.0  # a margin that costs e^−40
 SETTLED = 1e-12  # a Newton step that promises less than this part of the loss is the last one
 
