@@ -129,6 +129,7 @@ def drive(
     except (KeyboardInterrupt, TimeUp) as reason:
         allow(LAST_SECONDS + min(seconds_left(), 0.0))
         with suppress(KeyboardInterrupt, TimeUp):  # a second Ctrl-C skips the last certificate
+            check()
             best.improve(*engine.point(), done, _last_rounds(done))
         return best.solution(best.reached() or _ended_by(reason), done)
 

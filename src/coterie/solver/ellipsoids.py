@@ -23,6 +23,7 @@ from coterie.problem.losses.pooling import Coordinates, Pool, separating
 from coterie.solver.null_directions import independent_columns, null_columns
 
 WIDER = 1 + 1e-9  # for the rounding of what is computed here
+WIDE = 100  # columns, from which on those with a ridge are left to their caps where rows are few
 TAUS = np.concatenate([4.0 ** np.arange(-12, 0), [0.5, 1.0, 2.0, 4.0, 8.0]])  # small ones for small T: see decision 16
 
 
@@ -81,16 +82,11 @@ class Ellipsoids:
     @classmethod
     def unknown(cls, design: Design, groups: NDArray[np.int64], n_groups: int) -> Ellipsoids:
         """Weights can be anywhere."""
-        n, none = design.X.shape[1], np.zeros(n_groups)
-        nowhere = np.zeros((n_groups, n), dtype=bool)
-        everywhere = np.full(n_groups, np.inf)
-        v0, C, off, no = (
-            np.zeros((n_groups, n)),
-            np.zeros((n_groups, n, 1)),
-            (none, none),
-            np.zeros(n_groups, dtype=bool),
-        )
-        return cls(design, v0, C, everywhere, none, everywhere, none, nowhere, no, off, none, groups)
+        shape = n_groups, design.X.shape[1]
+        v0, C, capped = np.zeros(shape), np.zeros((*shape, 1)), np.zeros(shape, dtype=bool)
+        none, everywhere, resolved = np.zeros(n_groups), np.full(n_groups, np.inf), np.zeros(n_groups, dtype=bool)
+        sizes = everywhere, none, everywhere, none
+        return cls(design, v0, C, *sizes, capped, resolved, (none, none), none, groups)
 
     @classmethod
     def _found(
@@ -98,8 +94,10 @@ class Ellipsoids:
     ) -> Ellipsoids:
         n = design.X.shape[1]
         columns, capped = np.ones((n_groups, n), dtype=bool), np.zeros((n_groups, n), dtype=bool)
-        rows = np.bincount(groups, np.diff(design.starts), minlength=n_groups) + (design.ridge > 0).sum()
-        short = rows < n  # nobody has to look whether they see all columns
+        rows = np.bincount(groups, np.diff(design.starts), minlength=n_groups)
+        short = rows + (design.ridge > 0).sum() < n  # nobody has to look whether they see all columns
+        if n > WIDE and cappable.any():
+            short |= 2 * rows <= n  # ridge would see the rest, at the cost of n × n numbers
         open_ended = np.zeros_like(short) if shift or cappable.any() else short
         if open_ended.all():
             return cls.unknown(design, groups, n_groups)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from coterie.problem.losses.design import SQUARED as SQUARED_ERROR
 from coterie.problem.losses.design import Design
 
 LARGEST = 6_000  # unknowns, rows included: a factorisation then takes milliseconds, half a second where it fills up
-ORDERING: Final = "MMD_AT_PLUS_A"  # of the unknowns, for matrices whose pattern is symmetric (decision 17)
+SPARSE = 40  # numbers per row, up to which an order of unknowns for symmetric patterns is found fast (decision 14)
 STEPS = 150
 BALANCES = 12  # corrections of the duals at the end; mostly two do
 SLACK = 1e-6  # of alpha: a dual with that much of it belongs to a weight of zero
@@ -274,11 +274,12 @@ class _Newton:
         K = scale @ K @ scale + sparse.diags_array(np.where(diagonal > 0, 1e-28, 1.0))
         X = X @ scale
         kkt = sparse.block_array([[K, X.T], [X, -sparse.eye_array(len(used))]], format="csc")
+        b = np.concatenate([unit * right[free], np.zeros(len(used))])
         try:
-            factors = aside(lambda: splu(kkt, permc_spec=ORDERING), kkt.nnz)
+            ordering: Any = "MMD_AT_PLUS_A" if kkt.nnz <= SPARSE * len(b) else "COLAMD"
+            factors = aside(lambda: splu(kkt, permc_spec=ordering), kkt.nnz)
         except (RuntimeError, TimeUp):
             return None
-        b = np.concatenate([unit * right[free], np.zeros(len(used))])
         z = factors.solve(b)
         z = z + factors.solve(b - kkt @ z)
         out = np.zeros(len(right))
