@@ -49,7 +49,9 @@ class Quadratics(LocalLosses):
     def from_rows(cls, rows: LabelledRows, scale: Array, ridge: Array) -> Quadratics:
         """Σ_r scale_r (y_r − ⟨x_r, w⟩)² + Σ_k ridge_k w_k² for each node i."""
         n = rows.X.shape[1]
-        extra = np.diag(np.sqrt(ridge))[ridge > 0]  # ridge is least squares with these rows and label 0
+        ridged = np.flatnonzero(ridge > 0)
+        extra = np.zeros((len(ridged), n))  # ridge is least squares with these rows and label 0
+        extra[np.arange(len(ridged)), ridged] = np.sqrt(ridge[ridged])
         r = min(int(rows.m.max(initial=0)) + len(extra), n)
         count = len(rows.M)
         V, h = np.zeros((count, r, n)), np.zeros((count, r))
