@@ -16,7 +16,19 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.kernels.interruption import TimeUp, allow, check, interruptible, time_is_up
+from coterie.kernels.interruption import (
+    TimeUp,
+    allow,
+    aside,
+    check,
+    check_with_grace,
+    interruptible,
+    pieces,
+    time_is_up,
+)
+from coterie.solver import certificate, newton, reasons
+from coterie.solver.ellipsoids import Ellipsoids
+from problems import instance
 
 SLACK = 0.5  # seconds that a limit or Ctrl-C may take to be noticed …
 BUSY = 3.0  # … and what a machine busy with other tests adds
@@ -152,3 +164,108 @@ def test_limits_hold_in_other_threads_too() -> None:
     helper.start()
     helper.join()
     assert statuses == [ct.Status.TIME_LIMIT]
+
+
+def test_pieces_are_checked_between_and_cover_everything() -> None:
+    assert list(pieces(10, 1)) == [(0, 10)]
+    assert list(pieces(0, 5)) == []
+    ranges = list(pieces(7, 20_000_000))
+    assert ranges == [(0, 2), (2, 4), (4, 6), (6, 7)]
+    with interruptible():
+        allow(0.0)
+        parts = pieces(7, 20_000_000)
+        assert next(parts) == (0, 2)  # what takes no time is done all the same
+        with pytest.raises(TimeUp):
+            next(parts)
+
+
+def test_a_long_call_is_left_aside_when_the_time_is_up() -> None:
+    assert aside(lambda: 3, 10**6) == 3
+    with pytest.raises(ZeroDivisionError):
+        aside(lambda: 1 // 0, 10**6)
+    began = time.perf_counter()
+    with interruptible():
+        allow(0.1)
+        with pytest.raises(TimeUp):
+            aside(lambda: time.sleep(2.0), 10**6)
+    assert time.perf_counter() - began < 1.5
+
+
+def test_what_is_nearly_done_has_a_little_grace() -> None:
+    with interruptible():
+        allow(-0.01)
+        check_with_grace()
+        allow(-10.0)
+        with pytest.raises(TimeUp):
+            check_with_grace()
+
+
+def tough(rows: int = 6) -> ct.Problem:
+    """Collinear columns, which second-order steps are for."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((20 * rows, 5))
+    X[:, 1] = X[:, 0] + 1e-7 * X[:, 1]
+    data = ct.LocalDatasets.from_rows(X, X[:, 2] ** 2 + rng.standard_normal(len(X)), np.repeat(np.arange(20), rows))
+    ring = ct.EmpiricalGraph.from_edges([(i, (i + 1) % 20) for i in range(20)])
+    return ct.Problem(ring, data, lam=0.05)
+
+
+def test_a_factorisation_that_takes_long_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow(*arguments: object, **options: object) -> None:
+        time.sleep(4.0)
+
+    monkeypatch.setattr(newton, "splu", slow)
+    monkeypatch.setattr("coterie.kernels.interruption.FEW", 0)
+    began = time.perf_counter()
+    with pytest.warns(ct.NotConverged):
+        solution = ct.solve(tough(), 1e-14, time_limit=0.3)
+    assert time.perf_counter() - began < 3.0
+    assert solution.status is ct.Status.TIME_LIMIT
+    assert solution.n_iter >= 200
+
+
+def test_a_certificate_that_takes_too_long_is_dropped_and_the_best_one_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time is long over when the second certificate begins: the first one counts."""
+    monkeypatch.setattr(certificate, "QUICK", 0)
+    seen: list[ct.Record] = []
+
+    def dawdle(record: ct.Record) -> None:
+        seen.append(record)
+        allow(-10.0)
+
+    problem = instance("few labelled", penalty=ct.GroupTotalVariation(), lam=1e-3)
+    with pytest.warns(ct.NotConverged, match="The time limit was reached"):
+        solution = ct.solve(problem, 1e-15, callback=dawdle)
+    assert len(seen) == 1
+    assert solution.dual_bound == seen[0].dual_bound
+    assert solution.status is ct.Status.TIME_LIMIT
+
+
+def test_nobody_waits_for_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a limit, columns are named, or classes called separable, only if that is known in a moment."""
+
+    def slow(self: object) -> None:
+        raise TimeUp
+
+    monkeypatch.setattr(reasons.Enclosure, "open_columns", slow)
+    problem = instance("few labelled", loss=ct.Logistic())
+    with pytest.warns(ct.NotConverged) as caught:
+        ct.solve(problem, 1e-15, time_limit=0.0)
+    assert "separated" not in str(caught[0].message)
+    assert "ollinear" not in str(caught[0].message)
+
+
+def test_groups_with_fewer_rows_than_columns_are_known_nowhere() -> None:
+    """Neither caps nor shifts help there, and no n × n matrix is made to find out."""
+    rng = np.random.default_rng(0)
+    data = ct.LocalDatasets.from_rows(rng.standard_normal((6, 4)), rng.standard_normal(6), [0, 0, 0, 0, 0, 1])
+    design = ct.Problem(ct.EmpiricalGraph.from_edges([(0, 1)]), data).f.design
+    none = np.zeros(4, dtype=bool)
+    sets = Ellipsoids.of(design, np.arange(2), 2, none, False)
+    assert sets.resolved.tolist() == [True, False]
+    assert sets.floors[1] == 0
+    assert np.isinf(sets.radius(np.ones(2), np.zeros(2), np.zeros(4))[1])
+    assert Ellipsoids.of(design, np.zeros(2, dtype=np.int64), 1, none, True).resolved.tolist() == [True]
+    with interruptible():
+        allow(0.0)
+        assert Ellipsoids.unknown(design, np.arange(2), 2).resolved.tolist() == [False, False]

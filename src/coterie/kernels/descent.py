@@ -15,10 +15,9 @@ import numpy as np
 
 from coterie.kernels import inlined, jit
 from coterie.kernels.cholesky import solve_in_place
-from coterie.kernels.interruption import time_is_up
+from coterie.kernels.interruption import WORK, time_is_up
 
 TRY_SUPPORT = 4  # sweeps between two exact solves on the support
-WORK = 50_000_000  # products before a kernel returns: less than a tenth of a second
 MOST_EXACT = 1500  # a larger system would take longer than that, and is left to the sweeps
 
 

@@ -1,13 +1,17 @@
 """Gram matrices of rows in coordinates of their own, group by group, with bounds on their rounding errors.
 
 A group of nodes (group[i] is that of node i) has weights v = v₀ + C t. In the coordinates t, a row x is z = Cᵀx.
+What takes long works in pieces, and raises TimeUp or KeyboardInterrupt between two of them.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from coterie.kernels.exact import EPS, part, strict
+from coterie.kernels.interruption import WORK, pieces
 
 
 @part
@@ -27,22 +31,37 @@ def _row_in(X, r, C, g, z, doubt):
         doubt[j] *= (n + 1) * EPS
 
 
-@strict
-def gram(X, h, starts, ridge, group, C, G, doubt, spoilt, longest):
+def gram(
+    X: Any, h: Any, starts: Any, ridge: Any, group: Any, C: Any, G: Any, doubt: Any, spoilt: Any, longest: Any
+) -> None:
     """G ← Σ_r h_r z_r z_rᵀ + Σ_i Cᵀ diag(ridge) C; doubt ← how far that is from the truth at most (Frobenius norm).
 
     spoilt ← Σ_r h_r |error of z_r|², column by column; longest ← the largest |z_r|, or a little more.
     """
+    for out in (G, doubt, spoilt, longest):
+        out[:] = 0.0
+    rows, size = np.zeros(len(G)), np.zeros(len(G))
+    for first, last in pieces(len(X), 2 * X.shape[1] ** 2):
+        _add_rows(first, last, X, h, starts, ridge, group, C, G, doubt, spoilt, longest, rows, size)
+    _complete(G, doubt, rows, size)
+
+
+@part
+def _node_of(row, starts):
+    """The node that a row belongs to."""
+    return np.searchsorted(starts, row, side="right") - 1
+
+
+@strict
+def _add_rows(first, last, X, h, starts, ridge, group, C, G, doubt, spoilt, longest, rows, size):
+    """Add the rows from first to last, and the ridge of nodes whose last row is among them."""
     n = X.shape[1]
     z, dz = np.empty(n), np.empty(n)
-    G[:] = 0.0
-    doubt[:] = 0.0
-    spoilt[:] = 0.0
-    longest[:] = 0.0
-    rows, size = np.zeros(len(G)), np.zeros(len(G))
-    for i in range(len(starts) - 1):
+    for i in range(_node_of(first, starts), len(starts) - 1):
         g = group[i]
-        for r in range(starts[i], starts[i + 1]):
+        if starts[i] >= last:
+            break
+        for r in range(max(starts[i], first), min(starts[i + 1], last)):
             _row_in(X, r, C, g, z, dz)
             zz, dd = 0.0, 0.0
             for j in range(n):
@@ -58,15 +77,20 @@ def gram(X, h, starts, ridge, group, C, G, doubt, spoilt, longest):
             doubt[g] += h[r] * (2 * np.sqrt(zz * dd) + dd)
             rows[g] += 1
         for k in range(n):
-            if ridge[k] > 0:
+            if ridge[k] > 0 and starts[i + 1] <= last:
                 rows[g] += 1
                 for j in range(n):
                     size[g] += ridge[k] * C[g, k, j] * C[g, k, j]
                     for m in range(j + 1):
                         G[g, j, m] += ridge[k] * C[g, k, j] * C[g, k, m]
+
+
+@strict
+def _complete(G, doubt, rows, size):
+    """Charge the sums their rounding, and fill the upper half."""
     for g in range(len(G)):
         doubt[g] += (rows[g] + 4) * EPS * size[g]
-        for j in range(n):
+        for j in range(G.shape[1]):
             for k in range(j):
                 G[g, k, j] = G[g, j, k]
 
@@ -87,55 +111,97 @@ def lengths(X, h, starts, ridge, group, out):
             out[g, k] = np.sqrt(out[g, k])
 
 
-@strict
-def orthonormalise(G, spoilt, C, weak):
+def orthonormalise(G: Any, spoilt: Any, C: Any, weak: Any) -> None:
     """C ← C L⁻ᵀ with G = LLᵀ: in the new coordinates, Gram matrices are closer to the identity.
 
     A pivot that rounding may have made is raised to what rounding can make; its column is marked as weak.
     """
     n = G.shape[1]
+    if n**3 <= WORK:
+        for first, last in pieces(len(G), n**3):
+            _whole_groups(first, last, G, spoilt, C, weak)
+        return
     L = np.empty((n, n))
     for g in range(len(G)):
-        for j in range(n):
-            for k in range(n):
-                L[j, k] = 0.0
-        for j in range(n):
-            weak[g, j] = False
-            if G[g, j, j] == 0:
-                weak[g, j] = True
-                L[j, j] = 1.0
-                continue
-            for k in range(j):
-                t = G[g, j, k]
-                for m in range(k):
-                    t -= L[j, m] * L[k, m]
-                L[j, k] = t / L[k, k]
-            pivot = G[g, j, j]
-            for m in range(j):
-                pivot -= L[j, m] * L[j, m]
-            least = max(8 * n * EPS * G[g, j, j], 4 * spoilt[g, j])
-            if pivot < 4 * least:
-                weak[g, j] = True
-            L[j, j] = np.sqrt(max(pivot, least))
-        for k in range(n):  # rows of C L⁻ᵀ: forward substitution
-            for j in range(n):
-                t = C[g, k, j]
-                for m in range(j):
-                    t -= C[g, k, m] * L[j, m]
-                C[g, k, j] = t / L[j, j]
+        for factor in (True, False):
+            for first, last in pieces(n, n * n):
+                _some_rows(factor, first, last, g, G, spoilt, C, weak, L)
 
 
 @strict
-def project(X, starts, group, C, a, da, b, out, doubt):
+def _whole_groups(first, last, G, spoilt, C, weak):
+    n = G.shape[1]
+    L = np.empty((n, n))
+    for g in range(first, last):
+        _factorise(0, n, G[g], spoilt[g], weak[g], L)
+        _substitute(0, n, L, C[g])
+
+
+@strict
+def _some_rows(factor, first, last, g, G, spoilt, C, weak, L):
+    if factor:
+        _factorise(first, last, G[g], spoilt[g], weak[g], L)
+    else:
+        _substitute(first, last, L, C[g])
+
+
+@part
+def _factorise(first, last, G, spoilt, weak, L):
+    """Rows of L, from first to last."""
+    n = len(G)
+    for j in range(first, last):
+        weak[j] = False
+        if G[j, j] == 0:
+            weak[j] = True
+            for k in range(j):
+                L[j, k] = 0.0
+            L[j, j] = 1.0
+            continue
+        for k in range(j):
+            t = G[j, k]
+            for m in range(k):
+                t -= L[j, m] * L[k, m]
+            L[j, k] = t / L[k, k]
+        pivot = G[j, j]
+        for m in range(j):
+            pivot -= L[j, m] * L[j, m]
+        least = max(8 * n * EPS * G[j, j], 4 * spoilt[j])
+        if pivot < 4 * least:
+            weak[j] = True
+        L[j, j] = np.sqrt(max(pivot, least))
+
+
+@part
+def _substitute(first, last, L, C):
+    """Rows of C L⁻ᵀ, from first to last: forward substitution."""
+    for k in range(first, last):
+        for j in range(len(L)):
+            t = C[k, j]
+            for m in range(j):
+                t -= C[k, m] * L[j, m]
+            C[k, j] = t / L[j, j]
+
+
+def project(X: Any, starts: Any, group: Any, C: Any, a: Any, da: Any, b: Any, out: Any, doubt: Any) -> None:
     """out ← Cᵀ Σ (Σ_r a_r x_r + b_i), by groups, where a_r is known within da_r; doubt ← how far it may be off."""
-    n = X.shape[1]
-    z, dz = np.empty(n), np.empty(n)
     out[:] = 0.0
     doubt[:] = 0.0
     rows, size = np.zeros(len(out)), np.zeros(len(out))
-    for i in range(len(starts) - 1):
+    for first, last in pieces(len(X), X.shape[1] ** 2):
+        _project_rows(first, last, X, starts, group, C, a, da, b, out, doubt, rows, size)
+    doubt[:] = 2 * (doubt + (rows + 4) * EPS * size)
+
+
+@strict
+def _project_rows(first, last, X, starts, group, C, a, da, b, out, doubt, rows, size):
+    """Add the rows from first to last, and b of nodes whose last row is among them."""
+    n = X.shape[1]
+    z, dz = np.empty(n), np.empty(n)
+    for i in range(_node_of(first, starts), len(starts) - 1):
         g = group[i]
-        for r in range(starts[i], starts[i + 1]):
+        if starts[i] >= last:
+            break
+        for r in range(max(starts[i], first), min(starts[i + 1], last)):
             _row_in(X, r, C, g, z, dz)
             zz, dd = 0.0, 0.0
             for j in range(n):
@@ -146,13 +212,11 @@ def project(X, starts, group, C, a, da, b, out, doubt):
             size[g] += abs(a[r]) * np.sqrt(zz)
             rows[g] += 1
         for k in range(n):
-            if b[i, k] != 0:
+            if b[i, k] != 0 and starts[i + 1] <= last:
                 rows[g] += 1
                 for j in range(n):
                     out[g, j] += b[i, k] * C[g, k, j]
                     size[g] += abs(b[i, k] * C[g, k, j])
-    for g in range(len(out)):
-        doubt[g] = 2 * (doubt[g] + (rows[g] + 4) * EPS * size[g])
 
 
 @strict

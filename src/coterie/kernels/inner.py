@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from coterie.kernels import inlined, jit
-from coterie.kernels.cholesky import solve_in_place
-from coterie.kernels.descent import WORK
-from coterie.kernels.interruption import time_is_up
+from coterie.kernels.cholesky import LONG, dot, solve_in_place
+from coterie.kernels.few_rows import are_few, inner_products, step_by_rows
+from coterie.kernels.interruption import WORK, time_is_up
 from coterie.kernels.vector import put
 
 
@@ -49,13 +49,22 @@ def keep_signs(room, other, V, h, centre, alpha, tau, v, start, z):
 
 
 @inlined
+def _margin(n, X, r, z):
+    """⟨x_r, z⟩; many terms are added in any order, several at a time."""
+    if n > LONG:
+        return dot(X[r], z)
+    total = 0.0
+    for k in range(n):
+        total += X[r, k] * z[k]
+    return total
+
+
+@inlined
 def _logistic_objective(X, y, share, first, last, ridge, p, anchor, curvature, z):
     """Mean logistic loss + ridge − ⟨p, z⟩ + curvature ‖z − anchor‖²/2."""
     total = 0.0
     for r in range(first, last):
-        margin = 0.0
-        for k in range(len(z)):
-            margin += X[r, k] * z[k]
+        margin = _margin(len(z), X, r, z)
         wrong = -margin if y[r] > 0.5 else margin  # log(1 + e^margin) − y margin would cancel
         total += share[r] * (max(wrong, 0.0) + np.log1p(np.exp(-abs(wrong))))
     for k in range(len(z)):
@@ -75,9 +84,7 @@ def _logistic_gradient(room, X, y, share, first, last, ridge, p, anchor, curvatu
         g[k] = 2 * ridge[k] * z[k] - p[k] + curvature * (z[k] - anchor[k])
         size[k] = 2 * ridge[k] * abs(z[k]) + abs(p[k]) + curvature * abs(z[k] - anchor[k])
     for r in range(first, last):
-        margin = 0.0
-        for k in range(n):
-            margin += X[r, k] * z[k]
+        margin = _margin(n, X, r, z)
         side = -1.0 if y[r] > 0.5 else 1.0
         chance = 1 / (1 + np.exp(-side * margin))  # of the wrong class
         pull = share[r] * side * chance
@@ -120,6 +127,13 @@ def _way(X, first, last, step):
     return longest
 
 
+@inlined
+def _products(n, rows, few):
+    """About how many a step takes."""
+    margins = 20 * rows  # with their exponentials
+    return margins + (rows * (rows * rows // 6 + 6 * n) if few else n * n * (n // 6 + rows // 2 + 1))
+
+
 def logistic_newton(
     room: Any,
     X: Any,
@@ -153,16 +167,24 @@ def _logistic_newton(
 ):
     """Go on with this node and step; return the node and the step to go on with. `kept` is what a node left behind."""
     n = len(room)
-    H, g, size, trial = np.empty((n, n)), np.empty(n), np.empty(n), np.empty(n)
-    step = kept[2:]
-    most = 0
+    most, order, fewer = 0, 0, 0
     for i in range(len(out)):
-        most = max(most, starts[i + 1] - starts[i])
-    bend = np.empty(most)
+        rows = starts[i + 1] - starts[i]
+        most, order = max(most, rows), max(order, rows if are_few(rows, n) else n)
+        fewer = max(fewer, rows if are_few(rows, n) else 0)
+    H, K, bend = np.empty((order, order)), np.empty((fewer, fewer)), np.empty(most)
+    g, size, trial, diagonal = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    pull, part, step = np.empty(fewer), np.empty(fewer), kept[2:]
     for i in range(node, len(out)):
         if work <= 0:
             return i, 0
         z, first, last = out[i], starts[i], starts[i + 1]
+        few = are_few(last - first, n)
+        if few:
+            for k in range(n):
+                diagonal[k] = 2 * ridge[k] + curvature[i]
+            inner_products(X, first, last, diagonal, trial, K)
+            work -= n * (last - first) * (last - first) // 2
         before, damped = np.inf, False
         if first_step > 0:
             before, damped = kept[0], kept[1] > 0
@@ -178,8 +200,11 @@ def _logistic_newton(
                     z[k] -= step[k]
                 continue
             before = steepest
-            _logistic_hessian(room, X, first, last, ridge, curvature[i], bend, H)
-            solve_in_place(room, H, g, step)
+            if few:
+                step_by_rows(X, first, last, diagonal, K, bend, g, step, H, pull, part)
+            else:
+                _logistic_hessian(room, X, first, last, ridge, curvature[i], bend, H)
+                solve_in_place(room, H, g, step)
             length = 1.0
             if damped:
                 descent = 0.0
@@ -197,7 +222,7 @@ def _logistic_newton(
                 z[k] += length * step[k]
             if length == 1 and steepest * _way(X, first, last, step) <= accuracy * largest:
                 break  # curvature has changed by no larger a part than that: what is left of the gradient is less
-            work -= n * n * (n // 6 + (last - first) // 2 + 1)
+            work -= _products(n, last - first, few)
             if work <= 0:
                 kept[0], kept[1] = before, 1.0 if damped else 0.0
                 return i, s + 1

@@ -10,12 +10,21 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as NotYet
 from contextlib import contextmanager
 from math import inf
-from typing import Any
+from typing import Any, TypeVar
 
 from coterie.kernels import seconds_compiling
+
+WORK = 50_000_000  # products before a kernel returns: less than a tenth of a second
+GLANCE = 0.02  # seconds between two checks while others work
+FEW = 20_000  # numbers that a library works on in no time
+GRACE = 0.2  # seconds that what is nearly done may take beyond its time
+
+Result = TypeVar("Result")
 
 
 class TimeUp(Exception):  # noqa: N818  it is no error
@@ -69,6 +78,12 @@ def check() -> None:
         raise TimeUp
 
 
+def check_with_grace() -> None:
+    """The same for what is of no use unless it is completed: it may take a little longer."""
+    if time_is_up() and seconds_left() <= -GRACE:
+        raise TimeUp
+
+
 def time_is_up() -> bool:
     """Whether the time is over: what can end early, and be of use all the same, ends then. Raises after Ctrl-C."""
     global _pressed
@@ -76,6 +91,38 @@ def time_is_up() -> bool:
         _pressed = False
         raise KeyboardInterrupt
     return seconds_left() <= 0
+
+
+def pieces(count: int, each: int) -> Iterator[tuple[int, int]]:
+    """Ranges (first, last) of `count` things that take `each` products, with a check between two; few are one range."""
+    many = max(WORK // max(each, 1), 1)
+    for first in range(0, count, many):
+        if first:
+            check()
+        yield first, min(first + many, count)
+
+
+def aside(work: Callable[[], Result], numbers: int) -> Result:
+    """Return work(), a call of a library that works on so many numbers, without pieces, and lets other threads run.
+
+    When the time is up, or after Ctrl-C, it is left to itself, and what it returns is nobody's.
+    """
+    if numbers <= FEW:
+        return work()
+    future: Future[Result] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:  # it is raised where the result is waited for
+            future.set_exception(error)
+
+    threading.Thread(target=run).start()  # no daemon: the interpreter must not end under the library's feet
+    while True:
+        try:
+            return future.result(GLANCE)
+        except NotYet:
+            check()
 
 
 def _installed() -> bool:

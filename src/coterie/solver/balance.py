@@ -13,6 +13,7 @@ import numpy as np
 from scipy.linalg import eigvalsh_tridiagonal
 
 from coterie.engines.base import Mode, Travel
+from coterie.kernels.interruption import check
 from coterie.kernels.norms import lanczos
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
@@ -43,7 +44,10 @@ class Steps:
         ascent = _ascent(problem, s, d)
         if ascent is not None:
             return cls(s, d, ascent=ascent)
-        return cls(s, d, _longest_eta(problem, s, d), _first_omega(problem, d))
+        check()
+        eta = _longest_eta(problem, s, d)
+        check()
+        return cls(s, d, eta, _first_omega(problem, d))
 
     @property
     def modes(self) -> tuple[Mode, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
@@ -28,7 +29,7 @@ class Best:
     def __init__(self, problem: Problem, tol: float, w: Array, u: Array, threads: int | None = None) -> None:
         self.problem, self.tol = problem, tol
         self.began = time.perf_counter()
-        self.certify = Certifier(problem, threads)
+        self.threads = threads
         self.objective, self.w = problem.objective(w), w.copy()
         least = 0.0 if problem.f.design is not None else -np.inf  # before anything is proven
         self.proof = Certificate(self.objective, least, True, "", np.zeros_like(u), least)
@@ -38,9 +39,19 @@ class Best:
         self.history: list[Record] = []
         self.checks: list[tuple[int, float]] = []
 
+    @cached_property
+    def certify(self) -> Certifier:
+        return Certifier(self.problem, self.threads)
+
     def begin(self, u: Array, hurry: bool = False) -> None:
-        """Prove what the first weights and duals can; in a hurry, only if a glance tells that it may be enough."""
-        if hurry and FAR < self._excess(u) < np.inf:
+        """Prove what the first weights and duals can; in a hurry, only if a glance tells that it may be enough.
+
+        Weights that separate the classes leave nothing to do.
+        """
+        apart = self.certify.enclosure.separating_weights()
+        if apart is not None:
+            self._offer(apart)
+        elif hurry and FAR < self._excess(u) < np.inf:
             self._note(0)
             return
         given = u.copy() if u.any() else u

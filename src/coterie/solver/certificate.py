@@ -20,7 +20,7 @@ import numpy as np
 from coterie.engines.base import LARGE
 from coterie.kernels import flow, register
 from coterie.kernels.edges import L1, SQUARED
-from coterie.kernels.interruption import time_is_up
+from coterie.kernels.interruption import check_with_grace, time_is_up
 from coterie.kernels.model import model_fall
 from coterie.problem import Problem
 from coterie.problem.arrays import Array, as_floats
@@ -43,6 +43,7 @@ FEW = 5_000  # weights or duals, up to which a second way costs nothing
 EXPONENTS = 1024  # no z has a larger e^z
 CUT = 1e-9  # of the largest weight: a smaller difference is none
 PERFECT = 1e-12  # of the objective: a gap that nobody asks to be smaller
+QUICK = 100_000  # weights, duals and rows, times columns: a certificate of so many takes a few hundredths of a second
 MINOR = 0.1  # a charge below this part of the rest of the gap is not worth another round
 
 
@@ -208,15 +209,18 @@ class Certifier:
         problem, M = self.problem, self.problem.M
         rho, low, doubt = (np.empty_like(w) for _ in range(3))
         flow.exact_divergence(problem.graph.edges, u, rho, low, doubt)
+        self._pause()
         if s is not None:
             flow.add_exactly(s, rho, low, doubt)
         support = problem.f.core.support(-rho[M], w[M])
         rho[M], low[M] = _sum(rho[M], support.q, low[M] + support.low)
         doubt[M] += support.doubt
+        self._pause()
         rho += low
         doubt += EPS * np.abs(rho)
         uncharged = self._uncharged(w, u, s, support)
         beyond = level - uncharged
+        self._pause()
         in_sight = bool(goal == 0 or beyond <= goal)
         enough = max(CHARGED * goal, MINOR * beyond, 0.5 * (goal - beyond))
         charge = self.enclosure.charge(Rest(rho, doubt, w), level, enough, in_sight or w.size <= FEW)
@@ -254,6 +258,13 @@ class Certifier:
         return Certificate(
             level, bound, not rests_on, rests_on, u, uncharged, reach if rests_on else np.inf, left, local
         )
+
+    def _pause(self) -> None:
+        """Notice Ctrl-C, and that the time is long over, where a certificate takes time."""
+        problem, n = self.problem, self.problem.n_features
+        rows = 0 if problem.f.design is None else len(problem.f.design.X)
+        if (problem.graph.n_nodes + problem.graph.n_edges + rows) * n > QUICK:
+            check_with_grace()
 
     def _at_most(self, w: Array, level: float) -> float:
         """What the objective at w is at most, where `level` was computed: e^z is off by z roundings."""

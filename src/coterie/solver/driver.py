@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from math import inf
 
 import numpy as np
 
@@ -32,7 +31,7 @@ CRAWLS = 200  # iterations without success, after which a small problem is worth
 FOREST = 240  # iterations after which a problem on a forest is finished by interior points (decision 13)
 ROUND_COSTS = 16  # iterations, about; the certificate may take half as long as the iterations since the last one
 UNWATCHED = 1.0  # seconds in which nobody waits for the next gap, unless asked to be told
-LAST_SECONDS = 0.3  # for the last certificate, after a limit or Ctrl-C
+LAST_SECONDS = 0.2  # for the last certificate, after a limit or Ctrl-C
 
 
 class Race:
@@ -65,29 +64,29 @@ def drive(
     *,
     tol: float,
     max_iter: int,
-    time_limit: float | None,
     callback: Callable[[Record], None] | None,
     expected: int = 0,
 ) -> Solution:
-    """Iterate from (w, u) until the certified gap is at most tol, or a limit is reached.
+    """Iterate from (w, u) until the certified gap is at most tol, or a limit is reached: that of iterations, or time.
 
     `expected` is how many iterations it may take: certificates cost more than iterations, and the first one after
     the start waits until it has a chance.
     """
-    allow(inf if time_limit is None else time_limit)
     best = Best(problem, tol, w, u, getattr(engine, "threads", None))
     try:
         best.begin(u, hurry=max_iter > 0 and callback is None)
+        if best.reached() or max_iter == 0:
+            return best.solution(best.reached() or Status.ITERATION_LIMIT, 0)
+        check()
+        engine.setup(problem, w, u)
+        check()
+        steps = Steps.of(problem)
     except (KeyboardInterrupt, TimeUp) as reason:
         return best.solution(_ended_by(reason), 0)
-    if best.reached() or max_iter == 0:
-        return best.solution(best.reached() or Status.ITERATION_LIMIT, 0)
-    engine.setup(problem, w, u)
     small, forest = is_small(problem), interior.applies(problem)
     second_order = CRAWLS if small else max_iter + 1
     done, checked, look, largest, took = 0, 0, max(BLOCK, min(int(SOONER * expected), LATEST)), 0.0, 0.0
     try:
-        steps = Steps.of(problem)
         race = Race(*steps.modes)
         while True:
             if forest and done >= FOREST:
@@ -128,8 +127,9 @@ def drive(
             race.report(mode, first, r, epoch)
             steps.rebalance(travel)
     except (KeyboardInterrupt, TimeUp) as reason:
-        allow(LAST_SECONDS)
-        with suppress(KeyboardInterrupt):  # a second Ctrl-C skips the last certificate
+        allow(LAST_SECONDS + min(seconds_left(), 0.0))
+        with suppress(KeyboardInterrupt, TimeUp):  # a second Ctrl-C skips the last certificate
+            check()
             best.improve(*engine.point(), done, _last_rounds(done))
         return best.solution(best.reached() or _ended_by(reason), done)
 

@@ -11,17 +11,19 @@ with ĝ = Cᵀ∇F(v₀) and κ = max ‖Cᵀx_r‖. Both bound ‖t‖. See doc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.kernels.interruption import TimeUp
 from coterie.problem.arrays import Array
 from coterie.problem.losses.design import SQUARED, Design
-from coterie.problem.losses.pooling import Coordinates, Pool, one_model
+from coterie.problem.losses.pooling import Coordinates, Pool, one_model, separating
 from coterie.solver.null_directions import independent_columns, null_columns
 
 WIDER = 1 + 1e-9  # for the rounding of what is computed here
+WIDE = 100  # columns, from which on those with a ridge are left to their caps where rows are few
 TAUS = np.concatenate([4.0 ** np.arange(-12, 0), [0.5, 1.0, 2.0, 4.0, 8.0]])  # small ones for small T: see decision 16
 
 
@@ -45,6 +47,8 @@ class Ellipsoids:
     ridged : array of shape (G,)
         Ridge of all nodes and free columns together.
     groups : array of shape (|M|,)
+    apart : bool
+        Whether v₀ separates the classes of every group: then there is no minimiser.
     """
 
     design: Design
@@ -59,6 +63,7 @@ class Ellipsoids:
     off: tuple[Array, Array]
     ridged: Array
     groups: NDArray[np.int64]
+    apart: bool = False
 
     @classmethod
     def of(
@@ -67,12 +72,39 @@ class Ellipsoids:
         """Look for ellipsoids over all columns; where the data leave some open, over those that are not capped.
 
         With `shift`, moving all weights of a group together costs nothing but loss, so that directions
-        that no row sees can be fixed at zero.
+        that no row sees can be fixed at zero. When time is up, nothing is known.
         """
+        try:
+            return cls._found(design, groups, n_groups, cappable, shift)
+        except TimeUp:
+            return cls.unknown(design, groups, n_groups)
+
+    @classmethod
+    def unknown(cls, design: Design, groups: NDArray[np.int64], n_groups: int) -> Ellipsoids:
+        """Weights can be anywhere."""
+        shape = n_groups, design.X.shape[1]
+        v0, C, capped = np.zeros(shape), np.zeros((*shape, 1)), np.zeros(shape, dtype=bool)
+        none, everywhere, resolved = np.zeros(n_groups), np.full(n_groups, np.inf), np.zeros(n_groups, dtype=bool)
+        sizes = everywhere, none, everywhere, none
+        return cls(design, v0, C, *sizes, capped, resolved, (none, none), none, groups)
+
+    @classmethod
+    def _found(
+        cls, design: Design, groups: NDArray[np.int64], n_groups: int, cappable: NDArray[np.bool_], shift: bool
+    ) -> Ellipsoids:
         n = design.X.shape[1]
         columns, capped = np.ones((n_groups, n), dtype=bool), np.zeros((n_groups, n), dtype=bool)
-        rows = np.bincount(groups, np.diff(design.starts), minlength=n_groups) + (design.ridge > 0).sum()
-        short = rows < n  # nobody has to look whether they see all columns
+        rows = np.bincount(groups, np.diff(design.starts), minlength=n_groups)
+        short = rows + (design.ridge > 0).sum() < n  # nobody has to look whether they see all columns
+        if n > WIDE and cappable.any():
+            short |= 2 * rows <= n  # ridge would see the rest, at the cost of n × n numbers
+        open_ended = np.zeros_like(short) if shift or cappable.any() else short
+        if open_ended.all():
+            return cls.unknown(design, groups, n_groups)
+        columns[open_ended] = False
+        apart = separating(design, groups, n_groups)
+        if apart is not None:
+            return replace(cls.unknown(design, groups, n_groups), v0=apart, apart=True)
         if cappable.any():
             columns[short], capped[short] = ~cappable, cappable
         elif shift:
@@ -84,7 +116,7 @@ class Ellipsoids:
             pool = Pool.of(design.of_columns(used), groups, n_groups, columns[:, used])
             whole = n_groups == 1 and len(used) == n and columns.all()
             v, at = one_model(design) if whole else pool.minimise()
-            return used, pool, v, at, hidden(at, columns[:, used])
+            return used, pool, v, at, hidden(at, columns[:, used]) | open_ended
 
         used, pool, v, at, lost = look()
         if lost.any() and cappable.any():

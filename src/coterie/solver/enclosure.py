@@ -24,7 +24,7 @@ from coterie.kernels import charge as kernels
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.base import by_node
-from coterie.problem.losses.design import EPS
+from coterie.problem.losses.design import EPS, SQUARED
 from coterie.solver.ellipsoids import WIDER, Ellipsoids
 from coterie.solver.hierarchy import Level, cheapest, levels_between
 
@@ -110,6 +110,13 @@ class Enclosure:
         out[there] = self._pooled.v0[self._labelled_component[there]]
         return out
 
+    def separating_weights(self) -> Array | None:
+        """The same where rows are fewer than columns, so that they separate the classes; None: they need not."""
+        d = self.design
+        if d is None or d.kind == SQUARED or d.ridge.any() or len(d.X) > d.X.shape[1] * d.n_nodes:
+            return None
+        return self.pooled_weights() if self._pooled.apart else None
+
     def free_weights(self) -> NDArray[np.bool_]:
         """Mark weights (V, n) that can be given any value: one for each direction that no row of a component sees."""
         mask = np.zeros((self.problem.graph.n_nodes, self.problem.n_features), dtype=bool)
@@ -124,7 +131,7 @@ class Enclosure:
         if self.design is None or not len(self.problem.M):
             return np.empty(0, dtype=np.int64)
         pooled = self._pooled
-        bad = ~pooled.resolved
+        bad = ~pooled.resolved & pooled.C.any(axis=(1, 2))  # where nothing is known, no column is to blame
         lengths = np.abs(pooled.C[bad]).max(axis=2, initial=0.0)
         weak = lengths > 1e-3 * lengths.max(axis=1, keepdims=True, initial=0.0)
         return np.flatnonzero((weak | (lengths == 0)).any(axis=0))

@@ -20,12 +20,14 @@ from scipy import sparse
 from scipy.sparse.linalg import splu
 
 from coterie.kernels.edges import L2, SQUARED
+from coterie.kernels.interruption import TimeUp, aside
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.design import SQUARED as SQUARED_ERROR
 from coterie.problem.losses.design import Design
 
-LARGEST = 6_000  # unknowns, rows included: a factorisation then takes milliseconds
+LARGEST = 6_000  # unknowns, rows included: a factorisation then takes milliseconds, half a second where it fills up
+SPARSE = 40  # numbers per row, up to which an order of unknowns for symmetric patterns is found fast (decision 14)
 TRACE = 1e-28  # added to the diagonal, so that directions that nothing sees can be solved for
 
 
@@ -151,9 +153,11 @@ class JointSystem:
         X = X @ scale
         matrix = sparse.block_array([[K, X.T], [X, -sparse.eye_array(len(used))]], format="csc")
         try:
-            return Factors(matrix, splu(matrix), free, used, unit, root)
-        except RuntimeError:
+            ordering: Any = "MMD_AT_PLUS_A" if matrix.nnz <= SPARSE * matrix.shape[0] else "COLAMD"
+            factors = aside(lambda: splu(matrix, permc_spec=ordering), matrix.nnz)
+        except (RuntimeError, TimeUp):
             return None
+        return Factors(matrix, factors, free, used, unit, root)
 
     def inside(self, u: Array) -> Array:
         """u, moved back into the domain of the duals where it has left it."""

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.kernels.edges import L1, SQUARED
+from coterie.kernels.interruption import TimeUp
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.design import EPS, Design
@@ -122,6 +123,9 @@ class Locality:
         groups, G, n = level.labelled[M], len(level.sizes), d.X.shape[1]
         capped = self._ground(level) > 0
         columns = self._columns(level) & ~capped
+        rows = np.bincount(groups, np.diff(d.starts), minlength=G) + (d.ridge > 0).sum()
+        if (rows < columns.sum(axis=1)).all():
+            return Ellipsoids.unknown(d, groups, G)
         pool = Pool.of(d, groups, G, columns)
         at = pool.coordinates(d.bend(self.w[M]))
         tilt, doubt = pool.tilt(self.w[M], at.C, (self.a, self.b))
@@ -135,10 +139,16 @@ class Locality:
 
 
 def lowest_that_holds(local: Locality, rest: Rest, G: float, most: float) -> float | None:
-    """The smallest X below `most` that holds, among those that each are STEP times the one before, or None."""
+    """The smallest X below `most` that holds, among those that each are STEP times the one before, or None.
+
+    When time is up, none is known.
+    """
     X = max(LEAST_PART * G, LEAST_OF_MOST * most)
-    while X < most < np.inf:
-        if local.holds(rest, G, X):
-            return X
-        X *= STEP
+    try:
+        while X < most < np.inf:
+            if local.holds(rest, G, X):
+                return X
+            X *= STEP
+    except TimeUp:
+        return None
     return None

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
 
+from coterie.kernels.interruption import aside
 from coterie.problem.arrays import Array
 from coterie.problem.losses.design import Design
 
@@ -30,7 +31,8 @@ def independent_columns(design: Design, nodes: NDArray[np.bool_]) -> NDArray[np.
     if not len(X):
         return np.zeros(X.shape[1], dtype=bool)
     size = np.abs(X).max(axis=0)
-    _, R, order = qr(X / np.where(size > 0, size, 1.0), mode="economic", pivoting=True)
+    scaled = X / np.where(size > 0, size, 1.0)
+    R, order = aside(lambda: qr(scaled, mode="r", pivoting=True), X.size)
     diagonal = np.abs(np.diagonal(R))
     if len(X) > X.shape[1] or (diagonal <= ALIKE * diagonal[:1]).any():
         return np.ones(X.shape[1], dtype=bool)

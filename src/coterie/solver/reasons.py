@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import numpy as np
 
+from coterie.kernels.interruption import TimeUp, allow, interruptible, time_is_up
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.design import LOGISTIC
@@ -20,6 +23,7 @@ LIMITS = {
     Status.STALLED: "Double precision cannot state it any better for these data: ask for a larger tol.",
 }
 UNEVEN = 1e4  # a ratio of the sizes of columns, or of edge weights, that slows a solve down
+MOMENT = 0.1  # seconds to look for a reason, after a time limit
 
 
 def in_words(problem: Problem, solution: Solution, tol: float) -> str:
@@ -34,7 +38,9 @@ def _what_stands_in_the_way(problem: Problem, solution: Solution) -> str:
     design = problem.f.design
     if design is None or not len(design.X) or solution.status is Status.INTERRUPTED:
         return ""
-    hidden = [] if solution.unconditional else Enclosure(problem).open_columns().tolist()
+    hidden = [] if solution.unconditional else _hidden(problem, solution)
+    if hidden is None:
+        return ""
     size = np.abs(design.X).max(axis=0)
     there = size[size > 0]
     if hidden:
@@ -84,6 +90,17 @@ def _what_is_small(problem: Problem) -> str:
                 f"{name} is next to nothing beside the losses, and rounding hides what it does: make it larger, or 0."
             )
     return ""
+
+
+def _hidden(problem: Problem, solution: Solution) -> list[int] | None:
+    """Columns that are, or look, collinear; None where it takes too long to find out, or Ctrl-C says not to."""
+    with interruptible():
+        allow(MOMENT if solution.status is Status.TIME_LIMIT else inf)
+        try:
+            found: list[int] = Enclosure(problem).open_columns().tolist()
+            return None if time_is_up() else found
+        except (KeyboardInterrupt, TimeUp):
+            return None
 
 
 def _some(columns: list[int]) -> str:

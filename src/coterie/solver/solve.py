@@ -6,12 +6,14 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from math import inf
 from numbers import Real
 from typing import Any
 
 from coterie.engines.base import Engine
 from coterie.engines.numba import NumbaEngine
 from coterie.engines.numpy import NumpyEngine
+from coterie.kernels.interruption import allow, interruptible, seconds_left
 from coterie.problem import Problem
 from coterie.solver.algorithm1 import initial
 from coterie.solver.certificate import check_point
@@ -22,6 +24,7 @@ from coterie.solver.solution import NotConverged, Record, Solution, Status
 from coterie.solver.units import Units
 
 
+@interruptible()
 def solve(
     problem: Problem,
     tol: float = 1e-6,
@@ -62,6 +65,7 @@ def solve(
             raise ValueError(f"{name} must be a number ≥ 0, got {value!r}")
     point = None if start is None else check_point(problem, start.w, start.u)
     began = time.perf_counter()
+    allow(min(inf if time_limit is None else time_limit, seconds_left()))
     units = Units.of(problem)
     reduced = presolve(units.problem)
     w, u = initial(reduced.problem) if point is None else reduced.restrict(*units.into(*point))
@@ -73,7 +77,6 @@ def solve(
         u,
         tol=tol,
         max_iter=int(max_iter),
-        time_limit=time_limit,
         callback=units.telling(callback),
         expected=0 if start is None else start.n_iter,
     )
@@ -81,7 +84,7 @@ def solve(
     solution = units.back(replace(solution, w=w, u=u, undetermined=units.problem.undetermined, graph=problem.graph))
     solution = replace(solution, seconds=time.perf_counter() - began)
     if solution.status is not Status.OPTIMAL:
-        warnings.warn(in_words(problem, solution, tol), NotConverged, stacklevel=2)
+        warnings.warn(in_words(problem, solution, tol), NotConverged, stacklevel=3)
     return solution
 
 

@@ -33,6 +33,7 @@ ACCURACY = 1e-12  # Newton ends when the gradient of the inner problem is this s
 MAX_STEPS = 60
 CLEAR = 1e-6  # the determinant of a correlation matrix, which is at most e times its smallest eigenvalue
 CONJUGATE_STEPS = 12  # any end of the descent gives a valid bound
+CHEAP = 32  # columns, up to which a model costs little, however few the rows are
 CLOSER, FEW = 3, 20_000  # times that descent, each from where the last one ended, where weights are that few
 
 
@@ -95,16 +96,24 @@ class LogisticLosses(LocalLosses):
         return self.design.values(w)
 
     def gradient(self, w: Array) -> Array:
-        return self.model(w, w).slope
+        q, low, _ = self.design.forces(*self.design.slopes(w))
+        return q + low
 
     def hessian(self, w: Array) -> Array:
-        return self.model(w, w).H
+        return self._model(w, w).H
 
     def prox(self, v: Array, tau: Array, start: Array) -> Array:
         return self._newton(np.zeros_like(v), v, 1.0 / tau, start, ACCURACY, MAX_STEPS)
 
-    def model(self, w: Array, before: Array | None) -> Model:
-        """The curvature of a row changes by no more than the factor e^{|change of its margin|}."""
+    def model(self, w: Array, before: Array | None) -> Model | None:
+        """The curvature of a row changes by no more than the factor e^{|change of its margin|}.
+
+        None where nodes have few rows: a primal update by rows is cheaper than a model of n × n numbers.
+        """
+        few = w.shape[1] > CHEAP and 2 * len(self.rows.X) <= w.size
+        return None if few else self._model(w, before)
+
+    def _model(self, w: Array, before: Array | None) -> Model:
         from coterie.kernels import register
         from coterie.kernels.model import logistic_model
 
@@ -147,23 +156,20 @@ class LogisticLosses(LocalLosses):
 
     @cached_property
     def seen(self) -> Array | None:
-        if self._sees_clearly():
+        """Columns with a ridge, and what the rows see of the others."""
+        ridged, others, n = np.flatnonzero(self.ridge), np.flatnonzero(self.ridge == 0), len(self.ridge)
+        rows = (
+            replace(self.rows, X=np.ascontiguousarray(self.rows.X[:, others]), bound={}) if len(ridged) else self.rows
+        )
+        if not len(others) or _see_clearly(rows):
             return None
-        return Quadratics.from_rows(self.rows, self.rows.weights, self.ridge).seen
-
-    def _sees_clearly(self) -> bool:
-        """Whether the correlations of every node's columns leave no doubt that its rows see all directions."""
-        n, extra = self.rows.X.shape[1], int((self.ridge > 0).sum())
-        for block in self.rows.blocks:
-            if block.X.shape[1] + extra < n:
-                return False
-            gram = np.matmul(block.X.transpose(0, 2, 1), block.X) + np.diag(self.ridge)
-            with np.errstate(all="ignore"):
-                length = np.sqrt(np.einsum("ikk->ik", gram))
-                even = gram / length[:, :, None] / length[:, None, :]
-                if not (np.linalg.det(even) > CLEAR).all():
-                    return False
-        return True
+        seen = Quadratics.from_rows(rows, rows.weights, np.zeros(len(others))).seen
+        if seen is None or not len(ridged):
+            return seen
+        out = np.zeros((len(seen), len(ridged) + seen.shape[1], n))
+        out[:, np.arange(len(ridged)), ridged] = 1.0
+        out[:, len(ridged) :, others] = seen
+        return out
 
     def _attaining(self, p: Array, near: Array) -> Array:
         """The w with ∇L(w) = p, or close to it: a trace of curvature keeps it from running away."""
@@ -194,3 +200,17 @@ class LogisticLosses(LocalLosses):
 
         rows, inner = self.rows, (p, anchor, curvature, start, accuracy, max_steps)
         return logistic_newton(register(len(self.ridge)), rows.X, rows.y, self.scale, rows.starts, self.ridge, *inner)
+
+
+def _see_clearly(rows: LabelledRows) -> bool:
+    """Whether the correlations of every node's columns leave no doubt that its rows see all directions."""
+    for block in rows.blocks:
+        if block.X.shape[1] < block.X.shape[2]:
+            return False
+        gram = np.matmul(block.X.transpose(0, 2, 1), block.X)
+        with np.errstate(all="ignore"):
+            length = np.sqrt(np.einsum("ikk->ik", gram))
+            even = gram / length[:, :, None] / length[:, None, :]
+            if not (np.linalg.det(even) > CLEAR).all():
+                return False
+    return True

@@ -49,7 +49,9 @@ class Quadratics(LocalLosses):
     def from_rows(cls, rows: LabelledRows, scale: Array, ridge: Array) -> Quadratics:
         """Σ_r scale_r (y_r − ⟨x_r, w⟩)² + Σ_k ridge_k w_k² for each node i."""
         n = rows.X.shape[1]
-        extra = np.diag(np.sqrt(ridge))[ridge > 0]  # ridge is least squares with these rows and label 0
+        ridged = np.flatnonzero(ridge > 0)
+        extra = np.zeros((len(ridged), n))  # ridge is least squares with these rows and label 0
+        extra[np.arange(len(ridged)), ridged] = np.sqrt(ridge[ridged])
         r = min(int(rows.m.max(initial=0)) + len(extra), n)
         count = len(rows.M)
         V, h = np.zeros((count, r, n)), np.zeros((count, r))
@@ -150,11 +152,25 @@ def thin_svd(X: Array) -> tuple[Array, Array, Array]:
     if X.shape[2] == 1:  # one column: its length and direction
         s = np.linalg.norm(X, axis=1)
         return np.divide(X, s[:, :, None], out=np.zeros_like(X), where=s[:, :, None] > 0), s, np.ones((len(X), 1, 1))
-    U, s, Vt = np.linalg.svd(X, full_matrices=False)
+    U, s, Vt = _svd_in_pieces(X)
     s[s <= s[:, :1] * _rounding(X)] = 0.0
     for k in np.flatnonzero(_hidden(X, s)):
         U[k], s[k], Vt[k] = _jacobi_svd(X[k])
     Vt *= (X != 0).any(axis=1)[:, None, :]  # a column of zeros is not seen: noise there would be taken for data
+    return U, s, Vt
+
+
+def _svd_in_pieces(X: Array) -> tuple[Array, Array, Array]:
+    """NumPy's, some nodes at a time: between them it can be interrupted."""
+    from coterie.kernels.interruption import aside, pieces
+
+    m, n = X.shape[1:]
+    each = 2_000 + 20 * m * n * min(m, n)
+    parts = [
+        aside(lambda part=X[first:last]: np.linalg.svd(part, full_matrices=False), m * n)  # type: ignore[misc]
+        for first, last in pieces(len(X), each)
+    ]
+    U, s, Vt = (np.concatenate(part) for part in zip(*parts, strict=True)) if len(parts) > 1 else parts[0]
     return U, s, Vt
 
 
