@@ -31,6 +31,7 @@ class Best:
         self.objective, self.w = problem.objective(w), w.copy()
         least = 0.0 if problem.f.design is not None else -np.inf  # before anything is proven
         self.proof = Certificate(self.objective, least, True, "", np.zeros_like(u), least)
+        self.unproven = True
         self.aim_fails = 0
         self.partition: Partition | None = None
         self.history: list[Record] = []
@@ -43,6 +44,7 @@ class Best:
             return
         given = u.copy() if u.any() else u
         proof = self.certify(self.w, given, goal=self.goal, rounds=0, level=self.objective)
+        self.unproven = False
         # zeros are the engine's to move, and others cost no memory
         self.proof = replace(proof, u=np.zeros_like(u)) if proof.u is u else proof
         self._note(0)
@@ -118,13 +120,13 @@ class Best:
         proof = self.certify(self.w, u, goal=self.goal, rounds=rounds, level=self.objective, hurry=hurry)
         stale = self.proof.reach < 0.5 * proof.reach or self._refuted(self.proof)
         proven = proof.unconditional and not self.proof.unconditional and self._in_reach(proof)
-        if not self._refuted(proof) and (stale or proven or proof.dual_bound > self.proof.dual_bound):
-            self.proof = proof
+        if not self._refuted(proof) and (self.unproven or stale or proven or proof.dual_bound > self.proof.dual_bound):
+            self.proof, self.unproven = proof, False
         return proof
 
     def _far_off(self, u: Array) -> float | None:
         """By how many goals the bound of u is off, where a glance tells that it is not worth proving, or None."""
-        if self.goal == 0:
+        if self.goal == 0 or self.gap <= self.tol:
             return None
         excess = (self.objective - self.certify.glance(self.w, u, self.objective)) / self.goal
         return excess if excess > FAR else None
