@@ -67,6 +67,11 @@ class Problem:
         """The labelled nodes."""
         return self.data.labelled.M
 
+    @property
+    def labelled(self) -> NDArray[np.int64] | slice:
+        """M as an index; a slice where that is all nodes, which copies nothing."""
+        return slice(None) if len(self.M) == self.graph.n_nodes else self.M
+
     @cached_property
     def f(self) -> LocalLosses:
         """L_i of the labelled nodes."""
@@ -90,6 +95,8 @@ class Problem:
 
         At λ = 0 every node is a component of its own.
         """
+        if len(self.M) == self.graph.n_nodes:
+            return np.empty(0, dtype=np.int64)
         component = np.arange(self.graph.n_nodes) if self.lam == 0 else self.graph.components
         return np.flatnonzero(~np.isin(component, component[self.M]))
 
@@ -97,7 +104,7 @@ class Problem:
         """f(w) + g(Dw)."""
         from coterie.kernels.flow import variation
 
-        return float(self.f.exact(w[self.M]).sum() + variation(self.penalty.kernel, self.graph.edges, self.c, w))
+        return float(self.f.exact(w[self.labelled]).sum() + variation(self.penalty.kernel, self.graph.edges, self.c, w))
 
     @cached_property
     def scale(self) -> float:

@@ -35,6 +35,7 @@ class Best:
         self.proof = Certificate(self.objective, least, True, "", np.zeros_like(u), least)
         self.polishes, self.n_clusters = polish.applies(problem), 0
         self.polish_after, self.polish_costs = 0.0, WORTH * polish.costs(problem)
+        self.unproven = True
         self.partition: Partition | None = None
         self.history: list[Record] = []
         self.checks: list[tuple[int, float]] = []
@@ -51,11 +52,12 @@ class Best:
         apart = self.certify.enclosure.separating_weights()
         if apart is not None:
             self._offer(apart)
-        elif hurry and FAR < self._excess(u) < np.inf:
+        elif hurry and self.gap > self.tol and FAR < self._excess(u) < np.inf:
             self._note(0)
             return
         given = u.copy() if u.any() else u
         proof = self.certify(self.w, given, goal=self.goal, rounds=0, level=self.objective)
+        self.unproven = False
         # zeros are the engine's to move, and others cost no memory
         self.proof = replace(proof, u=np.zeros_like(u)) if proof.u is u else proof
         self._note(0)
@@ -95,7 +97,7 @@ class Best:
             if contracts(self.problem, partition) and self._excess(u) <= NEAR:
                 self._offer(refine(self.problem, partition, self.tol / 3))
             aimed = self._aim(partition, w, u, n_iter, rounds, hurry)
-        excess = self._excess(u) if aimed is None and hurry else 0.0
+        excess = self._excess(u) if aimed is None and hurry and self.gap > self.tol else 0.0
         if FAR < excess < np.inf:
             self.checks.append((n_iter, excess))
             self._note(n_iter)
@@ -152,8 +154,8 @@ class Best:
         proof = self.certify(self.w, u, goal=self.goal, rounds=rounds, level=self.objective, hurry=hurry)
         stale = self.proof.reach < 0.5 * proof.reach or self._refuted(self.proof)
         proven = proof.unconditional and not self.proof.unconditional and self._in_reach(proof)
-        if not self._refuted(proof) and (stale or proven or proof.dual_bound > self.proof.dual_bound):
-            self.proof = proof
+        if not self._refuted(proof) and (self.unproven or stale or proven or proof.dual_bound > self.proof.dual_bound):
+            self.proof, self.unproven = proof, False
         return proof
 
     def _refuted(self, proof: Certificate) -> bool:

@@ -152,7 +152,7 @@ class Certifier:
 
         A loss that is not quadratic has its second-order model at w in its place.
         """
-        problem, M = self.problem, self.problem.M
+        problem, M = self.problem, self.problem.labelled
         rest = np.empty_like(w)
         flow.divergence(problem.graph.edges, u, rest)
         edges = problem.penalty.conjugate(u, problem.c)
@@ -206,7 +206,7 @@ class Certifier:
 
         With `local`, the gap itself may say where better weights can be.
         """
-        problem, M = self.problem, self.problem.M
+        problem, M = self.problem, self.problem.labelled
         rho, low, doubt = (np.empty_like(w) for _ in range(3))
         flow.exact_divergence(problem.graph.edges, u, rho, low, doubt)
         self._pause()

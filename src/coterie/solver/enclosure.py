@@ -63,7 +63,7 @@ class Enclosure:
             return 0.0
         if self.design is None or not np.isfinite(level):
             return -np.inf
-        level = self.design.ceiling(level, rest.w[self.problem.M])
+        level = self.design.ceiling(level, rest.w[self.problem.labelled])
         caps, best = self._caps(level), -np.inf
         if np.isfinite(caps).all():
             best = -float(((np.abs(rest.rho) + rest.doubt) * (caps + np.abs(rest.w))).sum()) * WIDER
