@@ -145,5 +145,6 @@ def aim(problem: Problem, clusters: Partition, u: Array, w: Array) -> float:
 
 def costs(problem: Problem) -> float:
     """About how many iterations of the solver a round of settling costs."""
-    E, blocks = problem.graph.n_edges * problem.n_features, len(problem.M) * problem.n_features**2
-    return (60 * E + 300 * blocks) / max(0.7 * E + blocks, 1)
+    duals, blocks = problem.graph.n_edges * problem.n_features, len(problem.M) * problem.n_features**2
+    newton_steps = 1 if isinstance(problem.f, Quadratics) else 5
+    return (60 * duals + 300 * newton_steps * blocks) / max(0.7 * duals + blocks, 1)
