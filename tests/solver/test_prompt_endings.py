@@ -26,7 +26,7 @@ from coterie.kernels.interruption import (
     pieces,
     time_is_up,
 )
-from coterie.solver import certificate, newton, reasons
+from coterie.solver import certificate, joint_system, reasons
 from coterie.solver.ellipsoids import Ellipsoids
 from problems import instance
 
@@ -214,7 +214,7 @@ def test_a_factorisation_that_takes_long_is_not_waited_for(monkeypatch: pytest.M
     def slow(*arguments: object, **options: object) -> None:
         time.sleep(4.0)
 
-    monkeypatch.setattr(newton, "splu", slow)
+    monkeypatch.setattr(joint_system, "splu", slow)
     monkeypatch.setattr("coterie.kernels.interruption.FEW", 0)
     began = time.perf_counter()
     with pytest.warns(ct.NotConverged):

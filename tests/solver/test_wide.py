@@ -25,6 +25,7 @@ def wide(n: int, m: int, loss: ct.Loss, penalty: ct.Penalty, V: int = 6) -> ct.P
 @pytest.mark.parametrize("loss", [ct.Logistic(ridge=1e-3), ct.Logistic(ridge=1e-3, unpenalised=(0,)), ct.Lasso(0.05)])
 def test_no_matrix_of_all_columns_is_made(loss: ct.Loss, penalty: ct.Penalty) -> None:
     n = 1500
+    ct.solve(wide(300, 5, loss, penalty), 1e-1)  # compiles
     tracemalloc.start()
     try:
         solution = ct.solve(wide(n, 5, loss, penalty), 1e-4, max_iter=2000)

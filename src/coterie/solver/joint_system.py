@@ -27,17 +27,19 @@ from coterie.problem.losses.design import SQUARED as SQUARED_ERROR
 from coterie.problem.losses.design import Design
 
 LARGEST = 6_000  # unknowns, rows included: a factorisation then takes milliseconds, half a second where it fills up
+DENSEST = 400_000  # numbers in rows and edges; group total variation couples all columns of an edge
 SPARSE = 40  # numbers per row, up to which an order of unknowns for symmetric patterns is found fast (decision 14)
 TRACE = 1e-28  # added to the diagonal, so that directions that nothing sees can be solved for
 
 
 def is_small(problem: Problem) -> bool:
     """Whether factorising the system of this problem is cheap."""
-    design = problem.f.design
+    design, duals = problem.f.design, problem.graph.n_edges * problem.n_features
     if design is None or not len(problem.M):
         return False
     unknowns = problem.graph.n_nodes * problem.n_features + len(design.X)
-    return unknowns <= LARGEST and problem.graph.n_edges * problem.n_features <= 4 * LARGEST
+    numbers = design.X.size + duals * (problem.n_features if problem.penalty.kernel == L2 else 1)
+    return unknowns <= LARGEST and duals <= 4 * LARGEST and numbers <= DENSEST
 
 
 @dataclass(eq=False)
