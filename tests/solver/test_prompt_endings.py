@@ -269,3 +269,16 @@ def test_groups_with_fewer_rows_than_columns_are_known_nowhere() -> None:
     with interruptible():
         allow(0.0)
         assert Ellipsoids.unknown(design, np.arange(2), 2).resolved.tolist() == [False, False]
+
+
+@pytest.mark.parametrize("loss", [ct.SquaredError(), ct.Logistic()], ids=repr)
+def test_nodes_without_neighbours_may_take_longer_than_there_is_time(loss: ct.Loss) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40 * 300, 40))
+    y = X[:, 0] + rng.standard_normal(len(X))
+    data = ct.LocalDatasets.from_rows(X, y > 0 if isinstance(loss, ct.Logistic) else y, np.repeat(np.arange(40), 300))
+    problem = ct.Problem(ct.EmpiricalGraph.from_edges([], n_nodes=40), data, loss, lam=0.0)
+    with pytest.warns(ct.NotConverged):
+        solution = ct.solve(problem, time_limit=0)
+    assert solution.status in (ct.Status.TIME_LIMIT, ct.Status.CONDITIONAL)
+    assert solution.dual_bound <= solution.objective

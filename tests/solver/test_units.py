@@ -81,3 +81,42 @@ def test_a_table_without_numbers_has_no_units() -> None:
     problem = ct.Problem(ct.EmpiricalGraph.from_edges([[0, 1]]), data)
     assert Units.of(problem).problem is problem
     assert Units.of(replace(problem, data=replace(data, y=np.full(2, np.nan)))).weight == 1.0
+
+
+def faint(x: float, A: float, lam: float, penalty: ct.Penalty) -> ct.Problem:
+    """Weights of 1/x cost next to nothing on pairs of nodes with edges of next to no strength."""
+    X, y = np.r_[np.full(8, x), 1.0][:, None], np.r_[np.tile([1.0, 0.0], 4), 0.0]
+    graph = ct.EmpiricalGraph.from_edges(np.arange(8).reshape(4, 2), np.full(4, A), n_nodes=9)
+    data = ct.LocalDatasets.from_rows(X, y, np.arange(9), n_nodes=9)
+    return ct.Problem(graph, data, ct.SquaredError(), penalty, lam)
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        faint(1e-160, 1e-100, 1e-70, ct.GroupTotalVariation()),
+        faint(8.8e-147, 1e-150, 4.8e-157, ct.SquaredVariation()),
+        faint(3e-154, 1e-150, 1e-166, ct.SquaredVariation()),
+    ],
+    ids=repr,
+)
+def test_edges_that_double_precision_cannot_tell_from_none_are_refused(problem: ct.Problem) -> None:
+    with pytest.raises(ValueError, match="edge between nodes 0 and 1 has the strength lam × weight"):
+        ct.solve(problem)
+
+
+def test_a_ridge_that_vanishes_is_refused() -> None:
+    problem = ct.Problem(
+        faint(1.0, 1.0, 1.0, ct.TotalVariation()).graph,
+        faint(1.0, 1.0, 1.0, ct.TotalVariation()).data,
+        ct.SquaredError(ridge=1e-200),
+        lam=1.0,
+    )
+    with pytest.raises(ValueError, match="ridge of column 0 is 1e-200"):
+        ct.solve(problem)
+
+
+def test_squares_do_not_vanish_beside_a_small_strength() -> None:
+    """u²/4c with u² below the smallest number."""
+    value = ct.SquaredVariation().conjugate(np.array([[1e-163]]), np.array([1e-200]))
+    assert value == pytest.approx(0.25e-126, rel=1e-12)

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from coterie.kernels.interruption import TimeUp
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
 from coterie.solver import polish
@@ -202,7 +203,10 @@ class Best:
 
     def _proven_again(self, w: Array) -> bool:
         """Whether these weights prove as much, with the same duals."""
-        proof = self.certify(w, self.proof.u.copy(), goal=self.goal, rounds=0)
+        try:
+            proof = self.certify(w, self.proof.u.copy(), goal=self.goal, rounds=0)
+        except (KeyboardInterrupt, TimeUp):
+            return False
         proven = proof.unconditional and self._in_reach(proof)
         self.proof = proof if proven else self.proof
         return proven

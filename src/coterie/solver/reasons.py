@@ -38,7 +38,7 @@ def _what_stands_in_the_way(problem: Problem, solution: Solution) -> str:
     design = problem.f.design
     if design is None or not len(design.X) or solution.status is Status.INTERRUPTED:
         return ""
-    hidden = [] if solution.unconditional else _hidden(problem, solution)
+    hidden, enclosed = ([], True) if solution.unconditional else _hidden(problem, solution)
     if hidden is None:
         return ""
     size = np.abs(design.X).max(axis=0)
@@ -48,7 +48,7 @@ def _what_stands_in_the_way(problem: Problem, solution: Solution) -> str:
             f"Columns {_some(hidden)} of X are collinear, or cannot be told from that in double precision: "
             "drop one, centre it, or give it a ridge."
         )
-    if not solution.unconditional and design.kind == LOGISTIC:
+    if not enclosed and design.kind == LOGISTIC:
         return "The classes can be separated, so that weights grow without end; a ridge on every column prevents it."
     offset = np.abs(design.X.mean(axis=0)) > UNEVEN * design.X.std(axis=0)
     offset &= design.X.std(axis=0) > 0
@@ -92,15 +92,20 @@ def _what_is_small(problem: Problem) -> str:
     return ""
 
 
-def _hidden(problem: Problem, solution: Solution) -> list[int] | None:
-    """Columns that are, or look, collinear; None where it takes too long to find out, or Ctrl-C says not to."""
+def _hidden(problem: Problem, solution: Solution) -> tuple[list[int] | None, bool]:
+    """Columns that are, or look, collinear, and whether the data enclose all minimisers.
+
+    None where it takes too long to find out, or Ctrl-C says not to.
+    """
     with interruptible():
         allow(MOMENT if solution.status is Status.TIME_LIMIT else inf)
         try:
-            found: list[int] = Enclosure(problem).open_columns().tolist()
-            return None if time_is_up() else found
+            enclosure = Enclosure(problem)
+            found: list[int] = enclosure.open_columns().tolist()
+            enclosed = bool(np.isfinite(enclosure.reach(solution.objective)))
+            return (None, False) if time_is_up() else (found, enclosed)
         except (KeyboardInterrupt, TimeUp):
-            return None
+            return None, False
 
 
 def _some(columns: list[int]) -> str:

@@ -10,11 +10,14 @@ from math import inf
 from numbers import Real
 from typing import Any
 
+import numpy as np
+
 from coterie.engines.base import Engine
 from coterie.engines.numba import NumbaEngine
 from coterie.engines.numpy import NumpyEngine
-from coterie.kernels.interruption import allow, interruptible, seconds_left
+from coterie.kernels.interruption import TimeUp, allow, interruptible, seconds_left
 from coterie.problem import Problem
+from coterie.problem.arrays import Array
 from coterie.solver.algorithm1 import initial
 from coterie.solver.certificate import check_point
 from coterie.solver.driver import drive
@@ -68,7 +71,7 @@ def solve(
     allow(min(inf if time_limit is None else time_limit, seconds_left()))
     units = Units.of(problem)
     reduced = presolve(units.problem)
-    w, u = initial(reduced.problem) if point is None else reduced.restrict(*units.into(*point))
+    w, u = _first(reduced.problem) if point is None else reduced.restrict(*units.into(*point))
     w[reduced.problem.undetermined] = 0.0
     solution = drive(
         reduced.problem,
@@ -86,6 +89,15 @@ def solve(
     if solution.status is not Status.OPTIMAL:
         warnings.warn(in_words(problem, solution, tol), NotConverged, stacklevel=3)
     return solution
+
+
+def _first(problem: Problem) -> tuple[Array, Array]:
+    """Where to begin: zeros, and the own minimisers of nodes without neighbours, if there is time to find them."""
+    try:
+        return initial(problem)
+    except TimeUp:
+        n = problem.n_features
+        return np.zeros((problem.graph.n_nodes, n)), np.zeros((problem.graph.n_edges, n))
 
 
 def engine_for(name: str | Engine) -> Engine:

@@ -96,7 +96,7 @@ class Twofold(NamedTuple):
             return np.where(lo > 0, lo * steep, 0.0)
         best, _ = design.slopes(w)
         off = (np.abs(a - best) + 4 * EPS * (np.abs(a) + np.abs(best))) / (2 * design.s) + design.misses(w)
-        return lo * off + lo**2 / (4 * design.s)
+        return lo * off + lo * (lo / (4 * design.s))
 
     def stretch(self) -> float:
         """δ: the duals of edges and alpha are in a domain that is larger by this part, at most."""
@@ -218,14 +218,14 @@ def _quadratic(lo: Array, at: Array, hi: Array, strength: Array) -> Array:
     there = strength > 0
     half = np.divide(hi, 2 * strength, out=np.zeros_like(lo), where=there)
     off = np.abs(at - half) + 4 * EPS * (np.abs(at) + np.abs(half))
-    return np.abs(lo) * off + np.divide(lo**2, 4 * strength, out=np.zeros_like(lo), where=there)
+    lo = np.abs(lo)
+    return lo * (off + np.divide(lo, 4 * strength, out=np.zeros_like(lo), where=there))
 
 
 def _sizes(problem: Problem, u: Array) -> Array:
-    """|u_e|, in the norm of the penalty's domain."""
-    if problem.penalty.kernel == L2:
-        return np.asarray(np.linalg.norm(u, axis=1))
-    return np.abs(u).max(axis=1, initial=0.0)
+    """|u_e| at most, in the norm of the penalty's domain. (No squares: they could vanish.)"""
+    size = np.abs(u)
+    return size.sum(axis=1) if problem.penalty.kernel == L2 else size.max(axis=1, initial=0.0)
 
 
 def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:

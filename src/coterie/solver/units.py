@@ -17,6 +17,7 @@ from coterie.solver.certificate import condition
 from coterie.solver.solution import Record, Solution
 
 LARGEST_EXPONENT = 500  # of a unit
+FAINTEST = 1e-120  # a strength that small beside losses of order one: squares of its duals could vanish
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,12 +39,13 @@ class Units:
         y = _power_of_two(design.y) if design.kind == SQUARED else 1.0
         changed = problem.f.in_units(x, y)
         if changed is None or (x == 1 and y == 1):
+            _refuse_faint(problem, problem)
             return cls(problem)
         f, value = changed
         weight = y / x
-        return cls(
-            problem.with_losses(problem.M, f, problem.lam * weight**problem.penalty.degree / value), weight, value
-        )
+        inner = problem.with_losses(problem.M, f, problem.lam * weight**problem.penalty.degree / value)
+        _refuse_faint(problem, inner)
+        return cls(inner, weight, value)
 
     def into(self, w: Array, u: Array) -> tuple[Array, Array]:
         """Weights and duals in these units."""
@@ -68,6 +70,25 @@ class Units:
     def telling(self, callback: Callable[[Record], None] | None) -> Callable[[Record], None] | None:
         """A callback that is told in the units of the user."""
         return None if callback is None else lambda record: callback(self.record(record))
+
+
+def _refuse_faint(problem: Problem, inner: Problem) -> None:
+    """Refuse edges and ridges that double precision cannot tell from none; `inner` is the problem in its units."""
+    faint = np.flatnonzero((inner.c > 0) & (inner.c < FAINTEST))
+    if faint.size:
+        i, j = problem.graph.edges[faint[0]]
+        raise ValueError(
+            f"the edge between nodes {i} and {j} has the strength lam × weight = {problem.c[faint[0]]:.3g}, "
+            "which vanishes beside the losses: remove the edge, or make lam or its weight larger"
+        )
+    assert problem.f.design is not None
+    assert inner.f.design is not None
+    faint = np.flatnonzero((inner.f.design.ridge > 0) & (inner.f.design.ridge < FAINTEST))
+    if faint.size:
+        ridge = problem.f.design.ridge[faint[0]]
+        raise ValueError(
+            f"the ridge of column {faint[0]} is {ridge:.3g}, which vanishes beside the losses: make it larger, or 0"
+        )
 
 
 def _power_of_two(x: Array) -> float:

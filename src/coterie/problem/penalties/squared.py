@@ -22,7 +22,8 @@ class SquaredVariation(Penalty):
         return float(c @ (z**2).sum(axis=1))
 
     def conjugate(self, u: Array, c: Array) -> float:
-        return float(((u**2).sum(axis=1)[c > 0] / (4 * c[c > 0])).sum())
+        u, c = np.abs(u[c > 0]), c[c > 0, None]
+        return float((u * (u / (4 * c))).sum())  # u² alone could vanish beside a small c
 
     def dual_step(self, u: Array, c: Array, sigma: Array) -> Array:
         return u * (2 * c / (2 * c + sigma))[:, None]
