@@ -135,7 +135,7 @@ def test_no_edges(make: Any, V: int) -> None:
 def random_problem(
     V: int, n: int, m: int, loss: ct.Loss | None = None, penalty: ct.Penalty | None = None, seed: int = 0
 ) -> ct.Problem:
-    """Two random edges a node, weighted; every third node without labels."""
+    """Two random edges per node, weighted; every third node without labels."""
     rng = np.random.default_rng(seed)
     pairs = {(int(min(p)), int(max(p))) for p in rng.integers(0, V, (2 * V, 2)) if p[0] != p[1]}
     graph = ct.EmpiricalGraph.from_edges(sorted(pairs), rng.lognormal(size=len(pairs)), n_nodes=V)

@@ -16,7 +16,7 @@ NASTY = "</script><b>\"'&%{x}"
 
 @cache
 def rows(V: int = 12) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Two halves with models of their own, four rows a node, every third node without labels."""
+    """Two halves with models of their own, four rows per node, every third node without labels."""
     rng = np.random.default_rng(0)
     nodes = np.repeat(np.arange(V), 4)
     X = rng.standard_normal((len(nodes), 2))

@@ -18,7 +18,7 @@ class ExitCode(IntEnum):
         member.sentence = sentence
         return member
 
-    DONE = 0, "All is done."
+    DONE = 0, "Success."
     FAILED = 1, "Something outside the data failed: an extra is not installed, a file cannot be written."
     USAGE = 2, "An option is missing, unknown, or has a value that it cannot take."
     NOT_CONVERGED = 3, "The gap asked for was not reached; the model is written, with the gap it has."

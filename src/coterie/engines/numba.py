@@ -111,7 +111,7 @@ class NumbaEngine:
         return self.order.nodes_out(self.w_hat), self.order.edges_out(u_hat)
 
     def _share_out(self, V: int, E: int, n: int) -> None:
-        """Cut nodes and edges into one contiguous range a thread.
+        """Cut nodes and edges into one contiguous range per thread.
 
         Each thread has its own xs, and only nodes that several threads reach are copied between them. The home of a
         node is the thread whose edges begin at it (edges are in the order of their first ends).

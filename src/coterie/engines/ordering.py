@@ -70,7 +70,7 @@ class Ordering:
 
 
 def are_far(ends: NDArray[Any], V: int, n: int) -> bool:
-    """Whether the data of neighbours, 2n numbers a node, lie so far apart that they should be asked for in time."""
+    """Whether the data of neighbours, 2n numbers per node, lie so far apart that they should be asked for in time."""
     if V * n * 16 <= FITS_IN_CACHE or len(ends) == 0:
         return False
     i, j = ends.T

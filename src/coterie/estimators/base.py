@@ -1,4 +1,4 @@
-"""What all networked models share: rows and a graph in, one model a node out."""
+"""What all networked models share: rows and a graph in, one model per node out."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from coterie.solver.reasons import in_words
 
 
 class NetworkedModel(ReadsRows, BaseEstimator):
-    """Rows of all nodes and a graph in, one linear model a node out. The subclasses say which loss."""
+    """Rows of all nodes and a graph in, one linear model per node out. The subclasses say which loss."""
 
     # Node ids go wherever rows go: with scikit-learn's metadata routing nobody has to ask for them.
     __metadata_request__fit: ClassVar = {"groups": True}
@@ -116,7 +116,7 @@ class NetworkedModel(ReadsRows, BaseEstimator):
         return self._learn(problem, start)
 
     def coef_frame(self) -> Any:
-        """Return one row a node with its coefficients, intercept and cluster: a frame of the library X came from."""
+        """Return one row per node with its coefficients, intercept and cluster: a frame of the library X came from."""
         from coterie.estimators.export import coef_frame
 
         return coef_frame(self)

@@ -16,7 +16,7 @@ def column_names(model: NetworkedModel) -> list[str]:
 
 
 def coef_frame(model: NetworkedModel) -> Any:
-    """One row a node: its id, coefficients, intercept and cluster."""
+    """One row per node: its id, coefficients, intercept and cluster."""
     names = ["node", *column_names(model), "cluster"]
     columns = [model.nodes_.tolist(), *model.weights_.T, model.clusters_]
     for k, name in enumerate(names):

@@ -75,7 +75,7 @@ def as_classes(y: Any, n_rows: int) -> tuple[Array, Array]:
 
 
 def as_row_weights(sample_weight: Any, n_rows: int) -> Array | None:
-    """Return one weight a row; None where all count alike."""
+    """Return one weight per row; None where all count alike."""
     if sample_weight is None:
         return None
     if isinstance(sample_weight, Real):

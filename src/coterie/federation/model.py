@@ -22,7 +22,7 @@ def write_model(out: Path, nodes: Sequence[str], features: Sequence[str], w: Arr
 
 
 def write_weights(path: Path, nodes: Sequence[str], features: Sequence[str], w: Array) -> None:
-    """Write one row a node, with as many digits as it takes to read the same numbers back."""
+    """Write one row per node, with as many digits as it takes to read the same numbers back."""
     with staged_file(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["node", *features])

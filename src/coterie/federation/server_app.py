@@ -42,7 +42,7 @@ def main(grid: Grid, context: Context) -> None:
 
 
 def run(grid: Grid, config: Mapping[str, Any], out: Path) -> Outcome:
-    """Run a federation; progress goes to a file, a line a round."""
+    """Run a federation; progress goes to a file, one line per round."""
     settings, privacy = Settings.of(config), Privacy.of(config)
     promise = None if privacy is None else _promise(privacy, config)
     edges, weights = read_edges(Path(str(config["graph"])))

@@ -32,7 +32,7 @@ def knn_graph(
     Parameters
     ----------
     coordinates : array-like of shape (V, d), or a frame (pandas, polars, …) of d columns
-        One row a node. For "haversine": latitude, longitude in degrees.
+        One row per node. For "haversine": latitude, longitude in degrees.
     k : int
         1 ≤ k < V.
     weight : "inverse", "gaussian" or callable

@@ -87,7 +87,7 @@ class Resolvability:
         return max(open_clusters, key=lambda c: c.gain).next_label if open_clusters else None
 
     def to_dict(self) -> dict[str, list]:
-        """Return columns, one row a cluster, as ``pandas.DataFrame`` or ``polars.DataFrame`` take them."""
+        """Return columns, one row per cluster, as ``pandas.DataFrame`` or ``polars.DataFrame`` take them."""
         return {name: [getattr(c, name) for c in self.clusters] for name in COLUMNS}
 
     def __iter__(self) -> Iterator[ClusterFlow]:

@@ -26,7 +26,7 @@ def read_members(path: str | PathLike[str], node: str, cluster: str, target: str
     Parameters
     ----------
     path : str or path
-        CSV, Parquet or Arrow: one row a node, or many that agree on its cluster.
+        CSV, Parquet or Arrow: one row per node, or many that agree on its cluster.
     node, cluster, target : str
         Columns.
     """

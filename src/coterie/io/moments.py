@@ -97,7 +97,7 @@ class Moments:
         return Moments(ids, *arrays)
 
     def datasets(self, graph: EmpiricalGraph | int, fit_intercept: bool = False) -> LocalDatasets:
-        """Condense: at most n + 2 rows a node, with the loss of all its rows for every w.
+        """Condense: at most n + 2 rows per node, with the loss of all its rows for every w.
 
         The rows √m̃ (x̄, ȳ) and √(m̃/m) R with RᵀR = comoments, m̃ of them, have the mean squared error of the m rows;
         each weighs m/m̃, so that the sum of squared errors is the same too.

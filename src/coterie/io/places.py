@@ -40,7 +40,7 @@ def read_places(path: str | PathLike[str], node: str, names: tuple[str, ...]) ->
 
 
 def _together(table: pl.DataFrame, names: tuple[str, ...]) -> pl.DataFrame:
-    """One row a node."""
+    """One row per node."""
     pl = engine()
     merged = [getattr(pl, what)(f"{what} {name}") for name in names for what in ("first", "min", "max")]
     return table.group_by(ID, maintain_order=True).agg(merged)

@@ -22,7 +22,7 @@ class Team:
         self.helpers = ThreadPoolExecutor(self.T - 1) if self.T > 1 else None
 
     def cuts(self, length: int) -> Any:
-        """Where a sequence is cut into one range a thread."""
+        """Where a sequence is cut into one range per thread."""
         return np.linspace(0, length, self.T + 1).astype(np.int64)
 
     def each(self, cuts: Any, work: Callable[..., Any]) -> list[Any]:

@@ -157,7 +157,7 @@ def _as_pairs(edges: ArrayLike) -> NDArray[np.int64]:
     if pairs.size == 0:
         return np.empty((0, 2), dtype=np.int64)
     if pairs.ndim != 2 or pairs.shape[1] != 2:
-        raise ValueError(f"edges must have shape (E, 2), one pair of node numbers a row; got {pairs.shape}")
+        raise ValueError(f"edges must have shape (E, 2), one pair of node numbers per row; got {pairs.shape}")
     if not np.issubdtype(pairs.dtype, np.integer):
         raise TypeError(
             f"edges must hold whole node numbers, got {pairs.dtype}; for nodes with names, use EmpiricalGraph.from_any"

@@ -55,7 +55,7 @@ def draw_network(
 
 
 def principal_tone(w: Array) -> tuple[Array, float]:
-    """One number a node, along the first principal direction of the weights, and its share of their variance."""
+    """One number per node, along the first principal direction of the weights, and its share of their variance."""
     centre = w.mean(axis=0)
     _, s, Vt = np.linalg.svd(w - centre, full_matrices=False)
     total = float((s**2).sum())

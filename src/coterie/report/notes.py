@@ -12,7 +12,7 @@ baselines : dict
     "methods", "errors" (methods × folds), "over" and "weights", as in :class:`coterie.Comparison`; without weights,
     all folds count alike.
 resolvability : dict of columns
-    One row a cluster, as ``Resolvability.to_dict()`` gives them; RESOLVABILITY below says which are needed.
+    One row per cluster, as ``Resolvability.to_dict()`` gives them; RESOLVABILITY below says which are needed.
 seed : int
 command : str
     How the model was made.

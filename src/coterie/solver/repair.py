@@ -176,7 +176,7 @@ class Repair:
         return known(min(potential.shape[1], BLOCK)), self.kind, self.far, self.ends[part], c, S, potential
 
     def _each_part(self, work: Callable[[int, slice], Any]) -> list[Any]:
-        """Do work(t, edges) on one part of the edges a thread."""
+        """Do work(t, edges) on one part of the edges per thread."""
         return self.team.each(self.cuts, lambda t, first, last: work(t, slice(first, last)))
 
     def _add_up(self, work: Callable[[int, slice, Array], None], out: Array) -> None:
