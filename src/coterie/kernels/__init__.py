@@ -17,9 +17,6 @@ import numba
 import numpy as np
 from numba.core import event
 
-# Unrolled loops become vector instructions only with this pass, which Numba leaves off (1.3 to 2.6 times slower).
-numba.config.SLP_VECTORIZE = 1  # type: ignore[attr-defined]
-
 LINE = 64  # bytes that memory hands over at a time
 BLOCK = 8  # coordinates at a time, where there are more
 UNROLL_UP_TO = 10  # above that the compiler gives up on keeping vectors in registers, and is many times slower
@@ -100,13 +97,15 @@ def aligned(shape: tuple[int, ...]) -> Any:
 class _Announcer(event.Listener):
     """Says once why the first use takes longer: on a terminal, or as a warning where every process compiles anew.
 
-    It also keeps the time that compiling has taken, which no time limit counts.
+    It also keeps the time that compiling has taken, which no time limit counts, and sets what our kernels are compiled
+    with: unrolled loops become vector instructions only by a pass that Numba leaves off (1.3 to 2.6 times slower).
     """
 
     def __init__(self) -> None:
         self.silent = not sys.stderr.isatty()
         self.cached = True
-        self.seconds, self.depth, self.began = 0.0, 0, 0.0
+        self.seconds, self.began = 0.0, 0.0
+        self.settings: list[int] = []  # of others, one for each compilation that is going on
 
     def say_uncached(self) -> None:
         if self.cached:
@@ -118,17 +117,19 @@ class _Announcer(event.Listener):
             )
 
     def on_start(self, event: event.Event) -> None:
-        self.depth += 1
-        if self.depth == 1:
+        if not self.settings:
             self.began = time.perf_counter()
+        self.settings.append(numba.config.SLP_VECTORIZE)  # type: ignore[attr-defined]
         ours = (event.data["dispatcher"].py_func.__module__ or "").startswith(__name__)
+        if ours:
+            numba.config.SLP_VECTORIZE = 1  # type: ignore[attr-defined]
         if ours and not self.silent:
             self.silent = True
             print("coterie: compiling kernels on first use; later processes find them ready", file=sys.stderr)
 
     def on_end(self, event: event.Event) -> None:
-        self.depth -= 1
-        if self.depth == 0:
+        numba.config.SLP_VECTORIZE = self.settings.pop()  # type: ignore[attr-defined]
+        if not self.settings:
             self.seconds += time.perf_counter() - self.began
 
 

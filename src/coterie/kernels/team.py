@@ -13,11 +13,18 @@ import numpy as np
 WORTH_A_THREAD = 200_000  # edge coordinates that a thread should have to itself
 
 
+def cores() -> int:
+    """How many threads this process may use: its cores, or fewer where NUMBA_NUM_THREADS or OMP_NUM_THREADS says so."""
+    here = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    asked = (os.environ.get(name, "") for name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS"))
+    return max(1, min([here, *(int(number) for number in asked if number.isdecimal())]))
+
+
 class Team:
     """As many threads as wanted, or (None) as pay for E edges with n coordinates; but not more than `most`."""
 
     def __init__(self, threads: int | None, E: int, n: int, most: int = sys.maxsize) -> None:
-        wanted = threads or min(os.cpu_count() or 1, 1 + E * n // WORTH_A_THREAD)
+        wanted = threads or min(cores(), 1 + E * n // WORTH_A_THREAD)
         self.T = max(1, min(wanted, E, most))
         self.helpers = ThreadPoolExecutor(self.T - 1) if self.T > 1 else None
 
