@@ -243,6 +243,7 @@ def test_verbose_prints_progress(capsys):
         ({"lam": -1.0}, "lam must be a finite number"),
         ({"ridge": np.nan}, "ridge must be a finite number"),
         ({"engine": "abacus"}, "no engine 'abacus'"),
+        ({"threads": 0}, "threads must be a whole number ≥ 1, got 0"),
         ({"weight_by": "median"}, 'weight_by must be "rows" or "nodes"'),
         ({"graph": "edges.csv"}, "cannot read a graph from str"),
     ],

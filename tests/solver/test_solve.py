@@ -9,6 +9,8 @@ import pytest
 
 import coterie as ct
 from coterie.engines.numba import NumbaEngine
+from coterie.solver import driver
+from coterie.solver.best import Best
 from coterie.solver.certificate import relative_gap
 from problems import EVERY_PENALTY, FIRST_LOSSES, KINDS, instance, naive_objective, oracle, outside_domain
 
@@ -157,3 +159,19 @@ def test_a_solution_prints_on_one_line() -> None:
     text = repr(ct.solve(instance(loss=ct.Logistic()), TOL))
     assert text.startswith("Solution(OPTIMAL, objective ")
     assert "\n" not in text
+
+
+def test_as_many_threads_as_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int | None] = []
+    real = driver.Best
+
+    def best(problem: ct.Problem, tol: float, w: np.ndarray, u: np.ndarray, threads: int | None) -> Best:
+        asked.append(threads)
+        return real(problem, tol, w, u, threads)
+
+    monkeypatch.setattr(driver, "Best", best)
+    one, two = (ct.solve(instance(), threads=threads) for threads in (1, 2))
+    assert asked == [1, 2]
+    assert one.objective == pytest.approx(two.objective, rel=1e-6)
+    with pytest.raises(ValueError, match=r"threads must be a whole number ≥ 1, got 1\.5"):
+        ct.solve(instance(), threads=1.5)  # type: ignore[arg-type]

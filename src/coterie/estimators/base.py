@@ -43,6 +43,7 @@ class NetworkedModel(ReadsRows, BaseEstimator):
         max_iter: int,
         time_limit: float | None,
         engine: str,
+        threads: int | None,
         warm_start: bool,
         random_state: Any,
         verbose: Verbose,
@@ -56,6 +57,7 @@ class NetworkedModel(ReadsRows, BaseEstimator):
         self.max_iter = max_iter
         self.time_limit = time_limit
         self.engine = engine
+        self.threads = threads
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
@@ -163,6 +165,7 @@ class NetworkedModel(ReadsRows, BaseEstimator):
                 max_iter=self.max_iter,
                 time_limit=self.time_limit,
                 engine=self.engine,
+                threads=self.threads,
                 start=start,
                 callback=None if tell is None else follow(tell, self.tol),
             )

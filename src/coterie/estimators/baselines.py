@@ -89,7 +89,8 @@ def _methods(
 def _solved(model: NetworkedModel, training: Problem, lam: float) -> Array:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConverged)
-        return solve(replace(training, lam=lam), max(model.tol, 1e-5), max_iter=model.max_iter, engine=model.engine).w
+        how: dict[str, Any] = {"max_iter": model.max_iter, "engine": model.engine, "threads": model.threads}
+        return solve(replace(training, lam=lam), max(model.tol, 1e-5), **how).w
 
 
 def _alone(model: NetworkedModel, training: Problem) -> Array:
@@ -112,5 +113,7 @@ def _smooth(model: NetworkedModel, training: Problem, unseen: bool, random_state
     over: Over = "nodes" if unseen else "rows"
     n_folds = min(5, len(training.M) if unseen else len(training.data.labelled.y))
     folds, _ = folds_of(training.data, n_folds, over, np.arange(0), random_state)
-    choice = cross_validate_lam(smooth, 20, folds, over, engine=model.engine, max_iter=model.max_iter)
+    choice = cross_validate_lam(
+        smooth, 20, folds, over, engine=model.engine, threads=model.threads, max_iter=model.max_iter
+    )
     return _solved(model, smooth, float(choice.lams[choice.best]))

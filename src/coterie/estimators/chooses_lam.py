@@ -26,6 +26,7 @@ class ChoosesLam:
     rule: Any
     random_state: Any
     engine: str
+    threads: int | None
     max_iter: int
     verbose: Verbose
     scaling_: Scaling
@@ -47,6 +48,7 @@ class ChoosesLam:
             if tell is None
             else _steps(tell, len(folds), self.n_lams if self.lams is None else len(self.lams)),
             engine=self.engine,
+            threads=self.threads,
             max_iter=self.max_iter,
         )
         choice = replace(choice, errors=choice.errors * self.scaling_.y_spread**2)  # in the units of y

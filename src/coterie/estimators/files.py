@@ -149,7 +149,7 @@ def versions() -> dict[str, str]:
 def _parameters(model: NetworkedModel) -> dict[str, Any]:
     """The parameters but for the graph, each as JSON can hold it."""
     parameters, of_class = model.get_params(deep=False), signature(type(model)).parameters
-    del parameters["graph"]
+    del parameters["graph"], parameters["threads"]  # how many a machine has says nothing about a model
     for name in ("cv", "random_state", "engine", "verbose"):  # an object, such as a splitter, matters to a fit only
         if not isinstance(parameters.get(name), Integral | str | None):
             parameters[name] = of_class[name].default

@@ -20,8 +20,8 @@ class NetworkedLasso(NetworkedRegressor):
 
     Parameters
     ----------
-    graph, lam, penalty, fit_intercept, standardize, weight_by, tol, max_iter, time_limit, engine, warm_start,
-    random_state, verbose
+    graph, lam, penalty, fit_intercept, standardize, weight_by, tol, max_iter, time_limit, engine, threads,
+    warm_start, random_state, verbose
         As for :class:`NetworkedLinearRegression`, and so are the attributes.
     alpha : float
         Does not apply to the intercept.
@@ -41,6 +41,7 @@ class NetworkedLasso(NetworkedRegressor):
         max_iter: int = 100_000,
         time_limit: float | None = None,
         engine: str = "auto",
+        threads: int | None = None,
         warm_start: bool = False,
         random_state: Any = None,
         verbose: Verbose = 0,
@@ -55,6 +56,7 @@ class NetworkedLasso(NetworkedRegressor):
             max_iter,
             time_limit,
             engine,
+            threads,
             warm_start,
             random_state,
             verbose,
@@ -71,8 +73,8 @@ class NetworkedLassoCV(ChoosesLam, NetworkedLasso):
 
     Parameters
     ----------
-    graph, alpha, penalty, fit_intercept, standardize, weight_by, tol, max_iter, time_limit, engine, warm_start,
-    random_state, verbose
+    graph, alpha, penalty, fit_intercept, standardize, weight_by, tol, max_iter, time_limit, engine, threads,
+    warm_start, random_state, verbose
         As for :class:`NetworkedLasso`.
     lams, n_lams, cv, over, cv_repeats, rule
         As for :class:`NetworkedLinearRegressionCV`, and so are the attributes.
@@ -97,6 +99,7 @@ class NetworkedLassoCV(ChoosesLam, NetworkedLasso):
         max_iter: int = 100_000,
         time_limit: float | None = None,
         engine: str = "auto",
+        threads: int | None = None,
         warm_start: bool = False,
         random_state: Any = None,
         verbose: Verbose = 0,
@@ -112,6 +115,7 @@ class NetworkedLassoCV(ChoosesLam, NetworkedLasso):
             max_iter,
             time_limit,
             engine,
+            threads,
             warm_start,
             random_state,
             verbose,

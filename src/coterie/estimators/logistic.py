@@ -28,8 +28,8 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
 
     Parameters
     ----------
-    graph, lam, penalty, fit_intercept, standardize, weight_by, tol, max_iter, time_limit, engine, warm_start,
-    random_state, verbose
+    graph, lam, penalty, fit_intercept, standardize, weight_by, tol, max_iter, time_limit, engine, threads,
+    warm_start, random_state, verbose
         As for :class:`NetworkedLinearRegression`, and so are the attributes.
     ridge : float
         Does not apply to the intercept. Above 0, nodes whose rows separate perfectly have a finite model of their own.
@@ -57,6 +57,7 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
         max_iter: int = 100_000,
         time_limit: float | None = None,
         engine: str = "auto",
+        threads: int | None = None,
         warm_start: bool = False,
         random_state: Any = None,
         verbose: Verbose = 0,
@@ -71,6 +72,7 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
             max_iter,
             time_limit,
             engine,
+            threads,
             warm_start,
             random_state,
             verbose,
@@ -149,8 +151,8 @@ class NetworkedLogisticRegressionCV(ChoosesLam, NetworkedLogisticRegression):
 
     Parameters
     ----------
-    graph, ridge, penalty, fit_intercept, standardize, weight_by, tol, max_iter, time_limit, engine, warm_start,
-    random_state, verbose
+    graph, ridge, penalty, fit_intercept, standardize, weight_by, tol, max_iter, time_limit, engine, threads,
+    warm_start, random_state, verbose
         As for :class:`NetworkedLogisticRegression`.
     lams, n_lams, cv, over, cv_repeats, rule
         As for :class:`NetworkedLinearRegressionCV`, and so are the attributes.
@@ -175,6 +177,7 @@ class NetworkedLogisticRegressionCV(ChoosesLam, NetworkedLogisticRegression):
         max_iter: int = 100_000,
         time_limit: float | None = None,
         engine: str = "auto",
+        threads: int | None = None,
         warm_start: bool = False,
         random_state: Any = None,
         verbose: Verbose = 0,
@@ -190,6 +193,7 @@ class NetworkedLogisticRegressionCV(ChoosesLam, NetworkedLogisticRegression):
             max_iter,
             time_limit,
             engine,
+            threads,
             warm_start,
             random_state,
             verbose,

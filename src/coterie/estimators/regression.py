@@ -92,6 +92,8 @@ class NetworkedLinearRegression(NetworkedRegressor):
         Seconds for the solve; what a CV form does before, to choose λ, does not count.
     engine : str
         See :func:`coterie.solve`.
+    threads : int, optional
+        How many the solve uses; by default as many as pay, and not more than the environment allows.
     warm_start : bool
         Begin a fit where the last one ended; the graph may have changed.
     random_state : int, RandomState or None
@@ -141,6 +143,7 @@ class NetworkedLinearRegression(NetworkedRegressor):
         max_iter: int = 100_000,
         time_limit: float | None = None,
         engine: str = "auto",
+        threads: int | None = None,
         warm_start: bool = False,
         random_state: Any = None,
         verbose: Verbose = 0,
@@ -155,6 +158,7 @@ class NetworkedLinearRegression(NetworkedRegressor):
             max_iter,
             time_limit,
             engine,
+            threads,
             warm_start,
             random_state,
             verbose,
@@ -171,8 +175,8 @@ class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
 
     Parameters
     ----------
-    graph, penalty, ridge, fit_intercept, standardize, weight_by, tol, max_iter, time_limit, engine, warm_start,
-    random_state, verbose
+    graph, penalty, ridge, fit_intercept, standardize, weight_by, tol, max_iter, time_limit, engine, threads,
+    warm_start, random_state, verbose
         As for :class:`NetworkedLinearRegression`.
     lams : sequence of float, optional
         The values of λ to try. By default n_lams, evenly spaced in logarithms below the largest useful one.
@@ -217,6 +221,7 @@ class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
         max_iter: int = 100_000,
         time_limit: float | None = None,
         engine: str = "auto",
+        threads: int | None = None,
         warm_start: bool = False,
         random_state: Any = None,
         verbose: Verbose = 0,
@@ -232,6 +237,7 @@ class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
             max_iter,
             time_limit,
             engine,
+            threads,
             warm_start,
             random_state,
             verbose,

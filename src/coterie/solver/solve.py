@@ -26,6 +26,8 @@ from coterie.solver.reasons import in_words
 from coterie.solver.solution import NotConverged, Record, Solution, Status
 from coterie.solver.units import Units
 
+ENGINES = ("auto", "numba", "numpy")
+
 
 @interruptible()
 def solve(
@@ -37,6 +39,7 @@ def solve(
     callback: Callable[[Record], None] | None = None,
     start: Solution | None = None,
     engine: str | Engine = "auto",
+    threads: int | None = None,
 ) -> Solution:
     """Solve to a certified relative gap.
 
@@ -54,6 +57,9 @@ def solve(
         Where to begin: the solution of a similar problem on the same graph.
     engine : "auto", "numba", "numpy" or an Engine
         What computes the iterations; "auto" is "numba".
+    threads : int, optional
+        How many the compiled engine uses. By default as many as pay, up to the number of cores, or to
+        NUMBA_NUM_THREADS or OMP_NUM_THREADS where these are set.
 
     Returns
     -------
@@ -75,7 +81,7 @@ def solve(
     w[reduced.problem.undetermined] = 0.0
     solution = drive(
         reduced.problem,
-        engine_for(engine),
+        engine_for(engine, threads),
         w,
         u,
         tol=tol,
@@ -100,11 +106,12 @@ def _first(problem: Problem) -> tuple[Array, Array]:
         return np.zeros((problem.graph.n_nodes, n)), np.zeros((problem.graph.n_edges, n))
 
 
-def engine_for(name: str | Engine) -> Engine:
-    """Return the engine of that name."""
+def engine_for(name: str | Engine, threads: int | None = None) -> Engine:
+    """Return the engine of that name, with so many threads if it has any."""
+    if threads is not None and not (isinstance(threads, int | np.integer) and threads >= 1):
+        raise ValueError(f"threads must be a whole number ≥ 1, got {threads!r}")
     if not isinstance(name, str):
         return name
-    engines = {"auto": NumbaEngine, "numba": NumbaEngine, "numpy": NumpyEngine}
-    if name not in engines:
-        raise ValueError(f"there is no engine {name!r}; choose one of {', '.join(engines)}")
-    return engines[name]()
+    if name not in ENGINES:
+        raise ValueError(f"there is no engine {name!r}; choose one of {', '.join(ENGINES)}")
+    return NumpyEngine() if name == "numpy" else NumbaEngine(threads)
