@@ -82,14 +82,12 @@ def test_one_version_everywhere() -> None:
     assert ct.__version__ == declared == importlib.metadata.version("coterie")
 
 
-@pytest.mark.parametrize("path", sorted(HERE.rglob("*.py")), ids=lambda path: str(path.relative_to(HERE)))
-def test_nothing_is_pickled(path: Path) -> None:
-    """Model files must not be able to run code."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-        assert not {name.split(".")[0] for name in names} & {"pickle", "cloudpickle", "dill", "joblib", "shelve"}
-        assert not (isinstance(node, ast.keyword) and node.arg == "allow_pickle" and ast.unparse(node.value) != "False")
+def test_no_array_is_read_from_a_pickle() -> None:
+    """Model files must not be able to run code. (Modules that pickle are banned by the linter, TID251.)"""
+    for path in HERE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.keyword) and node.arg == "allow_pickle":
+                assert ast.unparse(node.value) == "False", path
 
 
 def test_the_changelog_knows_this_version() -> None:
