@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+DEMO   := $(VENV)/.demo
 READY  := $(VENV)/.ready
 BENCH  := .venv-bench
 CUT    := .venv-cut
@@ -12,20 +13,24 @@ PIP    := -m pip install --quiet --disable-pip-version-check
 help:            ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 16
 
-demo: $(READY)   ## set up and fit the paper's network, with a picture
+demo: $(DEMO)    ## set up and fit the paper's network, with a picture
 	$(BIN)/coterie demo
 
-paper: $(READY)  ## set up and run the paper's experiment again (about three minutes)
+paper: $(DEMO)   ## set up and run the paper's experiment again (about three minutes)
 	$(BIN)/coterie paper
 
 test: lint types imports pytest   ## set up and run every check
 
 install: $(READY)   ## create .venv with the package and its development tools
 
-$(READY): pyproject.toml constraints.txt
+$(DEMO): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	    { echo 'Coterie needs Python 3.11 or newer; name one: make $(MAKECMDGOALS) PYTHON=python3.12'; exit 1; }
 	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python $(PIP) --constraint constraints.txt --editable '.[plot]'
+	@touch $@
+
+$(READY): $(DEMO)
 	$(BIN)/python $(PIP) --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
