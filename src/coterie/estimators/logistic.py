@@ -101,7 +101,7 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
         z = self.decision_function(X, groups)
         return -np.column_stack([np.logaddexp(0, z), np.logaddexp(0, -z)])
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> float:
+    def score(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> float:
         """Accuracy over the rows that have a label."""
         predicted = self.predict(X, groups)
         classes, code = as_classes(y, len(predicted))

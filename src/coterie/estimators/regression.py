@@ -47,7 +47,7 @@ class NetworkedRegressor(RegressorMixin, NetworkedModel):
         self.n_labelled_[graph.numbers(list(moments.ids))] = moments.m
         return self
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> float:
+    def score(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> float:
         """R² over the rows that have a label."""
         predicted = self.predict(X, groups)
         labels = as_labels(y, len(predicted))
