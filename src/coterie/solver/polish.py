@@ -30,10 +30,8 @@ SETTLED = 1e-8  # a Newton step this small, relatively, is the last one needed
 PHASES = 20  # of maximum flow, between two looks at the clock
 SAME = 1e-12  # of the largest weight: clusters less apart are one
 NUDGE = 1e-9  # of the largest weight, by which the parts of a cluster are moved apart
-LEFT, HOPELESS = (
-    1e-3,
-    10.0,
-)  # of the largest strength: what may be left of a flow that fits, and of one that nearly does
+LEFT = 1e-3  # of the largest strength: what may be left of a flow that fits
+HOPELESS = 10.0  # of the largest strength: so much is left where clusters are not right yet
 ROUNDING = 1e-12  # of the largest strength: a flow that small is none
 
 
