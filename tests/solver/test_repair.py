@@ -197,3 +197,13 @@ def test_conjugate_gradients_stop_where_there_is_nothing_to_do() -> None:
     nothing = np.zeros((3, 2))
     x = ConjugateGradients(lambda x, out: out.fill(0.0), nothing, np.zeros((3, 2)), lambda x: None).run(10, 0.03)
     np.testing.assert_array_equal(x, 0.0)
+
+
+def test_no_accuracy_is_promised_where_numbers_have_run_out() -> None:
+    descent = ConjugateGradients(lambda x, out: None, np.ones((2, 1)), np.ones((2, 1)), lambda x: None)
+    descent.steps = 3
+    for rz, accuracy in ((-1.0, np.nan), (np.nan, 1e-3), (0.5, np.nan), (0.5, 0.0)):
+        descent.rz = rz
+        assert descent.steps_to(accuracy) == np.inf
+    descent.rz, descent.first = 1e-300, 1e300
+    assert descent.steps_to(1e-200) == 3

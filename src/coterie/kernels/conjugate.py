@@ -75,8 +75,9 @@ class ConjugateGradients:
 
     def steps_to(self, accuracy: float) -> float:
         """How many steps that accuracy will take, from the beginning, at the pace so far."""
-        if self.rz <= accuracy**2 * self.first:
+        left = self.rz / self.first if self.first > 0 else 0.0
+        if left <= accuracy**2:
             return self.steps
-        if accuracy <= 0 or self.rz >= self.first:
+        if not (accuracy > 0 and 0 < left < 1):
             return math.inf
-        return 2 * self.steps * math.log(accuracy) / math.log(self.rz / self.first)
+        return 2 * self.steps * math.log(accuracy) / math.log(left)

@@ -120,6 +120,7 @@ class Best:
         self._offer(enclosure.pooled_weights())
         fixed = enclosure.free_weights()
         w, u = newton_point(self.problem, self.w, self.goal, fixed)
+        u[~np.isfinite(u)] = 0.0  # weights near infinity
         self.certify.thorough = True
         self.improve(w, u, n_iter, MOST)
         self.certify.thorough = False
@@ -221,7 +222,7 @@ class Best:
                 self.w, self.objective = snapped, objective
         return Solution(
             w=self.w,
-            u=self.proof.u,
+            u=self.proof.u if np.isfinite(self.proof.u).all() else np.zeros_like(self.proof.u),  # those prove 0 as well
             objective=self.objective,
             dual_bound=self.proof.dual_bound,
             gap=self.gap,
