@@ -175,3 +175,10 @@ def test_as_many_threads_as_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     assert one.objective == pytest.approx(two.objective, rel=1e-6)
     with pytest.raises(ValueError, match=r"threads must be a whole number ≥ 1, got 1\.5"):
         ct.solve(instance(), threads=1.5)  # type: ignore[arg-type]
+
+
+def test_duals_that_are_not_numbers_are_not_handed_out() -> None:
+    problem = instance()
+    best = Best(problem, TOL, np.zeros((12, 3)), np.zeros((problem.graph.n_edges, 3)))
+    best.proof = replace(best.proof, u=np.full((problem.graph.n_edges, 3), np.nan))
+    assert not best.solution(ct.Status.STALLED, 1).u.any()

@@ -14,7 +14,7 @@ from coterie.problem.arrays import Array
 
 
 def write_model(out: Path, nodes: Sequence[str], features: Sequence[str], w: Array, record: Mapping[str, Any]) -> None:
-    """Write `weights.csv` (a node a row) and `model.json` (the record)."""
+    """Write `weights.csv` (one row per node) and `model.json` (the record)."""
     write_weights(out / "weights.csv", nodes, features, w)
     whole = plain({"format": "coterie-federated", "version": 1, **record})
     text = json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False)

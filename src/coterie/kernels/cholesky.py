@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from coterie.kernels import inlined, jit, reordered
+from coterie.kernels import inlined, reordered
 
 LONG = 32  # rows from which on sums in any order, several terms at a time, are faster
 
@@ -63,11 +61,3 @@ def solve_in_place(room, H, g, step):
     """step ← −H⁻¹g; H is overwritten by its factors."""
     factorise(room, H, step)
     substitute(room, H, g, step)
-
-
-@jit
-def cholesky_solve(H, g):
-    """−H⁻¹g of one positive definite matrix, which is overwritten."""
-    step = np.empty_like(g)
-    solve_in_place(g, H, g, step)
-    return step

@@ -120,7 +120,6 @@ class Best:
         self._offer(enclosure.pooled_weights())
         fixed = enclosure.free_weights()
         w, u = newton_point(self.problem, self.w, self.goal, fixed)
-        u[~np.isfinite(u)] = 0.0  # weights near infinity
         self.certify.thorough = True
         self.improve(w, u, n_iter, MOST)
         self.certify.thorough = False

@@ -117,8 +117,7 @@ class Certifier:
             more = self.repair.rounds(u, BATCH, s, _enough(level, charge, max(MINOR * beyond, goal - max(beyond, 0.0))))
             done += BATCH
             proof = self._bound(w, u, s, level, goal)
-            worse = proof.dual_bound < before.dual_bound or not np.isfinite(u).all()
-            if worse and before.u is not u:
+            if proof.dual_bound < before.dual_bound and before.u is not u:
                 return before
         return proof
 
