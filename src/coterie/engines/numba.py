@@ -13,7 +13,7 @@ from coterie.engines.base import LARGE, RELAXATION, Mode, Travel
 from coterie.engines.models import Models
 from coterie.engines.ordering import Ordering, are_far
 from coterie.kernels import aligned, cut, edges, nodes, register
-from coterie.kernels.interruption import check
+from coterie.kernels.interruption import check, pieces
 from coterie.kernels.model import model_share
 from coterie.kernels.team import Team
 from coterie.problem import Problem
@@ -21,6 +21,7 @@ from coterie.problem.arrays import Array
 from coterie.problem.losses.base import Model
 from coterie.problem.losses.quadratic import Quadratics
 
+WIDE = 128  # weights of a node from which on one n × n matrix takes longer to make than it saves
 LONG_ROWS = 4  # edges that begin at a node, on average, from which on it pays to hold its numbers in registers
 WAYS = {Mode.RELAXED: edges.RELAXED, Mode.HALPERN: edges.ANCHORED, Mode.DUAL: edges.KEEPING}
 
@@ -79,7 +80,9 @@ class NumbaEngine:
             t = self.tau_M[:, None] * q.h
             self.share2 = t / (1 + t)
         else:
-            nodes.full_share(self.tau_M, q.h, q.V, self.share3)
+            for first, last in pieces(len(self.M), q.h.shape[1] * q.V.shape[2] ** 2):
+                part = slice(first, last)
+                nodes.full_share(self.tau_M[part], q.h[part], q.V[part], self.share3[part])
 
     def advance(self, n_iter: int, mode: Mode) -> float:
         if mode is Mode.DUAL:
@@ -149,7 +152,7 @@ class NumbaEngine:
         self.slope = none2
         self.models = None if self.quadratic or len(self.M) * n * n > LARGE else Models(q)
         if isinstance(q, Quadratics):
-            self.low_rank = 2 * q.V.shape[1] <= n
+            self.low_rank = 2 * q.V.shape[1] <= n or n > WIDE
             self.V, self.centre = np.ascontiguousarray(q.V), q.centre
             if not self.low_rank:
                 self.share3 = np.empty((len(self.M), n, n))

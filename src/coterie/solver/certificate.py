@@ -43,7 +43,6 @@ FEW = 5_000  # weights or duals, up to which a second way costs nothing
 EXPONENTS = 1024  # no z has a larger e^z
 CUT = 1e-9  # of the largest weight: a smaller difference is none
 PERFECT = 1e-12  # of the objective: a gap that nobody asks to be smaller
-PROMISING = 0.1  # of the objective: a gap without charge that more digits can close
 QUICK = 100_000  # weights, duals and rows, times columns: a certificate of so many takes a few hundredths of a second
 MINOR = 0.1  # a charge below this part of the rest of the gap is not worth another round
 
@@ -136,7 +135,7 @@ class Certifier:
         """The better of a proof and what duals in twice the precision prove, for small problems."""
         problem, design = self.problem, self.problem.f.design
         good = level - proof.dual_bound <= max(goal, PERFECT * level)
-        if design is None or good or level - proof.uncharged > PROMISING * level or time_is_up():
+        if design is None or good or time_is_up():
             return proof
         s = None if problem.f.box is None else self._tight_split(w, u)
         duals = twofold_duals(problem, design, w, u, s, self.enclosure.free_weights())

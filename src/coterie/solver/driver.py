@@ -31,7 +31,7 @@ CRAWLS = 200  # iterations without success, after which a small problem is worth
 FOREST = 240  # iterations after which a problem on a forest is finished by interior points (decision 13)
 ROUND_COSTS = 16  # iterations, about; the certificate may take half as long as the iterations since the last one
 UNWATCHED = 1.0  # seconds in which nobody waits for the next gap, unless asked to be told
-LAST_SECONDS = 0.2  # for the last certificate, after a limit or Ctrl-C
+LAST_SECONDS = 0.1  # for the last certificate, after a limit or Ctrl-C
 
 
 class Race:

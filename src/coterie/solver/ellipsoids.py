@@ -127,7 +127,9 @@ class Ellipsoids:
                 null = null_columns(pool.design, groups == g, columns[g, used], at.C[g], at.weak[g])
                 columns[g, used[null]] = False
             used, pool, v, at, lost = look()
+        design.pause()
         slope, doubt = pool.slope(v, at.C)
+        design.pause()
         off = stretched(design, groups, np.ones((n_groups, n)))
         ridged = np.bincount(groups, minlength=n_groups) * float(design.ridge.sum())
         return cls(

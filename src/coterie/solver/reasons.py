@@ -23,6 +23,7 @@ LIMITS = {
     Status.STALLED: "Double precision cannot state it any better for these data: ask for a larger tol.",
 }
 UNEVEN = 1e4  # a ratio of the sizes of columns, or of edge weights, that slows a solve down
+MANY = 1_000_000  # numbers in X that take time to look at
 MOMENT = 0.1  # seconds to look for a reason, after a time limit
 
 
@@ -41,6 +42,8 @@ def _what_stands_in_the_way(problem: Problem, solution: Solution) -> str:
     hidden, enclosed = ([], True) if solution.unconditional else _hidden(problem, solution)
     if hidden is None:
         return ""
+    if solution.status is Status.TIME_LIMIT and design.X.size > MANY:
+        return LIMITS[solution.status]
     size = np.abs(design.X).max(axis=0)
     there = size[size > 0]
     if hidden:

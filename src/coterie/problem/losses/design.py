@@ -12,6 +12,7 @@ from coterie.problem.arrays import LARGEST, Array
 SQUARED, LOGISTIC = 0, 1  # as in coterie.kernels.rows, which takes a second to import
 EPS, FAINT = 2.0**-52, 2.0**-900  # as in coterie.kernels.exact
 CONSTANT = 1e-14  # of Σ s y²: with the floor of gaps, what rounding of labels and weights can make of an exact fit
+QUICK = 300_000  # products of a pass over the rows: even a hundred of them take little time
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +110,7 @@ class Design:
 
     def slopes(self, w: Array) -> tuple[Array, Array]:
         """The duals of rows and of ridge that are best at w: s_r ψ'(⟨x_r, w_i⟩) and 2 ridge w."""
+        self.pause()
         a, b = np.empty(len(self.X)), np.empty((self.n_nodes, self.X.shape[1]))
         from coterie.kernels import rows as kernels
 
@@ -148,6 +150,7 @@ class Design:
 
     def forces(self, a: Array, b: Array) -> tuple[Array, Array, Array]:
         """Σ_r a_r x_r + b at every node in twice the precision, and a bound on the error of that."""
+        self.pause()
         q, low, size = (np.empty_like(b) for _ in range(3))
         from coterie.kernels import rows as kernels
 
@@ -160,8 +163,21 @@ class Design:
         at = np.empty(self.n_nodes)
         from coterie.kernels import rows as kernels
 
+        self.pause()
         kernels.lower_bounds(self.kind, *self._rows, self.ridge, w, a, b, at)
         return Support(at, *self.forces(a, b), (a, b))
+
+    def pause(self) -> None:
+        """Notice Ctrl-C, and that the time is long over, between two passes over many rows."""
+        from coterie.kernels.interruption import check_with_grace
+
+        if self.takes_time:
+            check_with_grace()
+
+    @property
+    def takes_time(self) -> bool:
+        """Whether a hundred passes over the rows do."""
+        return self.X.size * self.X.shape[1] > QUICK
 
     @property
     def _rows(self) -> tuple[Array, Array, Array, Array]:

@@ -24,7 +24,6 @@ REFINEMENTS = 3  # of least-squares fits; the later ones are for columns that ar
 NEWTON_STEPS = 60
 FEW, FEWER_STEPS = 100, 15  # of many groups, those that take longer can be separated: nothing is won by more steps
 HALVINGS = 30
-QUICK = 300_000  # products of a pass over the rows: even a hundred of them take little time
 FAR = 40.0  # a margin that costs e^−40
 SETTLED = 1e-12  # a Newton step that promises less than this part of the loss is the last one
 
@@ -82,6 +81,7 @@ class Pool:
         weak = np.zeros((G, n), dtype=bool)
         error = np.full(G, np.inf)
         for left in range(PASSES, -1, -1):
+            d.pause()
             kernels.gram(d.X, h, d.starts, self._ridge, self.groups, C, gram, doubt, spoilt, longest)
             there = np.einsum("gkj->gj", np.abs(C)) > 0
             unit = np.where(there[:, :, None] & np.eye(n, dtype=bool), 1.0, 0.0)
@@ -97,7 +97,7 @@ class Pool:
         """Whether to end early; what takes no time is always done."""
         from coterie.kernels.interruption import time_is_up
 
-        return self.design.X.size * self.design.X.shape[1] > QUICK and time_is_up()
+        return self.design.takes_time and time_is_up()
 
     @property
     def _ridge(self) -> Array:
