@@ -35,9 +35,9 @@ def begin(make: Any, problem: ct.Problem, seed: int = 0) -> tuple[Any, NaiveEngi
     rng = np.random.default_rng(seed)
     w = rng.standard_normal((problem.graph.n_nodes, problem.n_features))
     u = rng.standard_normal((problem.graph.n_edges, problem.n_features))
-    steps = Steps.of(problem)
+    steps = Steps.of(problem.bound)
     engine = make()
-    engine.setup(problem, w, u)
+    engine.setup(problem.bound, w, u)
     engine.set_steps(steps.tau, steps.sigma)
     return engine, NaiveEngine(problem, w, u, steps.tau, steps.sigma)
 
@@ -99,9 +99,9 @@ def test_the_starting_point_is_not_changed_and_is_the_first_point(make: Any) -> 
     problem = instance()
     w, u = np.ones((12, 3)), np.zeros((problem.graph.n_edges, 3))
     engine = make()
-    engine.setup(problem, w, u)
+    engine.setup(problem.bound, w, u)
     np.testing.assert_array_equal(engine.point()[0], w)
-    steps = Steps.of(problem)
+    steps = Steps.of(problem.bound)
     engine.set_steps(steps.tau, steps.sigma)
     engine.advance(3, Mode.RELAXED)
     engine.restart()
@@ -218,7 +218,7 @@ def even_problem(n: int, penalty: ct.Penalty) -> ct.Problem:
 @pytest.mark.parametrize("n", [1, 3, 20])
 def test_dual_steps(make: Any, penalty: ct.Penalty, n: int) -> None:
     problem = even_problem(n, penalty)
-    assert Steps.of(problem).modes == (Mode.DUAL,)
+    assert Steps.of(problem.bound).modes == (Mode.DUAL,)
     engine, naive = begin(make, problem)
     for n_iter in (1, 5, 2):
         assert engine.advance(n_iter, Mode.DUAL) == pytest.approx(naive.advance(n_iter, Mode.DUAL), rel=1e-9)

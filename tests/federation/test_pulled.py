@@ -14,7 +14,7 @@ NODES = np.array([0, 2, 5, 11])  # two of them labelled in "few labelled"
 def pull(problem: ct.Problem, force: float = 0.0, rho: float = 2.0) -> ct.Problem:
     rng = np.random.default_rng(3)
     v = rng.standard_normal((4, 3))
-    return pulled(problem, NODES, rho=np.full(4, rho), v=v, force=force * rng.standard_normal((4, 3)))
+    return pulled(problem.bound, NODES, rho=np.full(4, rho), v=v, force=force * rng.standard_normal((4, 3)))
 
 
 @pytest.mark.parametrize("loss", EVERY_LOSS, ids=str)

@@ -40,7 +40,7 @@ def test_one_thread_while_losses_are_bound():
 
     seen = []
     problem = instance()
-    replace(problem, loss=Watched())
+    assert replace(problem, loss=Watched()).bound
     assert seen == [{1}]
     assert threads() == {2}
 

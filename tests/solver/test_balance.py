@@ -18,7 +18,7 @@ def operator_norm(problem: ct.Problem, steps: Steps) -> float:
 
 @given(problems())
 def test_steps_converge(problem: ct.Problem) -> None:
-    steps = Steps.of(problem)
+    steps = Steps.of(problem.bound)
     assert (steps.tau > 0).all()
     assert (steps.sigma > 0).all()
     assert np.isfinite(steps.omega)
@@ -28,7 +28,7 @@ def test_steps_converge(problem: ct.Problem) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_steps_are_long(kind: str) -> None:
     problem = instance(kind)
-    assert operator_norm(problem, Steps.of(problem)) > 0.95
+    assert operator_norm(problem, Steps.of(problem.bound)) > 0.95
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_steps_are_long(kind: str) -> None:
 )
 def test_the_balance_moves_to_where_both_travel_equally_far(travel: tuple[float, float], factor: float) -> None:
     problem = instance()
-    steps = Steps.of(problem)
+    steps = Steps.of(problem.bound)
     omega, norm = steps.omega, operator_norm(problem, steps)
     steps.rebalance(Travel(*travel))
     assert steps.omega == pytest.approx(factor * omega)
@@ -53,7 +53,7 @@ def denoising(edges: np.ndarray, X: np.ndarray) -> ct.Problem:
 def test_a_hub_does_not_set_the_pace_of_its_leaves() -> None:
     leaves = np.arange(1, 5001)
     problem = denoising(np.stack([np.zeros_like(leaves), leaves], axis=1), np.ones((5001, 1)))
-    assert Steps.of(problem).modes == (Mode.RELAXED, Mode.HALPERN)
+    assert Steps.of(problem.bound).modes == (Mode.RELAXED, Mode.HALPERN)
     solution = ct.solve(problem)
     assert solution.gap <= 1e-6
     assert solution.unconditional

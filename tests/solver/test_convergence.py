@@ -101,7 +101,7 @@ def check(problem: ct.Problem) -> ct.Solution:
         if solution.status is ct.Status.OPTIMAL:
             assert solution.objective <= best.value * (1 + TOL) + slack
     assert outside_domain(problem, solution.u) <= 1e-14 * problem.c.max(initial=0.0)
-    again = Certifier(problem)(solution.w, solution.u, rounds=0)
+    again = Certifier(problem.bound)(solution.w, solution.u, rounds=0)
     assert again.objective == pytest.approx(solution.objective, rel=1e-12)
     if meets(again.condition, best.w):
         assert again.dual_bound <= best.value + slack

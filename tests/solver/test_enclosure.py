@@ -34,7 +34,7 @@ def charge_holds(problem: ct.Problem, w: np.ndarray, size: float, seed: int, dou
     rho = size * rng.standard_normal(w.shape) * rng.integers(0, 2, w.shape)
     rho[problem.undetermined] = 0.0
     at, level = w + rng.standard_normal(w.shape), problem.objective(w)
-    enclosure = Enclosure(problem)
+    enclosure = Enclosure(problem.bound)
     charge = enclosure.charge(Rest(rho, doubt * np.abs(rho), at), level)
     if charge == -np.inf:
         return
@@ -91,7 +91,7 @@ def test_there_is_a_set_wherever_a_minimiser_is_unique(loss: ct.Loss, kind: str)
     problem = instance(kind, loss)
     rho = np.ones((12, 3))
     rho[problem.undetermined] = 0.0
-    assert Enclosure(problem).charge(Rest(rho, 0 * rho, 0 * rho), problem.scale) > -np.inf
+    assert Enclosure(problem.bound).charge(Rest(rho, 0 * rho, 0 * rho), problem.scale) > -np.inf
 
 
 def test_nothing_left_costs_nothing() -> None:
@@ -105,8 +105,8 @@ def test_an_objective_of_zero_leaves_no_room() -> None:
     for loss in (ct.Lasso(10.0, unpenalised=(0,)), ct.SquaredError(ridge=0.1, unpenalised=(0,)), ct.SquaredError()):
         problem = ct.Problem(ct.EmpiricalGraph.from_edges([[0, 1]]), data, loss, lam=1.0)
         ones, zero = np.ones((2, 2)), np.zeros((2, 2))
-        assert -1e-9 <= Enclosure(problem).charge(Rest(ones, zero, zero), 0.0) <= 0.0
-        assert Enclosure(problem).reach(0.0) <= 1e-9
+        assert -1e-9 <= Enclosure(problem.bound).charge(Rest(ones, zero, zero), 0.0) <= 0.0
+        assert Enclosure(problem.bound).reach(0.0) <= 1e-9
 
 
 @pytest.mark.parametrize("nodes", [[0, 0], [0, 1], [1, 0]], ids=str)
@@ -116,10 +116,10 @@ def test_columns_of_very_different_sizes(nodes: list[int]) -> None:
     problem = ct.Problem(ct.EmpiricalGraph.from_edges([[0, 1]]), data, lam=1.0)
     w = np.array([[0.0, 1e9], [0.0, 1e9]])
     for level in (problem.objective(w), 1e-9, 0.5, problem.scale, 100.0):
-        assert 1e9 <= Enclosure(problem).reach(level) < np.inf
+        assert 1e9 <= Enclosure(problem.bound).reach(level) < np.inf
         for sign in (1.0, -1.0):
             rest = Rest(np.full((2, 2), sign), np.zeros((2, 2)), np.zeros((2, 2)))
-            assert -np.inf < Enclosure(problem).charge(rest, level) <= sign * w.sum()
+            assert -np.inf < Enclosure(problem.bound).charge(rest, level) <= sign * w.sum()
 
 
 def hardly_seen(ratio: float, turned: bool, penalty: ct.Penalty | None = None) -> tuple[ct.Problem, np.ndarray]:
@@ -141,7 +141,7 @@ def test_a_direction_that_is_hardly_seen(penalty: ct.Penalty, ratio: float, turn
     problem, truth = hardly_seen(ratio, turned, penalty)
     for seed in range(3):
         charge_holds(problem, truth, 1.0, seed)
-    assert Enclosure(problem).reach(problem.objective(truth)) >= np.abs(truth).max()
+    assert Enclosure(problem.bound).reach(problem.objective(truth)) >= np.abs(truth).max()
 
 
 @pytest.mark.parametrize("ratio", [1e-3, 1e-6])
@@ -155,7 +155,7 @@ def test_no_bound_above_the_optimum_where_a_direction_is_hardly_seen(ratio: floa
 
 def test_a_lower_objective_gives_a_smaller_charge() -> None:
     problem = instance("few labelled")
-    enclosure, best = Enclosure(problem), oracle(problem)
+    enclosure, best = Enclosure(problem.bound), oracle(problem)
     rest = Rest(np.random.default_rng(0).standard_normal((12, 3)), np.zeros((12, 3)), best.w)
     assert enclosure.charge(rest, problem.scale) < enclosure.charge(rest, best.value) < 0
 
@@ -168,7 +168,7 @@ def test_without_coupling_every_node_is_a_component(loss: ct.Loss, seed: int) ->
     charge_holds(problem, oracle(problem).w, 1.0, seed)
     if not isinstance(loss, ct.Logistic):  # (whose classes may be separable at a node)
         rest = Rest(np.ones((12, 3)), np.zeros((12, 3)), np.zeros((12, 3)))
-        assert Enclosure(problem).charge(rest, problem.scale) > -np.inf
+        assert Enclosure(problem.bound).charge(rest, problem.scale) > -np.inf
 
 
 def test_a_part_of_a_larger_graph_cannot_be_shifted_alone() -> None:
@@ -176,15 +176,15 @@ def test_a_part_of_a_larger_graph_cannot_be_shifted_alone() -> None:
     data = ct.LocalDatasets.from_rows([[1.0, 0.0], [2.0, 0.0]], [1.0, 2.0], [0, 1])
     problem = ct.Problem(ct.EmpiricalGraph.from_edges([[0, 1]]), data, lam=0.1)
     rest = Rest(np.ones((2, 2)), np.zeros((2, 2)), np.zeros((2, 2)))
-    assert Enclosure(problem).charge(rest, 1.0) > -np.inf
-    assert Enclosure(problem, shift=False).charge(rest, 1.0) == -np.inf
+    assert Enclosure(problem.bound).charge(rest, 1.0) > -np.inf
+    assert Enclosure(problem.bound, shift=False).charge(rest, 1.0) == -np.inf
 
 
 @pytest.mark.parametrize("kind", ["all labelled", "few labelled", "weighted edges", "isolated nodes"])
 @pytest.mark.parametrize("loss", EVERY_LOSS, ids=str)
 def test_reach_holds_the_labelled_weights_of_every_point_at_the_level(kind: str, loss: ct.Loss) -> None:
     problem = instance(kind, loss)
-    enclosure, rng = Enclosure(problem), np.random.default_rng(0)
+    enclosure, rng = Enclosure(problem.bound), np.random.default_rng(0)
     best = ct.solve(problem, 1e-6).w
     for size in (0.0, 0.1, 1.0, 10.0, 100.0):
         w = best + size * rng.standard_normal(best.shape)

@@ -143,7 +143,7 @@ def test_a_group_without_labels_costs_nothing_only_if_nothing_is_left() -> None:
 def test_charges_by_level(penalty: ct.Penalty, loss: ct.Loss, seed: int, far: float) -> None:
     """Never above Σ⟨ρ, z − w⟩, for any z whose objective is the level: nearly constant on strong edges, and not."""
     problem, rng = uneven(seed, loss, penalty), np.random.default_rng(seed)
-    enclosure, shape = Enclosure(problem), (problem.graph.n_nodes, 3)
+    enclosure, shape = Enclosure(problem.bound), (problem.graph.n_nodes, 3)
     rho = rng.standard_normal(shape) * rng.integers(0, 2, shape)
     rho[problem.undetermined] = 0.0
     z = solution(problem) + far * rng.standard_normal(shape) / (1 + 1e3 * strongest(problem))[:, None]

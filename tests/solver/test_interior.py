@@ -77,7 +77,7 @@ def test_limits_are_kept() -> None:
 
 def test_what_it_does_not_apply_to() -> None:
     problem = on_tree("path", 3, 3, ct.SquaredError())
-    assert interior.applies(problem)
+    assert interior.applies(problem.bound)
     assert not interior.applies(on_tree("path", 3, 3, ct.Lasso(0.1)))
     ring = ct.EmpiricalGraph.from_edges([(0, 1), (1, 2), (0, 2)])
     data = ct.LocalDatasets.from_rows(np.ones((3, 1)), [1.0, 2.0, 4.0], [0, 1, 2])

@@ -60,7 +60,7 @@ def solved(problem: ct.Problem, tol: float) -> ct.Solution:
 
 def asked(problem: ct.Problem, w: np.ndarray, u: np.ndarray) -> list[tuple[Locality, Rest, float]]:
     """What local proofs with these duals start from; with two choices for the box of a Lasso."""
-    spy, u = Spy(problem), u.copy()
+    spy, u = Spy(problem.bound), u.copy()
     spy.repair.into_domain(u)
     for s in (spy._split(w, u), None if problem.f.box is None else spy._tight_split(w, u)):
         spy._bound(w, u, s, problem.objective(w), 0.0, local=True)
@@ -262,7 +262,7 @@ def test_part_of_a_component_cannot_be_shifted_alone(flow: float, held: bool) ->
     problem = ct.Problem(ct.EmpiricalGraph.from_edges([[0, 1]]), data, lam=1.0)
     design, w, u = problem.f.design, np.ones((2, 2)), np.array([[0.0, flow]])
     assert design is not None
-    local = Locality(problem, design, w, u, None, design.slopes(w), Enclosure(problem).free_weights())
+    local = Locality(problem.bound, design, w, u, None, design.slopes(w), Enclosure(problem.bound).free_weights())
     rho = np.array([[0.0, 1e-9], [0.0, -1e-9]])
     assert local.free.tolist() == [[False, True], [False, False]]
     assert local.holds(Rest(rho, 0 * rho, w), 1e-3, 1e-3) == held
@@ -276,7 +276,7 @@ def test_the_ground_of_a_lasso(alpha: float, part: float) -> None:
     problem = ct.Problem(ct.EmpiricalGraph.from_edges([], n_nodes=1), data, ct.Lasso(alpha, unpenalised=(0,)))
     design, w, zero = problem.f.design, np.array([[1.0, 1e-3]]), np.zeros((1, 2))
     assert design is not None
-    local = Locality(problem, design, w, np.zeros((0, 2)), zero, design.slopes(w), zero > 0)
+    local = Locality(problem.bound, design, w, np.zeros((0, 2)), zero, design.slopes(w), zero > 0)
     G = float(np.nextafter(problem.objective(w), 1))
     level, X = local._levels[0][0], part * G
     furthest_move = (Fraction(G) + Fraction(X)) / Fraction(alpha) + Fraction(1e-3)
@@ -315,5 +315,5 @@ def test_an_objective_is_at_most_what_is_taken_for_it(seed: int, margin: float, 
         y = (z > 0).astype(float) if isinstance(loss, ct.Logistic) else z
         data = ct.LocalDatasets.from_rows(X, y, [0, 0, 1, 1])
         problem = ct.Problem(ct.EmpiricalGraph.from_edges([[0, 1]]), data, loss, lam=1e-12)
-        most = Certifier(problem)._at_most(w, problem.objective(w))
+        most = Certifier(problem.bound)._at_most(w, problem.objective(w))
         assert at_most(exact_objective(problem, w), Fraction(most))

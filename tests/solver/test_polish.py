@@ -16,7 +16,7 @@ SHAPES = ["all labelled", "few labelled", "few points", "weighted edges"]
 
 
 def shown_by(problem: ct.Problem, u: np.ndarray) -> Partition:
-    partition = Partition.shown_by(problem, u)
+    partition = Partition.shown_by(problem.bound, u)
     assert partition is not None
     return partition
 
@@ -29,7 +29,7 @@ def test_polishing_the_right_clusters_gives_the_optimum(loss: ct.Loss, kind: str
     problem = instance(kind, loss, lam=lam)
     solution = ct.solve(problem, 1e-10)
     rough = np.round(solution.w, 4) + 1e-6 * np.random.default_rng(0).standard_normal((12, 3))
-    polished = polish.polish(problem, shown_by(problem, solution.u), rough)
+    polished = polish.polish(problem.bound, shown_by(problem, solution.u), rough)
     assert polished is not None
     assert problem.objective(polished) <= oracle(problem).value * (1 + 1e-8)
     assert problem.objective(polished) <= solution.objective * (1 + 1e-12)
@@ -38,7 +38,7 @@ def test_polishing_the_right_clusters_gives_the_optimum(loss: ct.Loss, kind: str
 def test_polishing_stays_inside_the_clusters() -> None:
     problem = instance("few labelled", lam=0.1)
     clusters = shown_by(problem, ct.solve(problem, 1e-3).u)
-    polished = polish.polish(problem, clusters, np.random.default_rng(0).standard_normal((12, 3)))
+    polished = polish.polish(problem.bound, clusters, np.random.default_rng(0).standard_normal((12, 3)))
     assert polished is not None
     np.testing.assert_allclose(clusters.average(polished), polished, rtol=1e-12)
 
@@ -50,7 +50,7 @@ def test_settling_a_rough_answer_ends_at_the_optimum_and_proves_it(loss: ct.Loss
     problem = instance(kind, loss, lam=lam)
     rough = ct.solve(problem, 1e-3)
     u = rough.u.copy()
-    w, clusters = polish.settle(problem, shown_by(problem, u), rough.w, u)
+    w, clusters = polish.settle(problem.bound, shown_by(problem, u), rough.w, u)
     assert outside_domain(problem, u) <= 1e-12
     assert problem.objective(w) <= rough.objective * (1 + 1e-12)
     if clusters is not None:
@@ -66,7 +66,7 @@ def test_a_cluster_through_which_the_flow_does_not_fit_is_split() -> None:
     data = ct.LocalDatasets.from_rows(np.ones((2, 1)), [0.0, 4.0], [0, 1])
     problem = ct.Problem(graph, data, lam=1.0)
     together, u = Partition(np.zeros((2, 1), dtype=np.int64), np.array([1])), np.zeros((1, 1))
-    w, clusters = polish.settle(problem, together, np.full((2, 1), 2.0), u)
+    w, clusters = polish.settle(problem.bound, together, np.full((2, 1), 2.0), u)
     assert clusters is not None
     assert clusters.counts.tolist() == [2]
     np.testing.assert_allclose(w.ravel(), [0.5, 3.5])
@@ -80,7 +80,7 @@ def test_aiming_at_the_optimum_finds_the_dual_that_proves_it(loss: ct.Loss, lam:
     problem = instance("few labelled", loss, lam=lam)
     solution = ct.solve(problem, 1e-12)
     w, u = solution.w.copy(), np.zeros((problem.graph.n_edges, 3))
-    assert polish.aim(problem, shown_by(problem, solution.u), u, w) <= 1e-4
+    assert polish.aim(problem.bound, shown_by(problem, solution.u), u, w) <= 1e-4
     flow = problem.graph.D.T @ u
     flow[problem.M] += problem.f.gradient(solution.w[problem.M])
     assert np.abs(flow).max() <= 1e-4 * lam

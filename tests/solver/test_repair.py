@@ -25,7 +25,7 @@ def flat_projection(problem: ct.Problem, x: np.ndarray) -> np.ndarray:
 
 
 def repaired(problem: ct.Problem, u: np.ndarray, rounds: int = 10) -> np.ndarray:
-    repair = Repair(problem)
+    repair = Repair(problem.bound)
     u = u.copy()
     repair.into_domain(u)
     if repair.needed:
@@ -68,7 +68,7 @@ def test_more_rounds_leave_less(kind: str) -> None:
 @pytest.mark.parametrize("kind", SPARSE)
 def test_a_small_stretch_leaves_nothing(kind: str, penalty: ct.Penalty) -> None:
     problem = instance(kind, penalty=penalty)
-    repair = Repair(problem)
+    repair = Repair(problem.bound)
     u = duals(problem, 0.02)
     repair.into_domain(u)
     repair.rounds(u, 3)
@@ -83,7 +83,7 @@ def test_threads_agree() -> None:
     problem = instance("few points")
     several = []
     for threads in (1, 3):
-        repair, u = Repair(problem, threads), duals(problem, 0.02)
+        repair, u = Repair(problem.bound, threads), duals(problem, 0.02)
         repair.into_domain(u)
         repair.rounds(u, 3)
         several.append(u)
@@ -92,7 +92,7 @@ def test_threads_agree() -> None:
 
 def test_it_says_when_nothing_is_left_to_do() -> None:
     problem = instance("few labelled")
-    repair = Repair(problem)
+    repair = Repair(problem.bound)
     u = duals(problem, 0.02)
     repair.into_domain(u)
     assert repair.rounds(u, 1)
@@ -109,7 +109,7 @@ def test_the_duals_of_an_l1_term_move_as_well(kind: str) -> None:
     problem = instance(kind, ct.Lasso(0.2, unpenalised=(1,)))
     s = np.zeros((problem.graph.n_nodes, 3))
     s[problem.M] = np.clip(np.random.default_rng(1).standard_normal((len(problem.M), 3)), -0.2, 0.2) * [1, 0, 1]
-    repair = Repair(problem)
+    repair = Repair(problem.bound)
     plain = instance(kind)  # sees what the quadratic part of the Lasso does
 
     def rest(u: np.ndarray) -> float:
@@ -144,7 +144,7 @@ def test_nothing_flows_where_nothing_is_labelled() -> None:
 
 def test_nothing_to_repair_where_every_loss_is_curved() -> None:
     problem = instance("all labelled", ct.SquaredError(ridge=1.0))
-    repair = Repair(problem)
+    repair = Repair(problem.bound)
     assert not repair.needed
     u = problem.penalty.into_domain(duals(problem, 1.0), problem.c)
     before = u.copy()
@@ -167,7 +167,7 @@ def test_keep_flat_projects(kind: str, loss: ct.Loss) -> None:
     problem = instance(kind, loss)
     x = np.random.default_rng(1).standard_normal((12, 3))
     expected = flat_projection(problem, x)
-    Repair(problem).keep_flat(x)
+    Repair(problem.bound).keep_flat(x)
     np.testing.assert_allclose(x, expected, atol=1e-12)
 
 

@@ -57,13 +57,13 @@ def test_nodes_joined_by_slack_have_equal_weights(loss: ct.Loss, penalty: ct.Pen
 
 def test_squared_variation_and_uncoupled_nodes_show_no_clusters() -> None:
     for problem in (instance(penalty=ct.SquaredVariation()), instance(lam=0.0)):
-        assert Partition.shown_by(problem, np.zeros((problem.graph.n_edges, 3))) is None
+        assert Partition.shown_by(problem.bound, np.zeros((problem.graph.n_edges, 3))) is None
 
 
 def test_averages_stay_what_they_are() -> None:
     problem = instance()
     u = problem.c[:, None] * np.random.default_rng(0).choice([0.0, 1.0, -1.0], (problem.graph.n_edges, 3))
-    partition = Partition.shown_by(problem, u)
+    partition = Partition.shown_by(problem.bound, u)
     assert partition is not None
     once = partition.average(np.random.default_rng(1).standard_normal((12, 3)))
     np.testing.assert_allclose(partition.average(once), once, rtol=1e-15)
@@ -82,13 +82,13 @@ def test_a_contracted_problem_is_the_problem_on_its_clusters(monkeypatch: pytest
     graph = ct.EmpiricalGraph.from_edges(edges, rng.lognormal(size=len(edges)))
     problem = ct.Problem(graph, ct.LocalDatasets.from_rows(X, y, np.arange(side**2)), lam=0.2)
     solution = ct.solve(problem, 1e-9)
-    partition = Partition.shown_by(problem, solution.u)
+    partition = Partition.shown_by(problem.bound, solution.u)
     assert partition is not None
-    assert contracts(problem, partition)
-    smaller = contract(problem, partition)
+    assert contracts(problem.bound, partition)
+    smaller = contract(problem.bound, partition)
     values = rng.standard_normal((2, partition.counts[0], 1))
     constant = [problem.objective(v[partition.label[:, 0]]) - smaller.objective(v) for v in values]
     assert constant[0] == pytest.approx(constant[1], rel=1e-9)
-    w = refine(problem, partition, 1e-9)
+    w = refine(problem.bound, partition, 1e-9)
     assert problem.objective(w) - solution.dual_bound <= 1e-8 * solution.objective
     assert not contracts(instance(), Partition(np.zeros((12, 3), dtype=int), np.ones(3, dtype=int)))

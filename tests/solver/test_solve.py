@@ -179,6 +179,6 @@ def test_as_many_threads_as_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_duals_that_are_not_numbers_are_not_handed_out() -> None:
     problem = instance()
-    best = Best(problem, TOL, np.zeros((12, 3)), np.zeros((problem.graph.n_edges, 3)))
+    best = Best(problem.bound, TOL, np.zeros((12, 3)), np.zeros((problem.graph.n_edges, 3)))
     best.proof = replace(best.proof, u=np.full((problem.graph.n_edges, 3), np.nan))
     assert not best.solution(ct.Status.STALLED, 1).u.any()

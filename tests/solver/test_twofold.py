@@ -150,10 +150,10 @@ def test_what_is_found_is_in_its_domain(problem: ct.Problem, seed: int) -> None:
     rng = np.random.default_rng(seed)
     w = solved(problem).w * (1 + 1e-6 * rng.standard_normal((problem.graph.n_nodes, problem.n_features)))
     u = problem.c[:, None] * rng.uniform(-1, 1, (problem.graph.n_edges, problem.n_features))
-    certifier = Certifier(problem)
+    certifier = Certifier(problem.bound)
     certifier.repair.into_domain(u)
     s = None if problem.f.box is None else certifier._tight_split(w, u)
-    duals = twofold_duals(problem, design, w, u, s, certifier.enclosure.free_weights())
+    duals = twofold_duals(problem.bound, design, w, u, s, certifier.enclosure.free_weights())
     if not isinstance(problem.penalty, ct.SquaredVariation):
         norm = np.inf if isinstance(problem.penalty, ct.TotalVariation) else 2
         size = np.linalg.norm(duals.hi.u, ord=norm, axis=1) if duals.hi.u.size else np.zeros(len(problem.c))
@@ -171,7 +171,7 @@ def test_what_is_found_is_in_its_domain(problem: ct.Problem, seed: int) -> None:
 @settings(max_examples=40)
 @given(ugly_problems())
 def test_no_bound_of_a_third_look_is_too_high(problem: ct.Problem) -> None:
-    answer, certifier = solved(problem), Certifier(problem)
+    answer, certifier = solved(problem), Certifier(problem.bound)
     level = problem.objective(answer.w)
     nothing = certifier(answer.w, 0 * answer.u, goal=np.inf, rounds=0)
     for u in (answer.u.copy(), certifier._tight_on_cuts(answer.w)):

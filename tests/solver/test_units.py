@@ -64,7 +64,7 @@ def test_the_same_iterations_in_any_units(loss: ct.Loss, penalty: ct.Penalty, x:
 @pytest.mark.parametrize(("x", "y"), [(3.7e9, 1e-5), (1.0, 1.0), (1e-100, 1e-40)])
 def test_there_and_back_rounds_nothing(loss: ct.Loss, x: float, y: float) -> None:
     problem, _, _ = in_units(instance(loss=loss), x, y)
-    units, rng = Units.of(problem), np.random.default_rng(0)
+    units, rng = Units.of(problem.bound), np.random.default_rng(0)
     design, inside = problem.f.design, units.problem.f.design
     assert np.log2(units.weight) % 1 == np.log2(units.value) % 1 == 0
     assert 0.5 <= np.sqrt(np.mean(inside.X**2)) <= 2
@@ -79,8 +79,8 @@ def test_there_and_back_rounds_nothing(loss: ct.Loss, x: float, y: float) -> Non
 def test_a_table_without_numbers_has_no_units() -> None:
     data = ct.LocalDatasets.from_rows(np.zeros((2, 1)), [0.0, 0.0], [0, 1])
     problem = ct.Problem(ct.EmpiricalGraph.from_edges([[0, 1]]), data)
-    assert Units.of(problem).problem is problem
-    assert Units.of(replace(problem, data=replace(data, y=np.full(2, np.nan)))).weight == 1.0
+    assert Units.of(problem.bound).problem is problem.bound
+    assert Units.of(replace(problem, data=replace(data, y=np.full(2, np.nan))).bound).weight == 1.0
 
 
 def faint(x: float, A: float, lam: float, penalty: ct.Penalty) -> ct.Problem:

@@ -210,7 +210,7 @@ def test_second_order_steps_without_coupling(penalty: ct.Penalty) -> None:
     rng = np.random.default_rng(0)
     X, nodes = rng.standard_normal((10, 2)), [0, 0, 0, 0, 1, 1, 1, 2, 2, 3]
     problem = problem_of(X, 1e9 * rng.standard_normal(10), nodes, path(4), loss=ct.Lasso(0.2), penalty=penalty)
-    w, u = newton_point(problem, np.ones((4, 2)), 1e-6, np.zeros((4, 2), dtype=bool))
+    w, u = newton_point(problem.bound, np.ones((4, 2)), 1e-6, np.zeros((4, 2), dtype=bool))
     assert np.isfinite(w).all()
     assert not u.any()
 

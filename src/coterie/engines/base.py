@@ -26,7 +26,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple, Protocol
 
-from coterie.problem import Problem
+from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 
 RELAXATION = 1.9
@@ -54,7 +54,7 @@ class Engine(Protocol):
     If it has an attribute `threads`, certificates do not use more than that (None: as many as pay).
     """
 
-    def setup(self, problem: Problem, w: Array, u: Array) -> None:
+    def setup(self, problem: BoundProblem, w: Array, u: Array) -> None:
         """Take a problem and a starting point, which is also the first anchor."""
 
     def set_steps(self, tau: Array, sigma: Array) -> None:

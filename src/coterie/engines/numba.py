@@ -16,7 +16,7 @@ from coterie.kernels import aligned, cut, edges, nodes, register
 from coterie.kernels.interruption import check, pieces
 from coterie.kernels.model import model_share
 from coterie.kernels.team import Team
-from coterie.problem import Problem
+from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.base import Model
 from coterie.problem.losses.quadratic import Quadratics
@@ -38,7 +38,7 @@ class NumbaEngine:
         self.threads = threads
         self.u_hat: Array | None = None
 
-    def setup(self, problem: Problem, w: Array, u: Array) -> None:
+    def setup(self, problem: BoundProblem, w: Array, u: Array) -> None:
         self.problem = problem
         self.__dict__.pop("inverse", None)  # of an earlier problem
         self.__dict__.pop("centre_by_node", None)

@@ -7,7 +7,7 @@ import numpy as np
 from coterie.engines.base import RELAXATION, Mode, Travel
 from coterie.engines.models import Models
 from coterie.kernels.interruption import check
-from coterie.problem import Problem
+from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.quadratic import Quadratics
 
@@ -15,7 +15,7 @@ from coterie.problem.losses.quadratic import Quadratics
 class NumpyEngine:
     """NumPy arrays and SciPy's sparse incidence matrix; works with any loss and penalty."""
 
-    def setup(self, problem: Problem, w: Array, u: Array) -> None:
+    def setup(self, problem: BoundProblem, w: Array, u: Array) -> None:
         self.problem = problem
         self.w, self.u = w.copy(), u.copy()
         self.w_hat, self.u_hat = self.w, self.u

@@ -63,7 +63,7 @@ class NetworkedModel(ReadsRows, BaseEstimator):
         self.verbose = verbose
 
     def _choose_lam(self, problem: Problem, order: Array | None) -> float:
-        """λ for this problem, whose own λ does not count and whose row k is row order[k] of X.
+        """λ for these data, whose row k is row order[k] of X.
 
         order None: its rows are condensed, those of a node belong together.
         """
@@ -83,7 +83,7 @@ class NetworkedModel(ReadsRows, BaseEstimator):
         sample_weight : sequence of shape (rows,), optional
             A row of weight 2 counts like two rows.
         """
-        return self._learn(*self._with_lam(*self._problem(X, y, groups, sample_weight)))
+        return self._fit(*self._problem(X, y, groups, sample_weight))
 
     def predict(self, X: Any, groups: Any = None) -> Array:
         """Predict the label of each row with the model of its node."""
@@ -149,18 +149,19 @@ class NetworkedModel(ReadsRows, BaseEstimator):
             return None
         return carried(self.solution_, graph)
 
-    def _with_lam(self, problem: Problem, order: Array | None) -> tuple[Problem, Solution | None]:
-        """The problem with the λ to solve it for, and where to start."""
+    def _fit(self, problem: Problem, order: Array | None) -> Self:
+        """Choose λ and solve."""
         start = self._warm(problem.graph, problem.n_features)
         self.lam_ = float(self._choose_lam(problem, order))
-        return replace(problem, lam=self.lam_), start
+        return self._learn(problem, start)
 
     def _learn(self, problem: Problem, start: Solution | None) -> Self:
-        tell = listener(self.verbose)
+        """Solve for the λ that has been chosen."""
+        tell, bound = listener(self.verbose), problem.bound.at(self.lam_)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NotConverged)
             solution = solve(
-                problem,
+                bound,
                 self.tol,
                 max_iter=self.max_iter,
                 time_limit=self.time_limit,
@@ -170,8 +171,8 @@ class NetworkedModel(ReadsRows, BaseEstimator):
                 callback=None if tell is None else follow(tell, self.tol),
             )
         if solution.status is not Status.OPTIMAL:
-            warnings.warn(in_words(problem, solution, self.tol), ConvergenceWarning, stacklevel=3)
-        self.problem_ = problem
+            warnings.warn(in_words(bound, solution, self.tol), ConvergenceWarning, stacklevel=3)
+        self.problem_ = replace(problem, lam=self.lam_)
         self._take(self.scaling_.values_back(solution))
         rows, nodes = problem.data.labelled, problem.graph.n_nodes
         of = np.repeat(rows.M, rows.m)

@@ -90,7 +90,7 @@ def _solved(model: NetworkedModel, training: Problem, lam: float) -> Array:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConverged)
         how: dict[str, Any] = {"max_iter": model.max_iter, "engine": model.engine, "threads": model.threads}
-        return solve(replace(training, lam=lam), max(model.tol, 1e-5), **how).w
+        return solve(training.bound.at(lam), max(model.tol, 1e-5), **how).w
 
 
 def _alone(model: NetworkedModel, training: Problem) -> Array:

@@ -107,7 +107,7 @@ def cross_validate_lam(
     Parameters
     ----------
     problem : Problem
-        Its own λ does not matter.
+        Solved for each of the λ.
     lams : sequence of float, or int
         The values, or how many to spread below the largest useful one.
     folds : sequence of Fold

@@ -131,7 +131,7 @@ def without(problem: Problem, fold: Fold) -> Problem:
 
 def reachable(training: Problem, fold: Fold) -> NDArray[np.bool_]:
     """The rows held out, but for those of nodes that no label reaches at any λ."""
-    rows = fold.test & ~np.isin(training.data.nodes, replace(training, lam=1.0).undetermined)
+    rows = fold.test & ~np.isin(training.data.nodes, training.bound.at(1.0).undetermined)
     if not rows.any():
         raise ValueError("a fold holds out labels that no other label is connected to; use fewer folds")
     return rows

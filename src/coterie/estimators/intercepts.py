@@ -50,7 +50,7 @@ def mixed_model(problem: Problem) -> Array:
 
 def _fit(problem: Problem) -> Callable[[float], Fitted]:
     rows, fit = problem.data.labelled, FITS[type(problem.loss)]
-    rows = replace(rows, weights=rows.weights / rows.weights.mean(), bound={})
+    rows = replace(rows, weights=rows.weights / rows.weights.mean())
     return lambda gamma: fit(problem.loss, rows, gamma)
 
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.problem import Problem
+from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
 from coterie.problem.losses.base import LocalLosses, dot, sum_by_group
@@ -19,7 +19,7 @@ from coterie.problem.losses.quadratic import Quadratics
 CONSENSUS_STEPS = 100  # for the first balance of the steps, which is a guess anyway
 
 
-def pulled(problem: Problem, nodes: NDArray[np.int64], *, rho: Array, v: Array, force: Array) -> Problem:
+def pulled(problem: BoundProblem, nodes: NDArray[np.int64], *, rho: Array, v: Array, force: Array) -> BoundProblem:
     """Return the problem with (ρ_i/2)‖w_i − v_i‖² − ⟨force_i, w_i⟩ added at some nodes, labelled or not."""
     M = np.union1d(problem.M, nodes)
     at = np.searchsorted(M, nodes)
@@ -32,7 +32,7 @@ def pulled(problem: Problem, nodes: NDArray[np.int64], *, rho: Array, v: Array, 
     else:
         kind = SmoothPulledLosses if problem.f.smooth and not force.any() else PulledLosses
         f = kind(problem.f, place, all_rho, all_v, all_force)
-    return problem.with_losses(M, f, problem.lam)
+    return replace(problem, M=M, f=f)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from coterie.engines.exchange import Answer, Introduction, Question
 from coterie.federation.privacy import Privacy
 from coterie.federation.pulled import pulled
-from coterie.problem import Problem
+from coterie.problem import BoundProblem, Problem, bound
 from coterie.problem.arrays import Array
 from coterie.solver import NotConverged, solve
 from coterie.solver.certificate import Certifier
@@ -34,9 +34,9 @@ class Site:
         Those of its nodes that have neighbours elsewhere, in the order in which questions name them.
     """
 
-    def __init__(self, problem: Problem, boundary: NDArray[np.int64]) -> None:
-        self.problem, self.boundary = problem, boundary
-        self.enclosure = Enclosure(problem, shift=False)
+    def __init__(self, problem: Problem | BoundProblem, boundary: NDArray[np.int64]) -> None:
+        self.problem, self.boundary = bound(problem), boundary
+        self.enclosure = Enclosure(self.problem, shift=False)
 
     def introduce(self, name: str, hosts: Array, columns: tuple[str, ...] = ()) -> Introduction:
         """Say what the server must know before the first question."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -104,13 +102,6 @@ class LocalDatasets:
         X, y, nodes, weights = (np.concatenate(pair) for pair in pairs)
         return LocalDatasets.from_rows(X, y, nodes, max(self.n_nodes, other.n_nodes), weights)
 
-    def moved_to(self, M: NDArray[np.int64], n_nodes: int) -> LocalDatasets:
-        """Return the labelled rows alone, with the labelled nodes numbered M (ascending) among n_nodes."""
-        rows = replace(self.labelled, M=M)
-        moved = LocalDatasets(rows.X, rows.y, np.repeat(M, rows.m), n_nodes, rows.weights)
-        moved.__dict__["labelled"] = rows  # with the losses that are bound to them
-        return moved
-
     def __repr__(self) -> str:
         return (
             f"LocalDatasets({len(self.X)} rows × {self.n_features} features, "
@@ -132,8 +123,6 @@ class LabelledRows:
         Rows, sorted by node.
     weights : array of shape (Σ m_i,)
         How much each row counts, > 0.
-    bound : dict
-        Losses that have been bound to these rows, so that a path of λ binds them once.
     """
 
     M: NDArray[np.int64]
@@ -141,7 +130,6 @@ class LabelledRows:
     X: NDArray[np.float64]
     y: NDArray[np.float64]
     weights: NDArray[np.float64]
-    bound: dict[Hashable, Any] = field(default_factory=dict, repr=False)
 
     @cached_property
     def starts(self) -> NDArray[np.int64]:

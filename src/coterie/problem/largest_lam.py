@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.problem.arrays import Array
+from coterie.problem.bound_problem import BoundProblem
 from coterie.problem.graph import EmpiricalGraph
-from coterie.problem.problem import Problem
+from coterie.problem.problem import Problem, bound
 
 CG_STEPS = 300
 ACCURACY = 1e-9
 
 
-def largest_useful_lam(problem: Problem) -> float:
+def largest_useful_lam(problem: Problem | BoundProblem) -> float:
     """Return a λ from which on every component has one common weight.
 
     At the pooled minimiser of a component, subgradients p_i of its labelled nodes add up to zero.
@@ -21,6 +22,7 @@ def largest_useful_lam(problem: Problem) -> float:
     result is an upper bound on the smallest such λ: exact on trees, where there is one flow only.
     It is infinite for squared variation, where no finite λ makes weights equal.
     """
+    problem = bound(problem)
     graph, M = problem.graph, problem.M
     component = graph.components
     _, p = problem.f.pooled(component[M], int(component.max()) + 1)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.problem.arrays import Array
-from coterie.problem.datasets import LabelledRows, LocalDatasets
+from coterie.problem.bound_problem import BoundProblem
+from coterie.problem.datasets import LocalDatasets
 from coterie.problem.graph import EmpiricalGraph
 from coterie.problem.losses import LocalLosses, Loss, SquaredError
 from coterie.problem.losses.base import check_strength
@@ -55,7 +56,18 @@ class Problem:
                 "give n_nodes=graph.n_nodes to LocalDatasets.from_rows"
             )
         check_strength(self.lam, "lam")
-        _ = self.f  # a loss refuses labels it cannot use here, at the door
+        self.loss.validate(self.data.labelled)
+
+    @cached_property
+    def bound(self) -> BoundProblem:
+        """The problem as solvers take it, with its losses bound to their rows."""
+        from coterie.kernels.blas import THREADS_PAY, one_thread
+
+        rows = self.data.labelled
+        threads_pay = rows.m.max(initial=0) * self.n_features > THREADS_PAY
+        with nullcontext() if threads_pay else one_thread():
+            f = self.loss.bind(rows)
+        return BoundProblem(self.graph, rows.M, f, self.n_features, self.penalty, self.lam)
 
     @property
     def n_features(self) -> int:
@@ -68,57 +80,34 @@ class Problem:
         return self.data.labelled.M
 
     @property
-    def labelled(self) -> NDArray[np.int64] | slice:
-        """M as an index; a slice where that is all nodes, which copies nothing."""
-        return slice(None) if len(self.M) == self.graph.n_nodes else self.M
-
-    @cached_property
     def f(self) -> LocalLosses:
         """L_i of the labelled nodes."""
-        from coterie.kernels.blas import THREADS_PAY, one_thread
+        return self.bound.f
 
-        rows = self.data.labelled
-        if self.loss not in rows.bound:
-            threads_pay = rows.m.max(initial=0) * self.n_features > THREADS_PAY
-            with nullcontext() if threads_pay else one_thread():
-                rows.bound[self.loss] = self.loss.bind(rows)
-        return rows.bound[self.loss]
-
-    @cached_property
+    @property
     def c(self) -> Array:
         """λA_e, the strength on each edge."""
-        return self.lam * self.graph.weights
+        return self.bound.c
 
-    @cached_property
+    @property
     def undetermined(self) -> NDArray[np.int64]:
-        """Nodes whose component has no label: any common weight there is optimal, and zero is reported.
+        """Nodes whose component has no label: any common weight there is optimal, and zero is reported."""
+        return self.bound.undetermined
 
-        At λ = 0 every node is a component of its own.
-        """
-        if len(self.M) == self.graph.n_nodes:
-            return np.empty(0, dtype=np.int64)
-        component = np.arange(self.graph.n_nodes) if self.lam == 0 else self.graph.components
-        return np.flatnonzero(~np.isin(component, component[self.M]))
+    @property
+    def scale(self) -> float:
+        """The loss of the best constant model: what relative gaps are measured against when the optimum is 0."""
+        return self.bound.scale
 
     def objective(self, w: Array) -> float:
         """f(w) + g(Dw)."""
-        from coterie.kernels.flow import variation
+        return self.bound.objective(w)
 
-        return float(self.f.exact(w[self.labelled]).sum() + variation(self.penalty.kernel, self.graph.edges, self.c, w))
 
-    @cached_property
-    def scale(self) -> float:
-        """The loss of the best constant model: what relative gaps are measured against when the optimum is 0."""
-        if self.f.design is not None:
-            return self.f.design.scale
-        return float(self.f.value(np.zeros((len(self.M), self.n_features))).sum())
-
-    def with_losses(self, M: NDArray[np.int64], f: LocalLosses, lam: float) -> Problem:
-        """Return the problem with the losses f at the nodes M, whatever its rows are, and another λ."""
-        none = np.empty(0)
-        rows = LabelledRows(
-            M, np.zeros(len(M), dtype=np.int64), np.empty((0, self.n_features)), none, none, {self.loss: f}
-        )
-        data = LocalDatasets(rows.X, rows.y, np.empty(0, dtype=np.int64), self.graph.n_nodes, rows.weights)
-        data.__dict__["labelled"] = rows
-        return replace(self, data=data, lam=lam)
+def bound(problem: Problem | BoundProblem) -> BoundProblem:
+    """Return the problem with its losses bound; one that is bound already as it is."""
+    if isinstance(problem, BoundProblem):
+        return problem
+    if not isinstance(problem, Problem):
+        raise TypeError(f"a Problem is needed, got {problem!r}")
+    return problem.bound

@@ -11,14 +11,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from coterie.problem import Problem
+from coterie.problem import BoundProblem, Problem, bound
 from coterie.problem.arrays import Array
 from coterie.solver.certificate import certify, relative_gap
 from coterie.solver.solution import Record, Solution, Status
 
 
 def algorithm1(
-    problem: Problem,
+    problem: Problem | BoundProblem,
     n_iter: int = 500,
     sigma: float = 0.5,
     tau: float = 1.0,
@@ -43,6 +43,7 @@ def algorithm1(
     if not (tau > 0 and sigma > 0):
         raise ValueError(f"tau and sigma must be positive, got {tau} and {sigma}")
     began = time.perf_counter()
+    problem = bound(problem)
     D, M, PU = problem.graph.D, problem.M, problem.f.prox
     T, Σ = steps(problem, tau, sigma)  # eq. (14)
     w, u = initial(problem)
@@ -75,13 +76,13 @@ def algorithm1(
     )
 
 
-def steps(problem: Problem, tau: float, sigma: float) -> tuple[Array, Array]:
+def steps(problem: BoundProblem, tau: float, sigma: float) -> tuple[Array, Array]:
     """Return τ^(i) = tau/|N_i| and σ^(e) = sigma. An isolated node has no neighbours, and any τ will do."""
     neighbours = np.maximum(problem.graph.degrees, 1)
     return tau / neighbours, np.full(problem.graph.n_edges, sigma)
 
 
-def initial(problem: Problem) -> tuple[Array, Array]:
+def initial(problem: BoundProblem) -> tuple[Array, Array]:
     """Return zero weights and duals. An isolated node decouples, so it starts (and stays) at its own minimiser."""
     n = problem.n_features
     w = np.zeros((problem.graph.n_nodes, n))

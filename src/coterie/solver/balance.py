@@ -15,7 +15,7 @@ from scipy.linalg import eigvalsh_tridiagonal
 from coterie.engines.base import Mode, Travel
 from coterie.kernels.interruption import check
 from coterie.kernels.norms import lanczos
-from coterie.problem import Problem
+from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.quadratic import Quadratics
 
@@ -35,7 +35,7 @@ class Steps:
     ascent: Array | None = None
 
     @classmethod
-    def of(cls, problem: Problem) -> Steps:
+    def of(cls, problem: BoundProblem) -> Steps:
         """Choose steps that suit a problem."""
         graph, c = problem.graph, problem.c
         s = np.sqrt(c / c.mean()) if problem.lam > 0 and c.size else np.ones(graph.n_edges)
@@ -72,7 +72,7 @@ class Steps:
             self.omega *= np.clip(np.sqrt(travel.dual / travel.primal), 0.1, 10.0)
 
 
-def _ascent(problem: Problem, s: Array, d: Array) -> Array | None:
+def _ascent(problem: BoundProblem, s: Array, d: Array) -> Array | None:
     """Steps of accelerated dual ascent, or None where some loss is not strongly and evenly convex.
 
     They need Σ_{e∋i} 2σ_e ≤ λ_min(H_i), so σ_e = s_e/2 · min(λ_min(H_i)/d_i, λ_min(H_j)/d_j): the poorer end of an
@@ -92,7 +92,7 @@ def _ascent(problem: Problem, s: Array, d: Array) -> Array | None:
     return 0.5 * s * poorer
 
 
-def _longest_eta(problem: Problem, s: Array, d: Array) -> float:
+def _longest_eta(problem: BoundProblem, s: Array, d: Array) -> float:
     """0.98/‖Σ^½ D T^½‖ by a few Lanczos steps, or 1: the norm is at most 1, and less the further from bipartite."""
     if problem.graph.n_edges == 0:
         return 1.0
@@ -102,7 +102,7 @@ def _longest_eta(problem: Problem, s: Array, d: Array) -> float:
     return max(1.0, 0.98 / np.sqrt(largest))
 
 
-def _first_omega(problem: Problem, d: Array) -> float:
+def _first_omega(problem: BoundProblem, d: Array) -> float:
     """Typical size of u over typical size of w: √(2n Σc²) / √(Σ d_i ‖w_pooled‖²)."""
     if not len(problem.M):
         return 1.0

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from coterie.kernels.interruption import TimeUp
-from coterie.problem import Problem
+from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.solver import polish
 from coterie.solver.certificate import MOST, Certificate, Certifier, gap_unit, relative_gap
@@ -27,7 +27,7 @@ FEW, SETTLED = 64, 0.02  # clusters that are always polished; the change, relati
 class Best:
     """Keeps the best weights and the best dual bound, and says when to look again."""
 
-    def __init__(self, problem: Problem, tol: float, w: Array, u: Array, threads: int | None = None) -> None:
+    def __init__(self, problem: BoundProblem, tol: float, w: Array, u: Array, threads: int | None = None) -> None:
         self.problem, self.tol = problem, tol
         self.began = time.perf_counter()
         self.threads = threads

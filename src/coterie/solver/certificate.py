@@ -22,7 +22,7 @@ from coterie.kernels import flow, register
 from coterie.kernels.edges import L1, SQUARED
 from coterie.kernels.interruption import check_with_grace, time_is_up
 from coterie.kernels.model import model_fall
-from coterie.problem import Problem
+from coterie.problem import BoundProblem, Problem, bound
 from coterie.problem.arrays import Array, as_floats
 from coterie.problem.losses.design import EPS, FAINT, LOGISTIC, Support
 from coterie.problem.losses.quadratic import Quadratics
@@ -70,7 +70,7 @@ class Certificate:
 class Certifier:
     """Computes certificates of one problem."""
 
-    def __init__(self, problem: Problem, threads: int | None = None) -> None:
+    def __init__(self, problem: BoundProblem, threads: int | None = None) -> None:
         self.problem = problem
         self.repair = Repair(problem, threads)
         self.enclosure = Enclosure(problem)
@@ -310,11 +310,12 @@ def _enough(level: float, charge: float, allowed: float) -> Enough:
     return Enough(left=CHARGED * allowed / charge, stretch=1 + STRETCHED * allowed / price)
 
 
-def certify(problem: Problem, w: Array, u: Array) -> Certificate:
+def certify(problem: Problem | BoundProblem, w: Array, u: Array) -> Certificate:
     """Return the objective at w and a lower bound on the optimum, from a dual point near u."""
     from coterie.solver.presolve import presolve
     from coterie.solver.units import Units
 
+    problem = bound(problem)
     units = Units.of(problem)
     w, u = units.into(*check_point(problem, w, u))
     proof = Certifier(units.problem)(w, u.copy())
@@ -336,7 +337,7 @@ def certify(problem: Problem, w: Array, u: Array) -> Certificate:
     )
 
 
-def check_point(problem: Problem, w: Array, u: Array) -> tuple[Array, Array]:
+def check_point(problem: BoundProblem, w: Array, u: Array) -> tuple[Array, Array]:
     """Return weights and duals as float64; refuse those that do not belong to the problem, or are not finite."""
     n, point = problem.n_features, []
     for name, given, shape in (("w", w, (problem.graph.n_nodes, n)), ("u", u, (problem.graph.n_edges, n))):
@@ -356,11 +357,11 @@ def condition(reach: float) -> str:
     return f"some minimiser has no weight above {reach:.3g} in absolute value"
 
 
-def gap_unit(problem: Problem, objective: float) -> float:
+def gap_unit(problem: BoundProblem, objective: float) -> float:
     """What gaps are relative to: max(|objective|, FLOOR × loss of the best constant model)."""
     return max(abs(objective), FLOOR * problem.scale, np.finfo(float).tiny)
 
 
-def relative_gap(problem: Problem, objective: float, bound: float) -> float:
+def relative_gap(problem: BoundProblem, objective: float, bound: float) -> float:
     """(objective − bound) / gap_unit, and zero when they meet."""
     return max(objective - bound, 0.0) / gap_unit(problem, objective)

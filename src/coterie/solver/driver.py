@@ -11,7 +11,7 @@ import numpy as np
 from coterie.engines.base import Engine, Mode
 from coterie.kernels.blas import one_thread
 from coterie.kernels.interruption import TimeUp, allow, check, interruptible, seconds_left, time_is_up
-from coterie.problem import Problem
+from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.solver import interior
 from coterie.solver.balance import Steps
@@ -57,7 +57,7 @@ class Race:
 @one_thread()
 @interruptible()
 def drive(
-    problem: Problem,
+    problem: BoundProblem,
     engine: Engine,
     w: Array,
     u: Array,
@@ -147,7 +147,7 @@ def _look(
         callback(best.history[-1])
 
 
-def _finish(problem: Problem, engine: Engine, best: Best, most: int) -> int:
+def _finish(problem: BoundProblem, engine: Engine, best: Best, most: int) -> int:
     """Let an interior-point method go on from the engine's weights, and the engine from there; return its steps."""
     inside = interior.Interior(problem, engine.point()[0])
     steps = inside.run(best.goal, most, time_is_up)

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.kernels import charge as kernels
-from coterie.problem import Problem
+from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.base import by_node
 from coterie.problem.losses.design import EPS, SQUARED
@@ -48,7 +48,7 @@ class Shares(NamedTuple):
 class Enclosure:
     """Bounds on the minimisers of one problem."""
 
-    def __init__(self, problem: Problem, shift: bool = True) -> None:
+    def __init__(self, problem: BoundProblem, shift: bool = True) -> None:
         self.problem = problem
         self.shift = shift  # whether the components are whole: part of a larger graph cannot be shifted alone
         self.design = problem.f.design if len(problem.M) else None

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from coterie.problem import Problem
+from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.design import EPS
 
@@ -44,7 +44,7 @@ class Level:
     sizes: NDArray[np.int64]
 
 
-def levels_between(problem: Problem) -> list[Level]:
+def levels_between(problem: BoundProblem) -> list[Level]:
     """Levels between single nodes and whole components; none where edges are of one size."""
     c = problem.c
     if problem.lam == 0 or not 0 < len(c) <= MOST_EDGES or not 0 < c.min() * STEP < c.max():
@@ -53,12 +53,12 @@ def levels_between(problem: Problem) -> list[Level]:
     return [level for level in levels_of(problem, c) if int(level.group.max()) + 1 > components]
 
 
-def alone(problem: Problem) -> Level:
+def alone(problem: BoundProblem) -> Level:
     """Every node by itself."""
     return _level(problem, np.inf, np.arange(problem.graph.n_nodes), problem.graph.n_nodes)
 
 
-def levels_of(problem: Problem, strengths: Array) -> list[Level]:
+def levels_of(problem: BoundProblem, strengths: Array) -> list[Level]:
     """Groups of nodes joined by edges of at least a strength, from strong to all that have any."""
     there = strengths[strengths > 0]
     if not there.size:
@@ -77,7 +77,7 @@ def levels_of(problem: Problem, strengths: Array) -> list[Level]:
     return levels
 
 
-def _level(problem: Problem, strength: float, group: NDArray[np.int64], n_groups: int) -> Level:
+def _level(problem: BoundProblem, strength: float, group: NDArray[np.int64], n_groups: int) -> Level:
     number = np.full(n_groups, -1)
     present = np.unique(group[problem.M])
     number[present] = np.arange(len(present))

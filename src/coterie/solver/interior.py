@@ -21,7 +21,7 @@ from coterie.kernels import register, tree
 from coterie.kernels.conjugate import inner
 from coterie.kernels.edges import L1
 from coterie.kernels.flow import divergence
-from coterie.problem import Problem
+from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 
 MOST_STEPS = 60
@@ -31,7 +31,7 @@ START = 0.1  # of what the objective allows differences to be on average, where 
 ENOUGH = 0.3  # of the gap that is asked for may be left to the products of z and s
 
 
-def applies(problem: Problem) -> bool:
+def applies(problem: BoundProblem) -> bool:
     """Whether the graph is a forest, the penalty ℓ1, the loss one with a Hessian, and there is room for V inverses."""
     graph, n = problem.graph, problem.n_features
     trees = int(graph.components.max()) + 1
@@ -53,7 +53,7 @@ class Rooted:
     via: NDArray[np.int64]
 
     @classmethod
-    def of(cls, problem: Problem) -> Rooted:
+    def of(cls, problem: BoundProblem) -> Rooted:
         V, (i, j) = problem.graph.n_nodes, problem.graph.edges.T
         roots = np.unique(problem.graph.components, return_index=True)[1]
         above = np.concatenate([i, np.full(len(roots), V)])  # one more node, above all roots
@@ -69,7 +69,7 @@ class Rooted:
 class Interior:
     """Steps through the interior, from any weights."""
 
-    def __init__(self, problem: Problem, w: Array) -> None:
+    def __init__(self, problem: BoundProblem, w: Array) -> None:
         self.problem = problem
         self.rooted = Rooted.of(problem)
         n = problem.n_features

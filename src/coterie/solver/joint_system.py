@@ -21,7 +21,7 @@ from scipy.sparse.linalg import splu
 
 from coterie.kernels.edges import L2, SQUARED
 from coterie.kernels.interruption import TimeUp, aside
-from coterie.problem import Problem
+from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.design import SQUARED as SQUARED_ERROR
 from coterie.problem.losses.design import Design
@@ -32,7 +32,7 @@ SPARSE = 40  # numbers per row, up to which an order of unknowns for symmetric p
 TRACE = 1e-28  # added to the diagonal, so that directions that nothing sees can be solved for
 
 
-def is_small(problem: Problem) -> bool:
+def is_small(problem: BoundProblem) -> bool:
     """Whether factorising the system of this problem is cheap."""
     design, duals = problem.f.design, problem.graph.n_edges * problem.n_features
     if design is None or not len(problem.M):
@@ -68,7 +68,7 @@ class Factors:
 class JointSystem:
     """Weights of all nodes are one vector (V n,); duals of edges, then of ground edges, are another."""
 
-    problem: Problem
+    problem: BoundProblem
     design: Design
 
     @property

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from coterie.kernels.edges import L1, SQUARED
 from coterie.kernels.interruption import TimeUp
-from coterie.problem import Problem
+from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.design import EPS, Design
 from coterie.problem.losses.pooling import Pool
@@ -39,7 +39,7 @@ class Locality:
 
     def __init__(
         self,
-        problem: Problem,
+        problem: BoundProblem,
         design: Design,
         w: Array,
         u: Array,

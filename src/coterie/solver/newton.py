@@ -16,7 +16,7 @@ from scipy import sparse
 
 from coterie.kernels.edges import L2, SQUARED
 from coterie.kernels.interruption import time_is_up
-from coterie.problem import Problem
+from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.solver.joint_system import JointSystem
 
@@ -29,7 +29,7 @@ SHRINK = 0.15  # of μ, once Newton's method has settled for the last one
 FURTHEST = 1e100  # a step beyond that comes from a system that is singular; its square may overflow
 
 
-def newton_point(problem: Problem, w: Array, accuracy: float, fixed: Array) -> tuple[Array, Array]:
+def newton_point(problem: BoundProblem, w: Array, accuracy: float, fixed: Array) -> tuple[Array, Array]:
     """Weights and duals close to optimal, from w; `accuracy` is the absolute gap that is asked for.
 
     `fixed` (V, n) marks weights that stay as they are: in directions that no row sees.

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.problem import Problem, largest_useful_lam
+from coterie.problem import BoundProblem, Problem, bound, largest_useful_lam
 from coterie.problem.penalties import TotalVariation
 from coterie.solver.solution import Solution, Status
 from coterie.solver.solve import solve
@@ -29,7 +29,7 @@ class Path:
 
 
 def solve_path(
-    problem: Problem,
+    problem: Problem | BoundProblem,
     lams: Sequence[float] | None = None,
     *,
     n_lams: int = 30,
@@ -44,7 +44,7 @@ def solve_path(
     Parameters
     ----------
     problem : Problem
-        Its own λ does not matter. Ctrl-C ends the path with the λ that it was at.
+        Solved for each λ of the path. Ctrl-C ends the path with the λ that it was at.
     lams : sequence of float, optional
         By default n_lams values, evenly spaced in logarithms, from the largest useful λ down to `smallest` times it.
     tol, start, **options
@@ -52,11 +52,12 @@ def solve_path(
     progress : callable, optional
         Called as ``progress(lam, solution)`` after each solve.
     """
+    problem = bound(problem)
     values = lam_grid(problem, n_lams, smallest) if lams is None else _descending(lams)
     solutions: list[Solution] = []
     for lam in values:
         start = solutions[-1] if solutions else start
-        solutions.append(solve(replace(problem, lam=lam), tol, start=start, **options))
+        solutions.append(solve(problem.at(lam), tol, start=start, **options))
         if progress is not None:
             progress(lam, solutions[-1])
         if solutions[-1].status is Status.INTERRUPTED:
@@ -71,7 +72,7 @@ def _descending(lams: Sequence[float]) -> list[float]:
     return sorted(values.tolist(), reverse=True)
 
 
-def lam_grid(problem: Problem, n_lams: int = 30, smallest: float = 1e-3) -> list[float]:
+def lam_grid(problem: Problem | BoundProblem, n_lams: int = 30, smallest: float = 1e-3) -> list[float]:
     """Return n_lams values, evenly spaced in logarithms, from the largest useful λ down to `smallest` times it.
 
     Squared variation has no largest useful λ, and acts over a wider range: from where neighbours differ by about a
@@ -79,6 +80,7 @@ def lam_grid(problem: Problem, n_lams: int = 30, smallest: float = 1e-3) -> list
     """
     if n_lams < 1 or not 0 < smallest <= 1:
         raise ValueError(f"n_lams must be at least 1 and smallest in (0, 1], got {n_lams} and {smallest}")
+    problem = bound(problem)
     largest = largest_useful_lam(problem)
     if not np.isfinite(largest):
         largest, smallest = _nearly_equal(problem), smallest**2
@@ -87,7 +89,7 @@ def lam_grid(problem: Problem, n_lams: int = 30, smallest: float = 1e-3) -> list
     return [float(v) for v in np.geomspace(largest, smallest * largest, n_lams)]
 
 
-def _nearly_equal(problem: Problem) -> float:
+def _nearly_equal(problem: BoundProblem) -> float:
     """A λ of squared variation under which neighbours differ by about a hundredth of the weights.
 
     An edge that carries the flow u has u = 2λA(w_i − w_j), and total variation's largest useful λ bounds |u|/A.

@@ -16,7 +16,7 @@ from coterie.kernels.conjugate import ConjugateGradients
 from coterie.kernels.edges import L1
 from coterie.kernels.interruption import check
 from coterie.kernels.route import arcs_of, rooms, route
-from coterie.problem import Problem
+from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.quadratic import Quadratics
 from coterie.solver.snap import Partition
@@ -35,13 +35,13 @@ HOPELESS = 10.0  # of the largest strength: so much is left where clusters are n
 ROUNDING = 1e-12  # of the largest strength: a flow that small is none
 
 
-def applies(problem: Problem) -> bool:
+def applies(problem: BoundProblem) -> bool:
     """Whether the problem is a smooth one on given clusters, and not too large."""
     duals, blocks = problem.graph.n_edges * problem.n_features, len(problem.M) * problem.n_features**2
     return problem.f.smooth and problem.penalty.kernel == L1 and 0 < duals <= MOST and 0 < blocks <= MOST
 
 
-def settle(problem: Problem, partition: Partition, w: Array, u: Array) -> tuple[Array, Partition | None]:
+def settle(problem: BoundProblem, partition: Partition, w: Array, u: Array) -> tuple[Array, Partition | None]:
     """Return the optimum and its clusters, from clusters that are nearly right; u, feasible, is moved to prove it.
 
     In turn the best weights on the clusters are found, joining those that would have to pass each other, and the flow
@@ -63,7 +63,7 @@ def settle(problem: Problem, partition: Partition, w: Array, u: Array) -> tuple[
     return best, None
 
 
-def polish(problem: Problem, clusters: Partition, w: Array) -> Array | None:
+def polish(problem: BoundProblem, clusters: Partition, w: Array) -> Array | None:
     """Return the best weights on the clusters, near w; None where conjugate gradients do not find them.
 
     Where signs of w across borders prove wrong, because two clusters would have to pass each other, they become one.
@@ -80,7 +80,7 @@ def polish(problem: Problem, clusters: Partition, w: Array) -> Array | None:
     return moved
 
 
-def _minimise(problem: Problem, partition: Partition, w: Array, guess: Array) -> Array | None:
+def _minimise(problem: BoundProblem, partition: Partition, w: Array, guess: Array) -> Array | None:
     """The minimiser of f + ⟨force of w, ·⟩ on the clusters, by Newton's method; for squared error, in one step."""
     M, f = problem.M, problem.f
     offset = np.concatenate([[0], np.cumsum(partition.counts)])
@@ -113,7 +113,7 @@ def _minimise(problem: Problem, partition: Partition, w: Array, guess: Array) ->
     return w
 
 
-def aim(problem: Problem, clusters: Partition, u: Array, w: Array) -> float:
+def aim(problem: BoundProblem, clusters: Partition, u: Array, w: Array) -> float:
     """Move feasible duals u, in place, to where they prove w optimal; return how much of the flow finds no way.
 
     That is in units of the largest strength; above HOPELESS, the rest is left undone. The part of a cluster that cannot
@@ -141,7 +141,7 @@ def aim(problem: Problem, clusters: Partition, u: Array, w: Array) -> float:
     return total
 
 
-def costs(problem: Problem) -> float:
+def costs(problem: BoundProblem) -> float:
     """About how many iterations of the solver a round of settling costs."""
     duals, blocks = problem.graph.n_edges * problem.n_features, len(problem.M) * problem.n_features**2
     newton_steps = 1 if isinstance(problem.f, Quadratics) else 5

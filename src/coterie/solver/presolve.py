@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from coterie.kernels import contract
 from coterie.kernels.edges import SQUARED
-from coterie.problem import EmpiricalGraph, Problem
+from coterie.problem import BoundProblem, EmpiricalGraph
 from coterie.problem.arrays import Array
 
 WORTH_IT = 0.02  # of the nodes must go in a round
@@ -75,7 +75,7 @@ class Contraction:
 class Presolved:
     """A smaller problem with the same optimal value, and how it came about."""
 
-    problem: Problem
+    problem: BoundProblem
     rounds: tuple[Contraction, ...]
 
     def lift(self, w: Array, u: Array) -> tuple[Array, Array]:
@@ -91,7 +91,7 @@ class Presolved:
         return w, u
 
 
-def presolve(problem: Problem) -> Presolved:
+def presolve(problem: BoundProblem) -> Presolved:
     """Contract as long as it is worth it."""
     graph = problem.graph
     rounds: list[Contraction] = []
@@ -111,8 +111,7 @@ def presolve(problem: Problem) -> Presolved:
         drop = np.zeros(graph.n_nodes, dtype=bool)
     if not rounds:
         return Presolved(problem, ())
-    data = problem.data.moved_to(np.flatnonzero(labelled), graph.n_nodes)
-    return Presolved(replace(problem, graph=graph, data=data), tuple(rounds))
+    return Presolved(replace(problem, graph=graph, M=np.flatnonzero(labelled)), tuple(rounds))
 
 
 def _contract(

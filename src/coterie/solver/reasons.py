@@ -7,7 +7,7 @@ from math import inf
 import numpy as np
 
 from coterie.kernels.interruption import TimeUp, allow, interruptible, time_is_up
-from coterie.problem import Problem
+from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.design import LOGISTIC
 from coterie.solver.enclosure import Enclosure
@@ -27,7 +27,7 @@ MANY = 1_000_000  # numbers in X that take time to look at
 MOMENT = 0.1  # seconds to look for a reason, after a time limit
 
 
-def in_words(problem: Problem, solution: Solution, tol: float) -> str:
+def in_words(problem: BoundProblem, solution: Solution, tol: float) -> str:
     """Say how a solve ended, what its gap is and rests on, and what stands in the way."""
     ended = f"{solution.status.value} Certified gap: {solution.gap:.2e}, asked for: {tol:.2e}."
     rests = f" The bound holds if {solution.condition}." if solution.condition else ""
@@ -35,7 +35,7 @@ def in_words(problem: Problem, solution: Solution, tol: float) -> str:
     return ended + rests + (f" {why}" if why else "")
 
 
-def _what_stands_in_the_way(problem: Problem, solution: Solution) -> str:
+def _what_stands_in_the_way(problem: BoundProblem, solution: Solution) -> str:
     design = problem.f.design
     if design is None or not len(design.X) or solution.status is Status.INTERRUPTED:
         return ""
@@ -80,7 +80,7 @@ def _nearly_collinear(X: Array) -> list[int]:
     return there[np.abs(directions[:, 0]) > 0.1].tolist() if curvatures[0] * UNEVEN**2 < curvatures[-1] else []
 
 
-def _what_is_small(problem: Problem) -> str:
+def _what_is_small(problem: BoundProblem) -> str:
     """The penalty that is next to nothing beside the losses, in units in which X and y are of order one."""
     inner = Units.of(problem).problem
     box, design = inner.f.box, inner.f.design
@@ -95,7 +95,7 @@ def _what_is_small(problem: Problem) -> str:
     return ""
 
 
-def _hidden(problem: Problem, solution: Solution) -> tuple[list[int] | None, bool]:
+def _hidden(problem: BoundProblem, solution: Solution) -> tuple[list[int] | None, bool]:
     """Columns that are, or look, collinear, and whether the data enclose all minimisers.
 
     None where it takes too long to find out, or Ctrl-C says not to.

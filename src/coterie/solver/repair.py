@@ -15,7 +15,7 @@ from coterie.kernels import BLOCK, flow, known, laplacian, register
 from coterie.kernels.conjugate import ConjugateGradients
 from coterie.kernels.interruption import time_is_up
 from coterie.kernels.team import Team
-from coterie.problem import Problem
+from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 
 CG_STEPS = 10
@@ -47,7 +47,7 @@ class Repair:
     [−alpha, alpha] (or another box): it takes its part in every correction.
     """
 
-    def __init__(self, problem: Problem, threads: int | None = None) -> None:
+    def __init__(self, problem: BoundProblem, threads: int | None = None) -> None:
         self.problem = problem
         V, n, E = problem.graph.n_nodes, problem.n_features, problem.graph.n_edges
         movable = E > 0 or problem.f.box is not None

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from coterie.kernels import clusters as kernels
 from coterie.kernels.edges import L1, SQUARED
-from coterie.problem import EmpiricalGraph, LocalDatasets, Problem
+from coterie.problem import BoundProblem, EmpiricalGraph, LocalDatasets, Problem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.quadratic import Quadratics
 from coterie.solver.solution import NotConverged
@@ -32,7 +32,7 @@ class Partition:
     counts: NDArray[np.int64]
 
     @classmethod
-    def shown_by(cls, problem: Problem, u: Array) -> Partition | None:
+    def shown_by(cls, problem: BoundProblem, u: Array) -> Partition | None:
         """Return the clusters that the duals show; None for squared variation, which has none."""
         if problem.penalty.kernel == SQUARED or problem.lam == 0:
             return None
@@ -46,7 +46,7 @@ class Partition:
         return out
 
 
-def contracts(problem: Problem, partition: Partition) -> bool:
+def contracts(problem: BoundProblem, partition: Partition) -> bool:
     """Whether `refine` applies: one feature, all nodes labelled, and many of them for each cluster."""
     V = problem.graph.n_nodes
     return (
@@ -58,7 +58,7 @@ def contracts(problem: Problem, partition: Partition) -> bool:
     )
 
 
-def refine(problem: Problem, partition: Partition, tol: float) -> Array:
+def refine(problem: BoundProblem, partition: Partition, tol: float) -> Array:
     """Solve the problem restricted to the partition, whatever signs its cuts will have: a smaller problem of its kind.
 
     The quadratics of a cluster add up to one, and so do the edges between two clusters. Clusters that should be one
@@ -73,7 +73,7 @@ def refine(problem: Problem, partition: Partition, tol: float) -> Array:
     return solution.w[partition.label[:, 0]]
 
 
-def contract(problem: Problem, partition: Partition) -> Problem:
+def contract(problem: BoundProblem, partition: Partition) -> Problem:
     """One node for each cluster, one row at each node."""
     q, label, K = problem.f, partition.label[:, 0], int(partition.counts[0])
     assert isinstance(q, Quadratics)

@@ -16,7 +16,7 @@ from coterie.engines.base import Engine
 from coterie.engines.numba import NumbaEngine
 from coterie.engines.numpy import NumpyEngine
 from coterie.kernels.interruption import TimeUp, allow, interruptible, seconds_left
-from coterie.problem import Problem
+from coterie.problem import BoundProblem, Problem, bound
 from coterie.problem.arrays import Array
 from coterie.solver.algorithm1 import initial
 from coterie.solver.certificate import check_point
@@ -31,7 +31,7 @@ ENGINES = ("auto", "numba", "numpy")
 
 @interruptible()
 def solve(
-    problem: Problem,
+    problem: Problem | BoundProblem,
     tol: float = 1e-6,
     *,
     max_iter: int = 100_000,
@@ -66,14 +66,13 @@ def solve(
     Solution
         If the gap is above tol, a :class:`NotConverged` warning says so and names it.
     """
-    if not isinstance(problem, Problem):
-        raise TypeError(f"solve takes a Problem, got {problem!r}")
     limits: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "time_limit": 0 if time_limit is None else time_limit}
     for name, value in limits.items():
         if not isinstance(value, Real) or not float(value) >= 0:
             raise ValueError(f"{name} must be a number ≥ 0, got {value!r}")
-    point = None if start is None else check_point(problem, start.w, start.u)
     began = time.perf_counter()
+    problem = bound(problem)
+    point = None if start is None else check_point(problem, start.w, start.u)
     allow(min(inf if time_limit is None else time_limit, seconds_left()))
     units = Units.of(problem)
     reduced = presolve(units.problem)
@@ -97,7 +96,7 @@ def solve(
     return solution
 
 
-def _first(problem: Problem) -> tuple[Array, Array]:
+def _first(problem: BoundProblem) -> tuple[Array, Array]:
     """Where to begin: zeros, and the own minimisers of nodes without neighbours, if there is time to find them."""
     try:
         return initial(problem)

@@ -22,7 +22,7 @@ from scipy import sparse
 from coterie.kernels import flow
 from coterie.kernels.edges import L2, SQUARED
 from coterie.kernels.interruption import time_is_up
-from coterie.problem import Problem
+from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.design import EPS, LOGISTIC, Design
 from coterie.solver.ellipsoids import WIDER
@@ -48,7 +48,7 @@ class Duals(NamedTuple):
 class Twofold(NamedTuple):
     """Duals hi + lo of a problem."""
 
-    problem: Problem
+    problem: BoundProblem
     design: Design
     hi: Duals
     lo: Duals
@@ -109,7 +109,7 @@ class Twofold(NamedTuple):
 
 
 def twofold_duals(
-    problem: Problem, design: Design, w: Array, u: Array, s: Array | None, fixed: NDArray[np.bool_]
+    problem: BoundProblem, design: Design, w: Array, u: Array, s: Array | None, fixed: NDArray[np.bool_]
 ) -> Twofold:
     """Duals near those that are best at w, whose ρ is as small as second floats can make it.
 
@@ -222,7 +222,7 @@ def _quadratic(lo: Array, at: Array, hi: Array, strength: Array) -> Array:
     return lo * (off + np.divide(lo, 4 * strength, out=np.zeros_like(lo), where=there))
 
 
-def _sizes(problem: Problem, u: Array) -> Array:
+def _sizes(problem: BoundProblem, u: Array) -> Array:
     """|u_e| at most, in the norm of the penalty's domain. (No squares: they could vanish.)"""
     size = np.abs(u)
     return size.sum(axis=1) if problem.penalty.kernel == L2 else size.max(axis=1, initial=0.0)

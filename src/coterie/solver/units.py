@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from coterie.problem import Problem
+from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.design import SQUARED
 from coterie.solver.certificate import condition
@@ -24,12 +24,12 @@ FAINTEST = 1e-120  # a strength that small beside losses of order one: squares o
 class Units:
     """A problem in units of its own: weights are to be multiplied by `weight`, objectives by `value`."""
 
-    problem: Problem
+    problem: BoundProblem
     weight: float = 1.0
     value: float = 1.0
 
     @classmethod
-    def of(cls, problem: Problem) -> Units:
+    def of(cls, problem: BoundProblem) -> Units:
         """Choose units by the root mean square of X and of y."""
         design = problem.f.design
         if design is None or not len(problem.M):
@@ -43,7 +43,7 @@ class Units:
             return cls(problem)
         f, value = changed
         weight = y / x
-        inner = problem.with_losses(problem.M, f, problem.lam * weight**problem.penalty.degree / value)
+        inner = replace(problem, f=f, lam=problem.lam * weight**problem.penalty.degree / value)
         _refuse_faint(problem, inner)
         return cls(inner, weight, value)
 
@@ -72,7 +72,7 @@ class Units:
         return None if callback is None else lambda record: callback(self.record(record))
 
 
-def _refuse_faint(problem: Problem, inner: Problem) -> None:
+def _refuse_faint(problem: BoundProblem, inner: BoundProblem) -> None:
     """Refuse edges and ridges that double precision cannot tell from none; `inner` is the problem in its units."""
     faint = np.flatnonzero((inner.c > 0) & (inner.c < FAINTEST))
     if faint.size:

@@ -38,7 +38,7 @@ def test_unpenalised_names_columns_that_exist(loss: ct.Loss) -> None:
 def test_logistic_labels_are_0_or_1(label: float) -> None:
     data = ct.LocalDatasets.from_rows(np.ones((4, 1)), [0, 1, label, 1], [0, 1, 2, 2])
     with pytest.raises(ValueError, match=rf"0 or 1, but node 2 has the label {label:g}"):
-        ct.Logistic().bind(data.labelled)
+        ct.Logistic().validate(data.labelled)
 
 
 def test_sum_is_mean_times_the_number_of_points() -> None:

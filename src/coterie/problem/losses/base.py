@@ -26,7 +26,11 @@ class Loss(ABC):
 
     @abstractmethod
     def bind(self, rows: LabelledRows) -> LocalLosses:
-        """Return the functions L_i of the nodes that `rows` belong to; refuse labels that make no sense."""
+        """Return the functions L_i of the nodes that `rows` belong to, which `validate` has not refused."""
+
+    def validate(self, rows: LabelledRows) -> None:
+        """Refuse parameters, or labels, that make no sense for these rows, before any work is done."""
+        return
 
     def predict(self, X: Array, w: Array) -> Array:
         """Predict the label of each row of X (N, n) from the weights of its node, w (N, n)."""

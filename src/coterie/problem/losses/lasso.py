@@ -56,6 +56,9 @@ class Lasso(Loss):
         check_strength(self.alpha, "alpha")
         check_reduction(self.reduction)
 
+    def validate(self, rows: LabelledRows) -> None:
+        penalised_columns(rows.X.shape[1], self.unpenalised)
+
     def bind(self, rows: LabelledRows) -> SparseQuadratics:
         n = rows.X.shape[1]
         fit = Quadratics.from_rows(rows, row_scale(rows, self.reduction), np.zeros(n))

@@ -62,11 +62,14 @@ class Logistic(Loss):
         check_strength(self.ridge, "ridge")
         check_reduction(self.reduction)
 
-    def bind(self, rows: LabelledRows) -> LogisticLosses:
+    def validate(self, rows: LabelledRows) -> None:
+        penalised_columns(rows.X.shape[1], self.unpenalised)
         wrong = np.flatnonzero((rows.y != 0) & (rows.y != 1))
         if wrong.size:
             node = np.repeat(rows.M, rows.m)[wrong[0]]
             raise ValueError(f"logistic labels are 0 or 1, but node {node} has the label {rows.y[wrong[0]]:g}")
+
+    def bind(self, rows: LabelledRows) -> LogisticLosses:
         ridge = self.ridge * penalised_columns(rows.X.shape[1], self.unpenalised)
         return LogisticLosses(rows, row_scale(rows, self.reduction), ridge)
 
@@ -146,7 +149,7 @@ class LogisticLosses(LocalLosses):
         return Design(LOGISTIC, rows.X, rows.y, self.scale, rows.starts, self.ridge)
 
     def in_units(self, x: float, y: float) -> tuple[LogisticLosses, float]:
-        return LogisticLosses(replace(self.rows, X=self.rows.X / x, bound={}), self.scale, self.ridge / x**2), 1.0
+        return LogisticLosses(replace(self.rows, X=self.rows.X / x), self.scale, self.ridge / x**2), 1.0
 
     def pooled(self, groups: NDArray[np.int64], n_groups: int) -> tuple[Array, Array]:
         v = pooled_minimiser(self.design, groups, n_groups)
@@ -158,9 +161,7 @@ class LogisticLosses(LocalLosses):
     def seen(self) -> Array | None:
         """Columns with a ridge, and what the rows see of the others."""
         ridged, others, n = np.flatnonzero(self.ridge), np.flatnonzero(self.ridge == 0), len(self.ridge)
-        rows = (
-            replace(self.rows, X=np.ascontiguousarray(self.rows.X[:, others]), bound={}) if len(ridged) else self.rows
-        )
+        rows = replace(self.rows, X=np.ascontiguousarray(self.rows.X[:, others])) if len(ridged) else self.rows
         if not len(others) or _see_clearly(rows):
             return None
         seen = Quadratics.from_rows(rows, rows.weights, np.zeros(len(others))).seen

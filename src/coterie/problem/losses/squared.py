@@ -38,6 +38,9 @@ class SquaredError(Loss):
         check_strength(self.ridge, "ridge")
         check_reduction(self.reduction)
 
+    def validate(self, rows: LabelledRows) -> None:
+        penalised_columns(rows.X.shape[1], self.unpenalised)
+
     def bind(self, rows: LabelledRows) -> Quadratics:
         ridge = self.ridge * penalised_columns(rows.X.shape[1], self.unpenalised)
         return Quadratics.from_rows(rows, row_scale(rows, self.reduction), ridge)

@@ -1,0 +1,78 @@
+"""The problem as solvers take it: its losses are bound to their rows, once, whatever happens to the rest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.problem.arrays import Array
+from coterie.problem.graph import EmpiricalGraph
+from coterie.problem.losses.base import LocalLosses
+from coterie.problem.penalties import Penalty
+
+
+@dataclass(frozen=True, eq=False)
+class BoundProblem:
+    """min_w  f(w) + g(Dw) = Σ_{i ∈ M} L_i(w_i) + λ Σ_e A_e φ(w_i − w_j).
+
+    Attributes
+    ----------
+    graph : EmpiricalGraph
+    M : array of shape (|M|,)
+        The labelled nodes, ascending.
+    f : LocalLosses
+        L_i of the labelled nodes.
+    n_features : int
+        The length n of each weight vector.
+    penalty : Penalty
+    lam : float
+        λ ≥ 0.
+    """
+
+    graph: EmpiricalGraph
+    M: NDArray[np.int64]
+    f: LocalLosses
+    n_features: int
+    penalty: Penalty
+    lam: float
+
+    def at(self, lam: float) -> BoundProblem:
+        """Return the problem with another λ and the same losses."""
+        return replace(self, lam=lam)
+
+    @property
+    def labelled(self) -> NDArray[np.int64] | slice:
+        """M as an index; a slice where that is all nodes, which copies nothing."""
+        return slice(None) if len(self.M) == self.graph.n_nodes else self.M
+
+    @cached_property
+    def c(self) -> Array:
+        """λA_e, the strength on each edge."""
+        return self.lam * self.graph.weights
+
+    @cached_property
+    def undetermined(self) -> NDArray[np.int64]:
+        """Nodes whose component has no label: any common weight there is optimal, and zero is reported.
+
+        At λ = 0 every node is a component of its own.
+        """
+        if len(self.M) == self.graph.n_nodes:
+            return np.empty(0, dtype=np.int64)
+        component = np.arange(self.graph.n_nodes) if self.lam == 0 else self.graph.components
+        return np.flatnonzero(~np.isin(component, component[self.M]))
+
+    def objective(self, w: Array) -> float:
+        """f(w) + g(Dw)."""
+        from coterie.kernels.flow import variation
+
+        return float(self.f.exact(w[self.labelled]).sum() + variation(self.penalty.kernel, self.graph.edges, self.c, w))
+
+    @cached_property
+    def scale(self) -> float:
+        """The loss of the best constant model: what relative gaps are measured against when the optimum is 0."""
+        if self.f.design is not None:
+            return self.f.design.scale
+        return float(self.f.value(np.zeros((len(self.M), self.n_features))).sum())
