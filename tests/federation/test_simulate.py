@@ -142,7 +142,7 @@ def _best_with_fixed(problem: ct.Problem, parts: Any, cut: Any, kept: np.ndarray
     without = np.setdiff1d(np.arange(problem.graph.n_edges), parts[1].inner_edges)
     graph = ct.EmpiricalGraph.from_edges(problem.graph.edges[without], problem.graph.weights[without], n_nodes=12)
     stiff = np.full(len(own), 1e7)
-    pinned = pulled(ct.Problem(graph, data, lam=problem.lam), own, rho=stiff, v=kept, force=np.zeros_like(kept))
+    pinned = pulled(ct.Problem(graph, data, lam=problem.lam).bound, own, rho=stiff, v=kept, force=np.zeros_like(kept))
     return ct.solve(pinned, 1e-9).objective
 
 

@@ -49,10 +49,10 @@ class Travel(NamedTuple):
 
 
 class Engine(Protocol):
-    """Runs iterations of T. All steps come from the driver: τ_i = η/(ω d_i) and σ_e = ηω s_e/2.
+    """Runs iterations of T. All steps come from the driver: τ_i = η/(ω d_i) and σ_e = ηω s_e/2."""
 
-    If it has an attribute `threads`, certificates do not use more than that (None: as many as pay).
-    """
+    threads: int | None
+    """How many threads certificates may use; None: as many as pay."""
 
     def setup(self, problem: BoundProblem, w: Array, u: Array) -> None:
         """Take a problem and a starting point, which is also the first anchor."""

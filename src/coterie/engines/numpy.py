@@ -15,6 +15,8 @@ from coterie.problem.losses.quadratic import Quadratics
 class NumpyEngine:
     """NumPy arrays and SciPy's sparse incidence matrix; works with any loss and penalty."""
 
+    threads: int | None = 1
+
     def setup(self, problem: BoundProblem, w: Array, u: Array) -> None:
         self.problem = problem
         self.w, self.u = w.copy(), u.copy()

@@ -83,7 +83,8 @@ class NetworkedModel(ReadsRows, BaseEstimator):
         sample_weight : sequence of shape (rows,), optional
             A row of weight 2 counts like two rows.
         """
-        return self._fit(*self._problem(X, y, groups, sample_weight))
+        problem, order = self._problem(X, y, groups, sample_weight)
+        return self._learn(problem, self._prepare(problem, order))
 
     def predict(self, X: Any, groups: Any = None) -> Array:
         """Predict the label of each row with the model of its node."""
@@ -149,11 +150,11 @@ class NetworkedModel(ReadsRows, BaseEstimator):
             return None
         return carried(self.solution_, graph)
 
-    def _fit(self, problem: Problem, order: Array | None) -> Self:
-        """Choose λ and solve."""
+    def _prepare(self, problem: Problem, order: Array | None) -> Solution | None:
+        """Choose λ; return where to start."""
         start = self._warm(problem.graph, problem.n_features)
         self.lam_ = float(self._choose_lam(problem, order))
-        return self._learn(problem, start)
+        return start
 
     def _learn(self, problem: Problem, start: Solution | None) -> Self:
         """Solve for the λ that has been chosen."""

@@ -42,7 +42,7 @@ class NetworkedRegressor(RegressorMixin, NetworkedModel):
         self.n_features_in_, self.feature_names_in_ = moments.n_features, np.array(columns.features, dtype=object)
         self.groups_column_, self.frame_library_ = columns.node, "polars"
         problem = self._stated(graph, moments.datasets(graph, self.fit_intercept))
-        self._fit(problem, None)
+        self._learn(problem, self._prepare(problem, None))
         self.n_labelled_ = np.zeros(graph.n_nodes, dtype=np.int64)
         self.n_labelled_[graph.numbers(list(moments.ids))] = moments.m
         return self

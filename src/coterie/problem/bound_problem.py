@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from coterie.problem.arrays import Array
 from coterie.problem.graph import EmpiricalGraph
-from coterie.problem.losses.base import LocalLosses
+from coterie.problem.losses.base import LocalLosses, check_strength
 from coterie.problem.penalties import Penalty
 
 
@@ -41,6 +41,7 @@ class BoundProblem:
 
     def at(self, lam: float) -> BoundProblem:
         """Return the problem with another λ and the same losses."""
+        check_strength(lam, "lam")
         return replace(self, lam=lam)
 
     @property

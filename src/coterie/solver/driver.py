@@ -6,9 +6,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-import numpy as np
-
-from coterie.engines.base import Engine, Mode
+from coterie.engines.base import Engine
 from coterie.kernels.blas import one_thread
 from coterie.kernels.interruption import TimeUp, allow, check, interruptible, seconds_left, time_is_up
 from coterie.problem import BoundProblem
@@ -17,13 +15,10 @@ from coterie.solver import interior
 from coterie.solver.balance import Steps
 from coterie.solver.best import Best
 from coterie.solver.certificate import BATCH, MOST
+from coterie.solver.epochs import BLOCK, Epoch, Race
 from coterie.solver.joint_system import is_small
 from coterie.solver.solution import Record, Solution, Status
 
-BLOCK = 20  # iterations between two looks at the residual
-SHRINK = 0.2  # an epoch ends when the residual has shrunk by this factor
-LONGEST = 0.25  # … or when it has lasted this part of all iterations
-TRY_OTHER = 4  # every so many epochs, the slower mode gets a chance
 ROUNDING = 1e-12  # a residual this much smaller than the largest has no more to give
 SOONER = 2 / 3  # of the expected iterations have passed when the gap is first looked at …
 LATEST = 120  # … but it is after this many, as a warm start may be much better than expected
@@ -32,26 +27,6 @@ FOREST = 240  # iterations after which a problem on a forest is finished by inte
 ROUND_COSTS = 16  # iterations, about; the certificate may take half as long as the iterations since the last one
 UNWATCHED = 1.0  # seconds in which nobody waits for the next gap, unless asked to be told
 LAST_SECONDS = 0.1  # for the last certificate, after a limit or Ctrl-C
-
-
-class Race:
-    """Chooses between the two modes by the rate at which each has shrunk the residual."""
-
-    def __init__(self, *modes: Mode) -> None:
-        self.modes = modes
-        self.rates: dict[Mode, float] = {}
-        self.epochs = 0
-
-    def choose(self) -> Mode:
-        untried = [mode for mode in self.modes if mode not in self.rates]
-        if untried:
-            return untried[0]
-        faster, *others = sorted(self.modes, key=lambda mode: -self.rates[mode])
-        return others[0] if others and self.epochs % TRY_OTHER == 0 else faster
-
-    def report(self, mode: Mode, first: float, last: float, length: int) -> None:
-        self.rates[mode] = float(np.log(first / last)) / length if min(first, last) > 0 else np.inf
-        self.epochs += 1
 
 
 @one_thread()
@@ -72,7 +47,8 @@ def drive(
     `expected` is how many iterations it may take: certificates cost more than iterations, and the first one after
     the start waits until it has a chance.
     """
-    best = Best(problem, tol, w, u, getattr(engine, "threads", None))
+    best = Best(problem, tol, w, u, engine.threads)
+    run: Run | None = None
     try:
         best.begin(u, hurry=max_iter > 0 and callback is None)
         if best.reached() or max_iter == 0:
@@ -80,88 +56,115 @@ def drive(
         check()
         engine.setup(problem, w, u)
         check()
-        steps = Steps.of(problem)
+        run = Run(problem, engine, best, max_iter, callback, expected)
+        return run.to_its_end()
     except (KeyboardInterrupt, TimeUp) as reason:
-        return best.solution(_ended_by(reason), 0)
-    small, forest = is_small(problem), interior.applies(problem)
-    second_order = CRAWLS if small else max_iter + 1
-    done, checked, look, largest, took = 0, 0, max(BLOCK, min(int(SOONER * expected), LATEST)), 0.0, 0.0
-    try:
-        race = Race(*steps.modes)
-        while True:
-            if forest and done >= FOREST:
-                forest, done = False, done + _finish(problem, engine, best, max_iter - done)
-                _look(best, engine, done, _last_rounds(done), callback)
-                if reached := best.reached():
-                    return best.solution(reached, done)
-            engine.set_steps(steps.tau, steps.sigma)
-            mode, epoch, first, before = race.choose(), 0, np.inf, np.inf
-            while True:
-                block = min(BLOCK, max_iter - done)
-                r = engine.advance(block, mode)
-                check()
-                done, epoch = done + block, epoch + block
-                first, largest = (r if first == np.inf else first), max(largest, r)
-                over = _epoch_ends(mode, epoch, done, first, before, r) or (forest and done >= FOREST)
-                travel = engine.restart() if over else None
-                end = Status.ITERATION_LIMIT if done >= max_iter else None
-                if seconds_left() <= took:  # there is time for one more certificate, and no more
-                    end = end or Status.TIME_LIMIT
-                if r <= ROUNDING * largest and (r == 0 or best.stuck):
-                    end = end or Status.STALLED
-                if done >= look or end is not None:
-                    began = time.perf_counter()
-                    rounds = _last_rounds(done) if end is not None else (done - checked) // ROUND_COSTS
-                    _look(best, engine, done, rounds, callback, end is None and best.elapsed < UNWATCHED)
-                    if best.reached() is None and (done >= second_order or (end is Status.STALLED and small)):
-                        best.improve_by_newton(done)
-                        small, second_order = False, max_iter + 1
-                    checked, look, took = done, best.next_check(BLOCK), time.perf_counter() - began
-                    if best.reached() or end is not None:
-                        return best.solution(best.reached() or end or Status.STALLED, done)
-                if travel is not None:
-                    break
-                before = r
-            if mode is Mode.RELAXED and r > 1.01 * first:  # cannot happen while the steps are short enough
-                steps.be_careful()
-            race.report(mode, first, r, epoch)
-            steps.rebalance(travel)
-    except (KeyboardInterrupt, TimeUp) as reason:
+        ended = Status.TIME_LIMIT if isinstance(reason, TimeUp) else Status.INTERRUPTED
+        return best.solution(ended, 0) if run is None else run.cut_short(ended)
+
+
+class Run:
+    """One solve: what has been done, and when to look at the gap next."""
+
+    def __init__(
+        self,
+        problem: BoundProblem,
+        engine: Engine,
+        best: Best,
+        max_iter: int,
+        callback: Callable[[Record], None] | None,
+        expected: int,
+    ) -> None:
+        self.problem, self.engine, self.best, self.max_iter, self.callback = problem, engine, best, max_iter, callback
+        self.steps = Steps.of(problem)
+        self.race = Race(*self.steps.modes)
+        self.small, self.forest = is_small(problem), interior.applies(problem)
+        self.second_order = CRAWLS if self.small else max_iter + 1
+        self.done, self.checked, self.look = 0, 0, max(BLOCK, min(int(SOONER * expected), LATEST))
+        self.largest, self.took = 0.0, 0.0  # the largest residual, and the seconds of the last certificate
+
+    def to_its_end(self) -> Solution:
+        """Epoch after epoch."""
+        while (ended := self._epoch()) is None:
+            pass
+        return self.best.solution(ended, self.done)
+
+    def cut_short(self, ended: Status) -> Solution:
+        """What is best after a time limit or Ctrl-C; a second Ctrl-C skips the last certificate."""
         allow(LAST_SECONDS + min(seconds_left(), 0.0))
-        with suppress(KeyboardInterrupt, TimeUp):  # a second Ctrl-C skips the last certificate
+        with suppress(KeyboardInterrupt, TimeUp):
             check()
-            best.improve(*engine.point(), done, _last_rounds(done))
-        return best.solution(best.reached() or _ended_by(reason), done)
+            self.best.improve(*self.engine.point(), self.done, self._last_rounds)
+        return self.best.solution(self.best.reached() or ended, self.done)
 
+    def _epoch(self) -> Status | None:
+        """Iterate until the next restart; return how the solve ends, if it does."""
+        if self.forest and self.done >= FOREST:
+            self._finish_forest()
+            if reached := self.best.reached():
+                return reached
+        self.engine.set_steps(self.steps.tau, self.steps.sigma)
+        epoch, travel = Epoch(self.race.choose()), None
+        while travel is None:
+            self._advance(epoch)
+            if epoch.is_over(self.done) or (self.forest and self.done >= FOREST):
+                travel = self.engine.restart()
+            if ended := self._look_if_due(epoch.last):
+                return ended
+        if epoch.went_wrong:
+            self.steps.be_careful()
+        self.race.report(epoch)
+        self.steps.rebalance(travel)
+        return None
 
-def _ended_by(reason: BaseException) -> Status:
-    return Status.TIME_LIMIT if isinstance(reason, TimeUp) else Status.INTERRUPTED
+    def _advance(self, epoch: Epoch) -> None:
+        """One block of iterations."""
+        block = min(BLOCK, self.max_iter - self.done)
+        epoch.note(block, self.engine.advance(block, epoch.mode))
+        check()
+        self.done += block
+        self.largest = max(self.largest, epoch.last)
 
+    def _look_if_due(self, residual: float) -> Status | None:
+        """Compute the gap where it is time to, or there is no more time; return how the solve ends, if it does."""
+        end = self._limit(residual)
+        if self.done < self.look and end is None:
+            return None
+        began = time.perf_counter()
+        rounds = (self.done - self.checked) // ROUND_COSTS if end is None else self._last_rounds
+        self._tell(rounds, hurry=end is None and self.best.elapsed < UNWATCHED)
+        stalled = end is Status.STALLED and self.small
+        if self.best.reached() is None and (self.done >= self.second_order or stalled):
+            self.best.improve_by_newton(self.done)
+            self.small, self.second_order = False, self.max_iter + 1
+        self.checked, self.look, self.took = self.done, self.best.next_check(BLOCK), time.perf_counter() - began
+        return self.best.reached() or end
 
-def _look(
-    best: Best, engine: Engine, done: int, rounds: int, callback: Callable[[Record], None] | None, hurry: bool = False
-) -> None:
-    """Compute the gap, and tell."""
-    best.improve(*engine.point(), done, rounds, hurry and callback is None)
-    if callback is not None:
-        callback(best.history[-1])
+    def _limit(self, residual: float) -> Status | None:
+        """The limit that is reached, if one is."""
+        if self.done >= self.max_iter:
+            return Status.ITERATION_LIMIT
+        if seconds_left() <= self.took:  # there is time for one more certificate, and no more
+            return Status.TIME_LIMIT
+        if residual <= ROUNDING * self.largest and (residual == 0 or self.best.stuck):
+            return Status.STALLED
+        return None
 
+    def _tell(self, rounds: int, hurry: bool = False) -> None:
+        """Compute the gap, and tell."""
+        self.best.improve(*self.engine.point(), self.done, rounds, hurry and self.callback is None)
+        if self.callback is not None:
+            self.callback(self.best.history[-1])
 
-def _finish(problem: BoundProblem, engine: Engine, best: Best, most: int) -> int:
-    """Let an interior-point method go on from the engine's weights, and the engine from there; return its steps."""
-    inside = interior.Interior(problem, engine.point()[0])
-    steps = inside.run(best.goal, most, time_is_up)
-    engine.setup(problem, inside.w, inside.u)
-    return steps
+    def _finish_forest(self) -> None:
+        """Let an interior-point method go on from the engine's weights, and the engine from there."""
+        inside = interior.Interior(self.problem, self.engine.point()[0])
+        self.done += inside.run(self.best.goal, self.max_iter - self.done, time_is_up)
+        self.engine.setup(self.problem, inside.w, inside.u)
+        self.forest = False
+        self._tell(self._last_rounds)
 
-
-def _last_rounds(done: int) -> int:
-    """The last certificate may take as long as half the iterations did."""
-    return min(MOST, max(BATCH, done // ROUND_COSTS))
-
-
-def _epoch_ends(mode: Mode, epoch: int, done: int, first: float, before: float, r: float) -> bool:
-    if mode is Mode.DUAL:
-        return r > before
-    shrunk = r <= SHRINK * first or (mode is Mode.HALPERN and r <= 0.5 * first and r > before)
-    return shrunk or epoch >= max(2 * BLOCK, LONGEST * done)
+    @property
+    def _last_rounds(self) -> int:
+        """The last certificate may take as long as half the iterations did."""
+        return min(MOST, max(BATCH, self.done // ROUND_COSTS))

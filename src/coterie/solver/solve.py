@@ -70,9 +70,9 @@ def solve(
     for name, value in limits.items():
         if not isinstance(value, Real) or not float(value) >= 0:
             raise ValueError(f"{name} must be a number ≥ 0, got {value!r}")
-    began = time.perf_counter()
     problem = bound(problem)
     point = None if start is None else check_point(problem, start.w, start.u)
+    began = time.perf_counter()
     allow(min(inf if time_limit is None else time_limit, seconds_left()))
     units = Units.of(problem)
     reduced = presolve(units.problem)
