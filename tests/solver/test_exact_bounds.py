@@ -74,7 +74,7 @@ def test_on_ugly_data(problem: ct.Problem, seed: int) -> None:
         w = solution.w + size * rng.standard_normal(solution.w.shape)
         u = solution.u + size * problem.lam * rng.standard_normal(solution.u.shape)
         proof = ct.certify(problem, w, u)
-        below_all(proof, proof.reach, values)
+        below_all(proof, proof.bound.weight_bound, values)
 
 
 @settings(max_examples=60, deadline=None)

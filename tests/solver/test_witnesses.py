@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import coterie as ct
+from coterie.solver.bound import Bound
 from coterie.solver.certificate import Certifier
 from coterie.solver.newton import newton_point
 from exactly import at_most, exact_objective
@@ -252,6 +253,7 @@ def test_a_proven_bound_above_the_objective_is_an_error_of_the_program(monkeypat
     """It must never pass for a gap of 0."""
     problem = problem_of(np.eye(2), [1.0, 2.0], [0, 1], [(0, 1)], lam=0.1)
     honest = Certifier.__call__
-    monkeypatch.setattr(Certifier, "__call__", lambda *a, **k: replace(honest(*a, **k), dual_bound=1e3))
+    false = Bound(1e3, unconditional=True)
+    monkeypatch.setattr(Certifier, "__call__", lambda *a, **k: replace(honest(*a, **k), bound=false))
     with pytest.raises(ArithmeticError, match=r"is above the objective .* please report this"):
         ct.solve(problem)

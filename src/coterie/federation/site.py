@@ -75,4 +75,5 @@ class Site:
         nothing = np.zeros(len(self.boundary))
         tilted = pulled(self.problem, self.boundary, rho=nothing, v=np.zeros_like(force), force=force)
         proof = Certifier(tilted)(w, u.copy())
-        return proof.uncharged - proof.left * float(np.abs(w).max(initial=0.0)), proof.left
+        left = proof.bound.residual_l1
+        return proof.bound_before_charge - left * float(np.abs(w).max(initial=0.0)), left

@@ -12,7 +12,8 @@ from coterie.kernels.interruption import TimeUp
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.solver import polish
-from coterie.solver.certificate import MOST, Certificate, Certifier, gap_unit, relative_gap
+from coterie.solver.bound import Bound
+from coterie.solver.certificate import MOST, Certificate, Certifier, gap_unit
 from coterie.solver.newton import newton_point
 from coterie.solver.snap import Partition, contracts, refine
 from coterie.solver.solution import Record, Solution, Status
@@ -33,7 +34,7 @@ class Best:
         self.threads = threads
         self.objective, self.w = problem.objective(w), w.copy()
         least = 0.0 if problem.f.design is not None else -np.inf  # before anything is proven
-        self.proof = Certificate(self.objective, least, True, "", np.zeros_like(u), least)
+        self.proof = Certificate(self.objective, Bound(least, True), np.zeros_like(u), least)
         self.polishes, self.n_clusters = polish.applies(problem), 0
         self.polish_after, self.polish_costs = 0.0, WORTH * polish.costs(problem)
         self.unproven = True
@@ -70,8 +71,7 @@ class Best:
 
     @property
     def gap(self) -> float:
-        bound = -np.inf if self._refuted(self.proof) else self.proof.dual_bound
-        return relative_gap(self.problem, self.objective, bound)
+        return self.proof.bound.gap(self.objective, self._unit)
 
     def reached(self) -> Status | None:
         """How the solve ends if it ends now because the gap is small enough; None: it is not."""
@@ -82,7 +82,12 @@ class Best:
     @property
     def goal(self) -> float:
         """The absolute gap that is asked for."""
-        return self.tol * gap_unit(self.problem, self.objective)
+        return self.tol * self._unit
+
+    @property
+    def _unit(self) -> float:
+        """What gaps are relative to."""
+        return gap_unit(self.problem, self.objective)
 
     def improve(self, w: Array, u: Array, n_iter: int, rounds: int, hurry: bool = False) -> None:
         """Take what a point of the iteration offers: its weights, snapped and polished, and its duals, repaired.
@@ -104,7 +109,7 @@ class Best:
             self._note(n_iter)
             return
         proof = aimed if aimed is not None and self._in_reach(aimed) else self._prove(u, rounds, hurry)
-        beyond = self.objective - proof.uncharged
+        beyond = self.objective - proof.bound_before_charge
         self.checks.append((n_iter, beyond / self.goal if self.goal > 0 else np.inf))
         self._note(n_iter)
 
@@ -151,25 +156,13 @@ class Best:
         return self._prove(u, rounds, hurry)
 
     def _prove(self, u: Array, rounds: int, hurry: bool) -> Certificate:
-        """Keep the better bound; but of two that rest on a condition, the one whose condition asks for less."""
+        """Keep the better bound."""
         proof = self.certify(self.w, u, goal=self.goal, rounds=rounds, level=self.objective, hurry=hurry)
-        stale = self.proof.reach < 0.5 * proof.reach or self._refuted(self.proof)
-        proven = proof.unconditional and not self.proof.unconditional and self._in_reach(proof)
-        if not self._refuted(proof) and (self.unproven or stale or proven or proof.dual_bound > self.proof.dual_bound):
+        now = self.objective, self._unit
+        first = self.unproven and not proof.bound.is_refuted_by(*now)
+        if first or proof.bound.is_better_than(self.proof.bound, *now):
             self.proof, self.unproven = proof, False
         return proof
-
-    def _refuted(self, proof: Certificate) -> bool:
-        """Whether weights have been found below a bound: then the condition that it rests on is false.
-
-        That of a bound without condition would be an error of this program, and must not pass for a gap of 0.
-        """
-        refuted = proof.dual_bound > self.objective + 1e-12 * gap_unit(self.problem, self.objective)
-        if refuted and proof.unconditional:
-            raise ArithmeticError(
-                f"the proven bound {proof.dual_bound!r} is above the objective {self.objective!r}: please report this"
-            )
-        return refuted
 
     def _in_reach(self, proof: Certificate) -> bool:
         return self.objective - proof.dual_bound <= self.goal
@@ -233,5 +226,5 @@ class Best:
             history=tuple(self.history),
             undetermined=self.problem.undetermined,
             graph=self.problem.graph,
-            reach=self.proof.reach,
+            reach=self.proof.bound.weight_bound,
         )

@@ -26,6 +26,7 @@ from coterie.problem import BoundProblem, Problem, bound
 from coterie.problem.arrays import Array, as_floats
 from coterie.problem.losses.design import EPS, FAINT, LOGISTIC, Support
 from coterie.problem.losses.quadratic import Quadratics
+from coterie.solver.bound import Bound
 from coterie.solver.enclosure import Enclosure, Rest
 from coterie.solver.joint_system import is_small
 from coterie.solver.local import Locality, lowest_that_holds
@@ -51,20 +52,29 @@ MINOR = 0.1  # a charge below this part of the rest of the gap is not worth anot
 class Certificate:
     """A primal value, a lower bound on the optimum, and the dual point that proves it.
 
-    `uncharged` is what the bound would be without the charge: how good it could become by more repair. `reach` is the
-    largest weight that a conditional bound allows a minimiser to have, `left` what it is charged for each unit of that.
+    `bound_before_charge` is what the bound would be without the charge: how good it could become by more repair.
     `local`: it can be proven again only near the weights that it was proven at.
     """
 
     objective: float
-    dual_bound: float
-    unconditional: bool
-    condition: str
+    bound: Bound
     u: Array
-    uncharged: float
-    reach: float = np.inf
-    left: float = 0.0
+    bound_before_charge: float
     local: bool = False
+
+    @property
+    def dual_bound(self) -> float:
+        """No weights reach less, if the condition holds where there is one."""
+        return self.bound.value
+
+    @property
+    def unconditional(self) -> bool:
+        return self.bound.unconditional
+
+    @property
+    def condition(self) -> str:
+        """What the bound rests on; nothing where it is unconditional."""
+        return self.bound.condition
 
 
 class Certifier:
@@ -108,8 +118,8 @@ class Certifier:
         s = self._split(w, u)
         proof = self._bound(w, u, s, level, goal)
         done, more = 0, self.repair.needed
-        while more and done + BATCH <= (MOST if level - proof.uncharged <= goal else rounds):
-            charge, beyond = proof.uncharged - proof.dual_bound, level - proof.uncharged
+        while more and done + BATCH <= (MOST if level - proof.bound_before_charge <= goal else rounds):
+            charge, beyond = proof.bound_before_charge - proof.dual_bound, level - proof.bound_before_charge
             if charge <= max(MINOR * beyond, goal - beyond):
                 break
             before = proof if u.size > LARGE else replace(proof, u=u.copy())
@@ -124,7 +134,7 @@ class Certifier:
         self, w: Array, u: Array, level: float, goal: float, near: float, proof: Certificate
     ) -> Certificate:
         """The better of a proof and what u proves by means that pay only near the optimum, and for few weights."""
-        f, in_sight = self.problem.f, bool(goal == 0 or level - proof.uncharged <= near)
+        f, in_sight = self.problem.f, bool(goal == 0 or level - proof.bound_before_charge <= near)
         worth_it = level - proof.dual_bound > goal and w.size <= FEW and f.design is not None
         if not worth_it or (f.box is None and not in_sight) or time_is_up():
             return proof
@@ -145,7 +155,7 @@ class Certifier:
             uncharged = self._uncharged(w, hi.u, hi.s, support) - duals.cost(w)
             charge = self.enclosure.charge(rest, level)
             found = self._concluded(rest, hi.u, level, uncharged, charge, False)
-        found = replace(found, dual_bound=found.dual_bound / (1 + duals.stretch()))
+        found = replace(found, bound=replace(found.bound, value=found.dual_bound / (1 + duals.stretch())))
         return max(proof, found, key=lambda one: one.dual_bound)
 
     def glance(self, w: Array, u: Array, level: float) -> float:
@@ -246,19 +256,18 @@ class Certifier:
         """The certificate: what is left of ρ is charged, under a condition where nothing else is known."""
         rho, doubt, w = rest
         problem = self.problem
-        left, reach, rests_on = float((np.abs(rho) + doubt).sum()), np.inf, ""
+        left, reach, unconditional = float((np.abs(rho) + doubt).sum()), np.inf, True
         if charge == -np.inf and left > 0:
             largest = float(np.abs(w).max(initial=0.0))
             reach = REACH * largest
             charge = -(reach + largest) * left if reach > 0 else -np.inf
-            rests_on = condition(reach)
+            unconditional = False
         bound = _less_rounding(uncharged, charge, w.shape[1])
         if bound < 0 and problem.f.design is not None:  # no loss is less; but there may be no minimiser
             bound = 0.0
-            rests_on = rests_on if problem.f.design.kind == LOGISTIC else ""
-        return Certificate(
-            level, bound, not rests_on, rests_on, u, uncharged, reach if rests_on else np.inf, left, local
-        )
+            unconditional = unconditional or problem.f.design.kind != LOGISTIC
+        proven = Bound(bound, unconditional, np.inf if unconditional else reach, left)
+        return Certificate(level, proven, u, uncharged, local)
 
     def _pause(self) -> None:
         """Notice Ctrl-C, and that the time is long over, where a certificate takes time."""
@@ -325,15 +334,18 @@ def certify(problem: Problem | BoundProblem, w: Array, u: Array) -> Certificate:
         if smaller.dual_bound > proof.dual_bound:
             dual = reduced.lift(np.zeros((reduced.problem.graph.n_nodes, w.shape[1])), smaller.u)[1]
             proof = replace(smaller, objective=proof.objective, u=dual)
-    return replace(
-        proof,
-        objective=proof.objective * units.value,
-        dual_bound=proof.dual_bound * units.value,
-        uncharged=proof.uncharged * units.value,
-        condition=condition(proof.reach * units.weight) if proof.condition else "",
-        u=proof.u * (units.value / units.weight),
-        reach=proof.reach * units.weight,
-        left=proof.left * (units.value / units.weight),
+    bound_in_units = Bound(
+        proof.dual_bound * units.value,
+        proof.unconditional,
+        proof.bound.weight_bound * units.weight,
+        proof.bound.residual_l1 * (units.value / units.weight),
+    )
+    return Certificate(
+        proof.objective * units.value,
+        bound_in_units,
+        proof.u * (units.value / units.weight),
+        proof.bound_before_charge * units.value,
+        proof.local,
     )
 
 
@@ -350,11 +362,6 @@ def check_point(problem: BoundProblem, w: Array, u: Array) -> tuple[Array, Array
             raise ValueError(f"{name}[{i}, {k}] is {array[i, k]}; weights and duals must be finite")
         point.append(array)
     return point[0], point[1]
-
-
-def condition(reach: float) -> str:
-    """What a bound rests on that holds only for minimisers with weights up to `reach`."""
-    return f"some minimiser has no weight above {reach:.3g} in absolute value"
 
 
 def gap_unit(problem: BoundProblem, objective: float) -> float:

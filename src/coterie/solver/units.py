@@ -13,7 +13,7 @@ import numpy as np
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.design import SQUARED
-from coterie.solver.certificate import condition
+from coterie.solver.bound import condition
 from coterie.solver.solution import Record, Solution
 
 LARGEST_EXPONENT = 500  # of a unit
