@@ -16,8 +16,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 import coterie as ct
-from coterie.engines.partition import partition
 from coterie.federation.loop import Rules
+from coterie.federation.partition import partition
 from coterie.federation.privacy import Privacy
 from coterie.federation.simulate import simulate
 

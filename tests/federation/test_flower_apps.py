@@ -14,13 +14,13 @@ from flwr.app import Array, ArrayRecord, Message
 
 import coterie as ct
 from coterie.datasets import stochastic_block_model
-from coterie.engines.flower.records import SiteError, read_question
-from coterie.engines.partition import partition
 from coterie.federation.loop import FederationError, Outcome
+from coterie.federation.partition import partition
 from coterie.federation.privacy import Privacy
 from coterie.federation.project import write_sites
 from coterie.federation.server_app import run
 from coterie.federation.task import Settings, SiteFiles
+from coterie.federation.transport.records import SiteError, read_question
 from flower_grid import CONFIG, InProcessGrid
 
 NAMES = ("east", "north", "west")

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 import coterie as ct
-from coterie.engines.exchange import Question
 from coterie.federation.book import BOOK, BudgetError, check_promise, noise_for
+from coterie.federation.messages import Question
 from coterie.federation.privacy import Privacy
 from coterie.federation.simulate import simulate
 from problems import instance

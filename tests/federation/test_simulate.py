@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.engines.exchange import Answer, Question
-from coterie.engines.partition import partition
 from coterie.federation.loop import FederationError, Outcome, Rules, State, federate
+from coterie.federation.messages import Answer, Question
+from coterie.federation.partition import partition
 from coterie.federation.simulate import Simulated, simulate
 from coterie.federation.site import Site
 from problems import EVERY_PENALTY, FIRST_LOSSES, KINDS, instance, oracle

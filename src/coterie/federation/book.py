@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from coterie.engines.exchange import Question
+from coterie.federation.messages import Question
 from coterie.federation.privacy import Privacy
 from coterie.problem import Problem
 

@@ -14,12 +14,12 @@ import numpy as np
 from flwr.app import Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 
-from coterie.engines.exchange import Introduction
-from coterie.engines.flower import records
 from coterie.federation.book import BudgetError, check_promise, noise_for
+from coterie.federation.messages import Introduction
 from coterie.federation.model import write_weights
 from coterie.federation.privacy import Privacy
 from coterie.federation.task import BadSiteError, Settings, SiteFiles
+from coterie.federation.transport import records
 
 app = ClientApp()
 

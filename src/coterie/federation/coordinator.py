@@ -21,8 +21,8 @@ from typing import NamedTuple
 import numpy as np
 
 from coterie.engines.base import RELAXATION, Travel
-from coterie.engines.exchange import Introduction
-from coterie.engines.partition import Cut
+from coterie.federation.messages import Introduction
+from coterie.federation.partition import Cut
 from coterie.federation.responses import MEMORY, Responses
 from coterie.problem.arrays import Array
 from coterie.problem.penalties import Penalty

@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coterie.engines.exchange import Answer, Introduction, Question
-from coterie.engines.partition import Cut
+from coterie.federation.messages import Answer, Introduction, Question
+from coterie.federation.partition import Cut
 from coterie.problem.arrays import Array
 from coterie.problem.penalties import Penalty
 from coterie.solver.certificate import FLOOR, REACH, ROUNDING

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from coterie.engines.exchange import Answer, BadAnswerError, Introduction, Question, Sites, wrong_with
-from coterie.engines.partition import Cut
 from coterie.federation.coordinator import Coordinator
 from coterie.federation.ledger import Ledger
+from coterie.federation.messages import Answer, BadAnswerError, Introduction, Question, Sites, wrong_with
+from coterie.federation.partition import Cut
 from coterie.problem.arrays import Array
 from coterie.problem.penalties import Penalty
 from coterie.solver.solution import Status

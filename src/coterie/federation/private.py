@@ -13,9 +13,9 @@ from typing import Protocol
 
 import numpy as np
 
-from coterie.engines.exchange import BadAnswerError, Question, wrong_weights
 from coterie.federation.coordinator import Coordinator
 from coterie.federation.loop import FederationError, Outcome, Round, State
+from coterie.federation.messages import BadAnswerError, Question, wrong_weights
 from coterie.federation.privacy import Privacy
 from coterie.problem.arrays import Array
 from coterie.solver.solution import Status

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from coterie.datasets import stochastic_block_model
-from coterie.engines.partition import partition
+from coterie.federation.partition import partition
 from coterie.problem import Problem
 
 PYPROJECT = """\

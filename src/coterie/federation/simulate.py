@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from coterie.engines.exchange import Answer, Introduction, Question
-from coterie.engines.partition import partition
 from coterie.federation.loop import USUAL, Outcome, Rules, State, federate
+from coterie.federation.messages import Answer, Introduction, Question
+from coterie.federation.partition import partition
 from coterie.federation.privacy import Privacy
 from coterie.federation.private import federate_privately
 from coterie.federation.site import Site

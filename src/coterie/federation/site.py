@@ -10,7 +10,7 @@ import warnings
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.engines.exchange import Answer, Introduction, Question
+from coterie.federation.messages import Answer, Introduction, Question
 from coterie.federation.privacy import Privacy
 from coterie.federation.pulled import pulled
 from coterie.problem import Problem

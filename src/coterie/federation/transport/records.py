@@ -11,7 +11,7 @@ import numpy as np
 from flwr.app import Array as FlowerArray
 from flwr.app import ArrayRecord, ConfigRecord, RecordDict
 
-from coterie.engines.exchange import Answer, BadAnswerError, Introduction, Question
+from coterie.federation.messages import Answer, BadAnswerError, Introduction, Question
 from coterie.problem.arrays import Array
 
 INTRODUCE, ANSWER, RELEASE, FINISH = "query.introduce", "query.answer", "query.release", "query.finish"

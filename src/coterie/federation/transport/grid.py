@@ -14,8 +14,8 @@ from typing import TypeVar
 from flwr.app import Message, RecordDict
 from flwr.serverapp import Grid
 
-from coterie.engines.exchange import Answer, BadAnswerError, Introduction, Question
-from coterie.engines.flower.records import (
+from coterie.federation.messages import Answer, BadAnswerError, Introduction, Question
+from coterie.federation.transport.records import (
     ANSWER,
     FINISH,
     INTRODUCE,
