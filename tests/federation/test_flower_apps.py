@@ -14,13 +14,13 @@ from flwr.app import Array, ArrayRecord, Message
 
 import coterie as ct
 from coterie.datasets import stochastic_block_model
+from coterie.federation.dp_mechanism import Privacy
 from coterie.federation.loop import FederationError, Outcome
 from coterie.federation.partition import partition
-from coterie.federation.privacy import Privacy
 from coterie.federation.project import write_sites
 from coterie.federation.server_app import run
-from coterie.federation.task import Settings, SiteFiles
-from coterie.federation.transport.records import SiteError, read_question
+from coterie.federation.site_files import Settings, SiteFiles
+from coterie.federation.transport.records import SiteError, read_prox_request
 from flower_grid import CONFIG, InProcessGrid
 
 NAMES = ("east", "north", "west")
@@ -179,17 +179,17 @@ def go_privately(tmp_path: Path, change: Any = None, **changes: Any) -> tuple[Ou
 def test_with_privacy_only_noisy_weights_leave_a_site(tmp_path: Path, problem: ct.Problem) -> None:
     outcome, grid = go_privately(tmp_path)
     read = Settings.of(grid.config)
-    questions = [m for m in grid.sent if m.metadata.message_type == "query.release"]
+    requests = [m for m in grid.sent if m.metadata.message_type == "query.release"]
     replies = [m for m in grid.received if m.metadata.message_type == "query.release"]
-    assert len(questions) == len(replies) == 3 * outcome.rounds == 12
+    assert len(requests) == len(replies) == 3 * outcome.rounds == 12
     noise = []
-    for asked, answered in zip(questions, replies, strict=True):
-        question, nodes = read_question(asked.content)
+    for asked, answered in zip(requests, replies, strict=True):
+        request, nodes = read_prox_request(asked.content)
         (folder,) = [f for f in folders(tmp_path) if f.name == answered.content.config_records["facts"]["site"]]
         files = SiteFiles.read(folder, read)
-        true = files.site(nodes).weights(question)[[files.nodes.index(node) for node in nodes]] - question.v
+        true = files.site(nodes).weights(request)[[files.nodes.index(node) for node in nodes]] - request.v
         clipped = true * min(1.0, 0.3 / np.linalg.norm(true))
-        noise.append(answered.content.array_records["arrays"]["w"].numpy() - question.v - clipped)
+        noise.append(answered.content.array_records["arrays"]["w"].numpy() - request.v - clipped)
         assert set(answered.content.config_records["facts"]) == {"site", "nodes"}
     drawn = np.concatenate([part.ravel() for part in noise])
     assert (np.abs(drawn) > 0).all()
@@ -247,7 +247,7 @@ def test_a_killed_supernode_comes_back_under_another_id(tmp_path: Path, problem:
     def crash(site: str, before: int, reply: Message) -> Message | None:
         if site == "north" and before == 3 and 11 in grid.folders:
             grid.folders[77] = grid.folders.pop(11)
-            grid.answers[77] = 4
+            grid.replies[77] = 4
             return None
         return reply
 

@@ -13,13 +13,13 @@ from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
 from coterie.federation import checkpoint
+from coterie.federation.dp_loop import federate_privately
+from coterie.federation.dp_mechanism import Privacy
 from coterie.federation.loop import FederationError, Outcome, Rules, State, federate
 from coterie.federation.messages import Introduction
 from coterie.federation.model import write_model
 from coterie.federation.partition import Cut, cut_between
-from coterie.federation.privacy import Privacy
-from coterie.federation.private import federate_privately
-from coterie.federation.task import Settings, read_edges
+from coterie.federation.site_files import Settings, read_edges
 from coterie.federation.transport.grid import FlowerSites
 from coterie.federation.transport.records import SiteError
 
