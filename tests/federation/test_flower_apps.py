@@ -14,6 +14,7 @@ from flwr.app import Array, ArrayRecord, Message
 
 import coterie as ct
 from coterie.datasets import stochastic_block_model
+from coterie.federation.client_app import without_paths
 from coterie.federation.dp_mechanism import Privacy
 from coterie.federation.loop import FederationError, Outcome
 from coterie.federation.partition import partition
@@ -148,6 +149,7 @@ def test_nothing_travels_but_what_is_listed(tmp_path: Path) -> None:
     for way, messages in (("to site", grid.sent), ("to server", grid.received)):
         for message in messages:
             check(way, message, most, problem.n_features, private)
+            assert str(tmp_path) not in str(message.content.config_records["facts"])
 
 
 def check(way: str, message: Message, most: int, n: int, private: set[str]) -> None:
@@ -316,21 +318,86 @@ def test_a_site_with_other_columns_is_named(tmp_path: Path, problem: ct.Problem)
 @pytest.mark.parametrize(
     ("file", "old", "new", "message"),
     [
-        ("data.csv", "node,", "place,", "north: there is no column 'node'"),
-        ("data.csv", None, "node,x0,x1,y\n4,1,much,3\n", "north: column 'x1' must hold numbers"),
-        ("data.csv", None, "node,x0,x1,y\n4,1,1,3\n,1,1,3\n", "north: column 'node' has no node id in row 2"),
-        ("edges.csv", None, "a,b,weight\n4,,1\n", "north: column 'b' has no node id in row 1"),
-        ("edges.csv", None, "a,b,weight\n4,4,1\n", "north: edge 0 joins node"),
-        ("edges.csv", None, "a\n4\n", "must have two columns of nodes"),
+        ("data.csv", "node,", "place,", "north: data.csv: there is no column 'node'"),
+        ("data.csv", None, "node,x0,x1,y\n4,1,much,3\n", "north: data.csv: column 'x1', row 1: 'much' is not"),
+        (
+            "data.csv",
+            None,
+            "node,x0,x1,y\n4,1,1,3\n,1,1,3\n",
+            "north: data.csv: column 'node', row 2: there is no node",
+        ),
+        ("data.csv", None, "node,y\n4,3\n", "north: data.csv: there are no features"),
+        ("data.csv", None, "", "north: data.csv: the file is empty"),
+        ("edges.csv", None, "a,b,weight\n4,,1\n", "north: edges.csv: column 'b', row 1: there is no node id"),
+        ("edges.csv", None, "a,b,weight\n4,4,1\n", "north: edges.csv: column 'b', row 1: node 4 is joined to itself"),
+        ("edges.csv", None, "a\n4\n", "north: edges.csv: an edge frame has the columns i, j and perhaps weight"),
     ],
 )
-def test_a_site_that_cannot_read_its_files_says_so(
+def test_a_site_that_cannot_read_its_files_says_so_without_its_paths(
     tmp_path: Path, problem: ct.Problem, file: str, old: str | None, new: str, message: str
 ) -> None:
     path = tmp_path / "sites" / "north" / file
     path.write_text(new if old is None else path.read_text().replace(old, new, 1))
+    grid = InProcessGrid(folders(tmp_path), settings(tmp_path))
     with pytest.raises(SiteError, match=message):
+        go(tmp_path, grid)
+    (said,) = [str(facts["error"]) for facts in facts_of(grid.received) if "error" in facts]
+    assert str(tmp_path) not in said
+    assert "/" not in said
+
+
+def facts_of(messages: list[Message]) -> list[Any]:
+    return [message.content.config_records["facts"] for message in messages]
+
+
+def test_a_damaged_file_is_named_without_its_path(tmp_path: Path) -> None:
+    write_sites(tmp_path / "my sites", small(), THREE, NAMES)
+    north = tmp_path / "my sites" / "sites" / "north"
+    (north / "data.csv").rename(north / "data.parquet")
+    (tmp_path / "link").symlink_to(north)
+    for folder in (north, tmp_path / "link"):
+        grid = InProcessGrid([folder], settings(tmp_path / "my sites"))
+        with pytest.raises(SiteError, match=r"data\.parquet: cannot be read as Parquet") as caught:
+            go(tmp_path / "my sites", grid)
+        assert "/" not in str(caught.value)
+
+
+def test_what_nobody_foresaw_leaves_a_site_without_its_message(
+    tmp_path: Path, problem: ct.Problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(folder: Path, settings: Settings) -> SiteFiles:
+        raise PermissionError(13, "Permission denied", str(folder / "data.csv"))
+
+    monkeypatch.setattr(SiteFiles, "read", fail)
+    with pytest.raises(RuntimeError) as caught:
         go(tmp_path, InProcessGrid(folders(tmp_path), settings(tmp_path)))
+    assert str(caught.value) == "east: PermissionError; the log of the SuperNode says more"
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
+
+
+def test_of_paths_the_name_of_the_file_is_left() -> None:
+    text = "cannot read '/srv/a b/north/data.csv' (/usr/lib/x.so); 'n/a' and 'lat/lon' are no paths, nor is a / b"
+    left = "cannot read 'data.csv' (x.so); 'n/a' and 'lat/lon' are no paths, nor is a / b"
+    assert without_paths(text, Path("/srv/a b/north")) == left
+
+
+def test_edges_are_read_by_the_names_of_their_columns(tmp_path: Path, problem: ct.Problem) -> None:
+    outcome = go(tmp_path, InProcessGrid(folders(tmp_path), settings(tmp_path)))
+    for path in [*tmp_path.glob("sites/*/edges.csv"), tmp_path / "graph.csv"]:
+        _, *rows = csv.reader(path.read_text().splitlines())
+        path.write_text("".join(["weight,from,to\n", *(f"{a},{i},{j}\n" for i, j, a in rows)]))
+    again = go(tmp_path, InProcessGrid(folders(tmp_path), settings(tmp_path)))
+    assert (again.objective, again.rounds) == (outcome.objective, outcome.rounds)
+    assert again.w.keys() == outcome.w.keys()
+    assert all((again.w[k] == outcome.w[k]).all() for k in outcome.w)
+
+
+def test_a_site_may_have_no_inner_edge(tmp_path: Path, problem: ct.Problem) -> None:
+    for name in NAMES:
+        (tmp_path / "sites" / name / "edges.csv").write_text("a,b,weight\n")
+    (tmp_path / "sites" / "east" / "edges.csv").unlink()
+    assert go(tmp_path, InProcessGrid(folders(tmp_path), settings(tmp_path))).gap <= 1e-6
 
 
 @pytest.mark.parametrize(

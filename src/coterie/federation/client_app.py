@@ -7,6 +7,9 @@ what was released (`release_log.py`).
 
 from __future__ import annotations
 
+import logging
+import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,8 +23,12 @@ from coterie.federation.model import write_weights
 from coterie.federation.release_log import BudgetError, check_promise, noise_for
 from coterie.federation.site_files import BadSiteError, Settings, SiteFiles
 from coterie.federation.transport import records
+from coterie.io.files import MissingExtraError
+
+FOLDERS = re.compile(r"""(?<![\w.])/(?:[^/\s'":,;()]+/)*(?=[^/\s])""")  # of an absolute path
 
 app = ClientApp()
+log = logging.getLogger(__name__)
 
 
 @app.query("introduce")
@@ -81,11 +88,24 @@ def finish(message: Message, context: Context) -> Message:
 
 
 def _reply(message: Message, context: Context, make: Callable[[SiteFiles], RecordDict]) -> Message:
-    """Reply with what `make` makes of the site's files, or with one line that says why not."""
-    folder = Path(str(context.node_config["folder"]))
+    """Reply with what `make` makes of the site's files, or with one line that says why not.
+
+    What was not foreseen goes to the log of the SuperNode; Flower tells the server of its kind only.
+    """
+    folder = Path(str(context.node_config["folder"])).absolute()
     try:
         check_promise(folder, Privacy.of(context.run_config))
         content = make(SiteFiles.read(folder, Settings.of(context.run_config)))
-    except (BadSiteError, BudgetError, ImportError) as error:
-        content = records.error_reply(folder.name, str(error))
+    except (BadSiteError, BudgetError, MissingExtraError) as error:
+        content = records.error_reply(folder.name, without_paths(str(error), folder))
+    except Exception as error:
+        log.exception("%s could not reply", folder.name)
+        raise RuntimeError(f"{folder.name}: {type(error).__name__}; the log of the SuperNode says more") from None
     return Message(content, reply_to=message)
+
+
+def without_paths(text: str, folder: Path) -> str:
+    """Leave of every path in a text the name of the file; `folder`, of the site, may have names with spaces."""
+    for place in (folder, folder.resolve()):
+        text = text.replace(f"{place}{os.sep}", "").replace(str(place), place.name)
+    return FOLDERS.sub("", text)
