@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +66,12 @@ def read_weights(path: Path, n_nodes: int) -> np.ndarray:
     return w
 
 
+def federation(tmp_path: Path) -> dict[str, Any]:
+    """What the model knows of the federation that it comes from."""
+    note: dict[str, Any] = ct.load(tmp_path / "model").notes_["federation"]
+    return note
+
+
 @pytest.mark.parametrize(
     ("loss", "lam", "config"),
     [
@@ -95,10 +100,10 @@ def test_the_papers_network_at_three_sites(tmp_path: Path, loss: ct.Loss, lam: f
 
 def test_the_model_says_what_it_is(tmp_path: Path, problem: ct.Problem) -> None:
     outcome = go(tmp_path, InProcessGrid(folders(tmp_path), settings(tmp_path)))
-    record = json.loads((tmp_path / "model" / "model.json").read_text())
-    assert record["gap"] == outcome.gap <= 1e-6
-    assert record["sites"] == list(NAMES)
-    assert record["rounds"] == outcome.rounds
+    model = ct.load(tmp_path / "model")
+    assert model.gap_ == outcome.gap <= 1e-6
+    assert federation(tmp_path)["sites"] == list(NAMES)
+    assert federation(tmp_path)["rounds"] == model.n_iter_ == outcome.rounds
     w = read_weights(tmp_path / "model" / "weights.csv", 12)
     assert problem.objective(w) == pytest.approx(outcome.objective, rel=1e-9)
     own = read_weights(tmp_path / "sites" / "north" / "weights.csv", 12)[4:8]
@@ -210,12 +215,12 @@ def test_with_privacy_only_noisy_weights_leave_a_site(tmp_path: Path, problem: c
 
 def test_the_record_states_epsilon_and_that_there_is_no_certificate(tmp_path: Path, problem: ct.Problem) -> None:
     go_privately(tmp_path)
-    record = json.loads((tmp_path / "model" / "model.json").read_text())
-    assert record["gap"] is record["objective"] is record["dual_bound"] is None
-    assert "no certificate" in record["condition"]
-    assert record["privacy"]["epsilon"] == pytest.approx(Privacy(5.0, 0.3, 4).epsilon)
-    assert record["privacy"]["delta"] == 1e-5
-    assert "any one site" in record["privacy"]["protects"]
+    solution, promise = ct.load(tmp_path / "model").solution_, federation(tmp_path)["privacy"]
+    assert np.isnan([solution.gap, solution.objective, solution.dual_bound]).all()
+    assert "no certificate" in solution.condition
+    assert promise["epsilon"] == pytest.approx(Privacy(5.0, 0.3, 4).epsilon)
+    assert promise["delta"] == 1e-5
+    assert "any one site" in promise["protects"]
     assert (tmp_path / "sites" / "north" / "weights.csv").exists()
 
 
@@ -238,7 +243,7 @@ def test_with_privacy_all_weights_cannot_be_shared(tmp_path: Path, problem: ct.P
 
 def test_without_privacy_the_record_says_so(tmp_path: Path, problem: ct.Problem) -> None:
     go(tmp_path, InProcessGrid(folders(tmp_path), settings(tmp_path)))
-    assert json.loads((tmp_path / "model" / "model.json").read_text())["privacy"] is None
+    assert federation(tmp_path)["privacy"] is None
     assert not (tmp_path / "sites" / "north" / "privacy.db").exists()
 
 
@@ -277,8 +282,7 @@ def test_a_site_that_stays_away_is_held(tmp_path: Path, problem: ct.Problem) -> 
     outcome = go(tmp_path, grid, timeout=1.0, hold_after=2)
     assert outcome.held == ("west",)
     assert outcome.gap <= 1e-6
-    record = json.loads((tmp_path / "model" / "model.json").read_text())
-    assert record["held"] == ["west"]
+    assert federation(tmp_path)["held"] == ["west"]
 
 
 def _spoiled(how: str) -> Any:
