@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import csv
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +128,12 @@ def test_parquet_is_as_good_as_csv(tmp_path: Path, problem: ct.Problem) -> None:
         polars.read_csv(path).write_parquet(path.with_suffix(".parquet"))
         path.unlink()
     assert go(tmp_path, InProcessGrid(folders(tmp_path), settings(tmp_path))).gap <= 1e-6
+
+
+def test_a_site_imports_no_estimators() -> None:
+    """Flower starts a process for every message, and scikit-learn takes a second to import."""
+    code = "import sys, coterie.federation.client_app; assert 'sklearn' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 # --- what travels ---------------------------------------------------------------------------------------------
@@ -283,6 +291,10 @@ def test_a_site_that_stays_away_is_held(tmp_path: Path, problem: ct.Problem) -> 
     assert outcome.held == ("west",)
     assert outcome.gap <= 1e-6
     assert federation(tmp_path)["held"] == ["west"]
+    solution = ct.load(tmp_path / "model").solution_
+    assert solution.status is ct.Status.CONDITIONAL
+    assert not solution.unconditional
+    assert solution.condition == "the weights of west stay as they are"
 
 
 def _spoiled(how: str) -> Any:

@@ -19,9 +19,8 @@ from flwr.clientapp import ClientApp
 
 from coterie.federation.dp_mechanism import Privacy
 from coterie.federation.messages import Introduction
-from coterie.federation.model import write_weights
 from coterie.federation.release_log import BudgetError, check_promise, noise_for
-from coterie.federation.site_files import BadSiteError, Settings, SiteFiles
+from coterie.federation.site_files import BadSiteError, Settings, SiteFiles, write_weights
 from coterie.federation.transport import records
 from coterie.io.files import MissingExtraError
 

@@ -1,4 +1,4 @@
-"""What a federation leaves behind: a model as `coterie fit` writes it, and its weights as a table.
+"""What a federation leaves behind: a model as `coterie fit` writes it.
 
 The server knows weights, the edges between sites and the certificate. Rows, labels and inner edges stay at the sites:
 in the model the number of labelled rows of a node is −1 and its error nan, for "not known here". What only a
@@ -7,10 +7,8 @@ federation has (sites, rounds, privacy) is in the model's notes, under "federati
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,11 +20,10 @@ from coterie.estimators.scaling import Scaling
 from coterie.federation.loop import Outcome
 from coterie.federation.partition import Cut
 from coterie.federation.site_files import Settings
-from coterie.io.files import staged_file
 from coterie.problem import EmpiricalGraph
 from coterie.problem.arrays import Array
 from coterie.problem.losses import Lasso, Logistic, SquaredError
-from coterie.solver import Record, Solution
+from coterie.solver import Record, Solution, Status
 from coterie.solver.clusters import Clusters
 
 ESTIMATORS: dict[type, Any] = {
@@ -103,7 +100,13 @@ def federated_model(
 
 
 def _solution(known: KnownNetwork, outcome: Outcome) -> Solution:
-    """The outcome as a solver would say it; an iteration is a round."""
+    """The outcome as a solver would say it; an iteration is a round.
+
+    What is proven while sites are held is about the problem in which their weights stay as they are: of the whole
+    problem it holds under that condition only.
+    """
+    held = f"the weights of {', '.join(outcome.held)} stay as they are" if outcome.held else ""
+    reached = Status.CONDITIONAL if held and outcome.status is Status.OPTIMAL else outcome.status
     history = tuple(Record(r.number, r.objective, r.dual_bound, r.gap, r.seconds) for r in outcome.history)
     return Solution(
         w=known.w,
@@ -111,9 +114,9 @@ def _solution(known: KnownNetwork, outcome: Outcome) -> Solution:
         objective=outcome.objective,
         dual_bound=outcome.dual_bound,
         gap=outcome.gap,
-        unconditional=outcome.unconditional,
-        condition=outcome.condition,
-        status=outcome.status,
+        unconditional=outcome.unconditional and not held,
+        condition=" and ".join(filter(None, [outcome.condition, held])),
+        status=reached,
         n_iter=outcome.rounds,
         seconds=history[-1].seconds if history else 0.0,
         history=history,
@@ -135,11 +138,3 @@ def federation_note(
         "privacy": privacy,
         "clusters": known.clusters.tolist(),
     }
-
-
-def write_weights(path: Path, nodes: Sequence[str], features: Sequence[str], w: Array) -> None:
-    """Write one row per node, with as many digits as it takes to read the same numbers back."""
-    with staged_file(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["node", *features])
-        writer.writerows([node, *(repr(float(x)) for x in row)] for node, row in zip(nodes, w, strict=True))

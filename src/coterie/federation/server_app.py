@@ -18,9 +18,9 @@ from coterie.federation.dp_loop import federate_privately
 from coterie.federation.dp_mechanism import Privacy
 from coterie.federation.loop import FederationError, Outcome, Rules, State, federate
 from coterie.federation.messages import Introduction
-from coterie.federation.model import KnownNetwork, federated_model, federation_note, write_weights
+from coterie.federation.model import KnownNetwork, federated_model, federation_note
 from coterie.federation.partition import Cut, cut_between
-from coterie.federation.site_files import Settings, read_edges
+from coterie.federation.site_files import Settings, read_edges, write_weights
 from coterie.federation.transport.grid import FlowerSites
 from coterie.federation.transport.records import SiteError
 

@@ -7,6 +7,7 @@ weight). Both are read as `coterie fit` reads them. Across sites the id of a nod
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +18,11 @@ from numpy.typing import NDArray
 
 from coterie.federation.site import Site
 from coterie.io.edges import read_graph
+from coterie.io.files import staged_file
 from coterie.io.rows import Columns, read_rows
 from coterie.io.tables import count_rows
 from coterie.problem import EmpiricalGraph, LocalDatasets, Problem
+from coterie.problem.arrays import Array
 from coterie.problem.losses import Lasso, Logistic, Loss, SquaredError
 from coterie.problem.penalties import Penalty, as_penalty
 
@@ -106,6 +109,14 @@ def read_edges(path: Path) -> tuple[list[tuple[str, str]], NDArray[np.float64]]:
 def find_table(folder: Path, stem: str) -> Path | None:
     """Return the table of that name, whichever kind there is."""
     return next((folder / f"{stem}{end}" for end in (".parquet", ".csv") if (folder / f"{stem}{end}").exists()), None)
+
+
+def write_weights(path: Path, nodes: Sequence[str], features: Sequence[str], w: Array) -> None:
+    """Write one row per node, with as many digits as it takes to read the same numbers back."""
+    with staged_file(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["node", *features])
+        writer.writerows([node, *(repr(float(x)) for x in row)] for node, row in zip(nodes, w, strict=True))
 
 
 def _loss(config: Mapping[str, Any]) -> Loss:

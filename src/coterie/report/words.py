@@ -95,7 +95,7 @@ def federation_of(model: NetworkedModel) -> list[str]:
     ]
     if note["held"]:
         held = some(note["held"], MOST_SITES)
-        said.append(f"The last weights of {held} were kept; the certificate takes them as fixed.")
+        said.append(f"The last weights of {held} were kept, as they went away or were set aside.")
     said += [f"Set aside: {complaint}." for complaint in note["complaints"]]
     if (privacy := note["privacy"]) is not None:
         budget = f"ε = {short(privacy['epsilon'], 3)} for δ = {short(privacy['delta'])}"
