@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 ROUNDING, LARGE = 1e-15, 0.1  # relative gaps that are as good as zero, or say little
 MOST_SITES = 10  # named one by one
+FEDERATION = {"sites", "rounds", "held", "complaints", "privacy"}  # keys of the note of a federation
 PENALTIES = {
     ("l1", TotalVariation()): "ℓ1 total variation: every coefficient has clusters of its own",
     ("l2", GroupTotalVariation()): "ℓ2 total variation: all coefficients have the same clusters",
@@ -86,7 +87,7 @@ def counted(count: int) -> str:
 def federation_of(model: NetworkedModel) -> list[str]:
     """Where a federated model comes from, in sentences; none for other models."""
     note = (getattr(model, "notes_", None) or {}).get("federation")
-    if note is None:
+    if not (isinstance(note, dict) and note.keys() >= FEDERATION):
         return []
     sites = f"{plural(len(note['sites']), 'site')} ({some(note['sites'], MOST_SITES)})"
     said = [
@@ -129,7 +130,7 @@ def explanation(solution: Solution, tol: float) -> list[str]:
     digits = min(3 - math.floor(math.log10(solution.gap)), 15) if ROUNDING < solution.gap < 1e-6 else 8
     objective, bound = short(solution.objective, digits), short(solution.dual_bound, digits)
     took = f"It took {plural(solution.n_iter, 'iteration')} and {short(solution.seconds)} s."
-    if math.isnan(solution.objective):
+    if math.isnan(solution.objective) and solution.condition:
         return [f"{solution.condition[:1].upper()}{solution.condition[1:]}.", took]
     sentences = []
     if solution.status is not Status.OPTIMAL:
