@@ -16,9 +16,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 import coterie as ct
-from coterie.engines.partition import partition
+from coterie.federation.dp_mechanism import Privacy
 from coterie.federation.loop import Rules
-from coterie.federation.privacy import Privacy
+from coterie.federation.partition import partition
 from coterie.federation.simulate import simulate
 
 TARGETS = (1e-3, 1e-4, 1e-6)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import json
 import tempfile
 import time
 from pathlib import Path
@@ -53,9 +52,9 @@ def run(name: str, folder: Path) -> str:
     with LocalFederation(app, [app / "sites" / site for site in NAMES], folder / f"{name}-work") as federation:
         federation.run(config, out, lambda line: None)
     seconds = time.monotonic() - began
-    record = json.loads((out / "model.json").read_text(encoding="utf-8"))
+    model = ct.load(out)
     above = problem.objective(weights(out / "weights.csv", 300)) / ct.solve(problem, 1e-9).objective - 1
-    return f"| {name} | {above:.1e} | {record['gap']:.1e} | {record['rounds']} | {seconds:.0f} |"
+    return f"| {name} | {above:.1e} | {model.gap_:.1e} | {model.n_iter_} | {seconds:.0f} |"
 
 
 def weights(path: Path, n_nodes: int) -> np.ndarray:

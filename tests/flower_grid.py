@@ -30,7 +30,7 @@ class InProcessGrid:
         self.config, self.change = config, change
         self.sent: list[Message] = []
         self.received: list[Message] = []
-        self.answers = dict.fromkeys(self.folders, 0)
+        self.replies = dict.fromkeys(self.folders, 0)
         self.waiting: dict[str, Message] = {}
         TaskIdentity.task_id = TaskIdentity.run_id = TaskIdentity.node_id = 1  # what Flower does when it starts an app
 
@@ -52,8 +52,8 @@ class InProcessGrid:
             reply.metadata.__dict__["_reply_to_message_id"] = number
             arrives = _travelled(reply)
             if self.change is not None and message.metadata.message_type in ("query.answer", "query.release"):
-                changed = self.change(self.folders[node].name, self.answers[node], arrives)
-                self.answers[node] += 1
+                changed = self.change(self.folders[node].name, self.replies[node], arrives)
+                self.replies[node] += 1
                 if changed is None:
                     continue
                 arrives = changed

@@ -6,7 +6,7 @@ import pytest
 
 import coterie as ct
 from benchmarks.federation import SETTINGS, first, network, rounds_of_algorithm1
-from coterie.engines.partition import partition
+from coterie.federation.partition import partition
 from coterie.federation.simulate import simulate
 
 

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import csv
-import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,14 @@ from flwr.app import Array, ArrayRecord, Message
 
 import coterie as ct
 from coterie.datasets import stochastic_block_model
-from coterie.engines.flower.records import SiteError, read_question
-from coterie.engines.partition import partition
+from coterie.federation.client_app import without_paths
+from coterie.federation.dp_mechanism import Privacy
 from coterie.federation.loop import FederationError, Outcome
-from coterie.federation.privacy import Privacy
+from coterie.federation.partition import partition
 from coterie.federation.project import write_sites
 from coterie.federation.server_app import run
-from coterie.federation.task import Settings, SiteFiles
+from coterie.federation.site_files import Settings, SiteFiles
+from coterie.federation.transport.records import SiteError, read_prox_request
 from flower_grid import CONFIG, InProcessGrid
 
 NAMES = ("east", "north", "west")
@@ -66,6 +68,12 @@ def read_weights(path: Path, n_nodes: int) -> np.ndarray:
     return w
 
 
+def federation(tmp_path: Path) -> dict[str, Any]:
+    """What the model knows of the federation that it comes from."""
+    note: dict[str, Any] = ct.load(tmp_path / "model").notes_["federation"]
+    return note
+
+
 @pytest.mark.parametrize(
     ("loss", "lam", "config"),
     [
@@ -94,10 +102,10 @@ def test_the_papers_network_at_three_sites(tmp_path: Path, loss: ct.Loss, lam: f
 
 def test_the_model_says_what_it_is(tmp_path: Path, problem: ct.Problem) -> None:
     outcome = go(tmp_path, InProcessGrid(folders(tmp_path), settings(tmp_path)))
-    record = json.loads((tmp_path / "model" / "model.json").read_text())
-    assert record["gap"] == outcome.gap <= 1e-6
-    assert record["sites"] == list(NAMES)
-    assert record["rounds"] == outcome.rounds
+    model = ct.load(tmp_path / "model")
+    assert model.gap_ == outcome.gap <= 1e-6
+    assert federation(tmp_path)["sites"] == list(NAMES)
+    assert federation(tmp_path)["rounds"] == model.n_iter_ == outcome.rounds
     w = read_weights(tmp_path / "model" / "weights.csv", 12)
     assert problem.objective(w) == pytest.approx(outcome.objective, rel=1e-9)
     own = read_weights(tmp_path / "sites" / "north" / "weights.csv", 12)[4:8]
@@ -120,6 +128,12 @@ def test_parquet_is_as_good_as_csv(tmp_path: Path, problem: ct.Problem) -> None:
         polars.read_csv(path).write_parquet(path.with_suffix(".parquet"))
         path.unlink()
     assert go(tmp_path, InProcessGrid(folders(tmp_path), settings(tmp_path))).gap <= 1e-6
+
+
+def test_a_site_imports_no_estimators() -> None:
+    """Flower starts a process for every message, and scikit-learn takes a second to import."""
+    code = "import sys, coterie.federation.client_app; assert 'sklearn' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 # --- what travels ---------------------------------------------------------------------------------------------
@@ -148,6 +162,7 @@ def test_nothing_travels_but_what_is_listed(tmp_path: Path) -> None:
     for way, messages in (("to site", grid.sent), ("to server", grid.received)):
         for message in messages:
             check(way, message, most, problem.n_features, private)
+            assert str(tmp_path) not in str(message.content.config_records["facts"])
 
 
 def check(way: str, message: Message, most: int, n: int, private: set[str]) -> None:
@@ -179,17 +194,17 @@ def go_privately(tmp_path: Path, change: Any = None, **changes: Any) -> tuple[Ou
 def test_with_privacy_only_noisy_weights_leave_a_site(tmp_path: Path, problem: ct.Problem) -> None:
     outcome, grid = go_privately(tmp_path)
     read = Settings.of(grid.config)
-    questions = [m for m in grid.sent if m.metadata.message_type == "query.release"]
+    requests = [m for m in grid.sent if m.metadata.message_type == "query.release"]
     replies = [m for m in grid.received if m.metadata.message_type == "query.release"]
-    assert len(questions) == len(replies) == 3 * outcome.rounds == 12
+    assert len(requests) == len(replies) == 3 * outcome.rounds == 12
     noise = []
-    for asked, answered in zip(questions, replies, strict=True):
-        question, nodes = read_question(asked.content)
+    for asked, answered in zip(requests, replies, strict=True):
+        request, nodes = read_prox_request(asked.content)
         (folder,) = [f for f in folders(tmp_path) if f.name == answered.content.config_records["facts"]["site"]]
         files = SiteFiles.read(folder, read)
-        true = files.site(nodes).weights(question)[[files.nodes.index(node) for node in nodes]] - question.v
+        true = files.site(nodes).weights(request)[[files.nodes.index(node) for node in nodes]] - request.v
         clipped = true * min(1.0, 0.3 / np.linalg.norm(true))
-        noise.append(answered.content.array_records["arrays"]["w"].numpy() - question.v - clipped)
+        noise.append(answered.content.array_records["arrays"]["w"].numpy() - request.v - clipped)
         assert set(answered.content.config_records["facts"]) == {"site", "nodes"}
     drawn = np.concatenate([part.ravel() for part in noise])
     assert (np.abs(drawn) > 0).all()
@@ -208,12 +223,12 @@ def test_with_privacy_only_noisy_weights_leave_a_site(tmp_path: Path, problem: c
 
 def test_the_record_states_epsilon_and_that_there_is_no_certificate(tmp_path: Path, problem: ct.Problem) -> None:
     go_privately(tmp_path)
-    record = json.loads((tmp_path / "model" / "model.json").read_text())
-    assert record["gap"] is record["objective"] is record["dual_bound"] is None
-    assert "no certificate" in record["condition"]
-    assert record["privacy"]["epsilon"] == pytest.approx(Privacy(5.0, 0.3, 4).epsilon)
-    assert record["privacy"]["delta"] == 1e-5
-    assert "any one site" in record["privacy"]["protects"]
+    solution, promise = ct.load(tmp_path / "model").solution_, federation(tmp_path)["privacy"]
+    assert np.isnan([solution.gap, solution.objective, solution.dual_bound]).all()
+    assert "no certificate" in solution.condition
+    assert promise["epsilon"] == pytest.approx(Privacy(5.0, 0.3, 4).epsilon)
+    assert promise["delta"] == 1e-5
+    assert "any one site" in promise["protects"]
     assert (tmp_path / "sites" / "north" / "weights.csv").exists()
 
 
@@ -236,7 +251,7 @@ def test_with_privacy_all_weights_cannot_be_shared(tmp_path: Path, problem: ct.P
 
 def test_without_privacy_the_record_says_so(tmp_path: Path, problem: ct.Problem) -> None:
     go(tmp_path, InProcessGrid(folders(tmp_path), settings(tmp_path)))
-    assert json.loads((tmp_path / "model" / "model.json").read_text())["privacy"] is None
+    assert federation(tmp_path)["privacy"] is None
     assert not (tmp_path / "sites" / "north" / "privacy.db").exists()
 
 
@@ -247,7 +262,7 @@ def test_a_killed_supernode_comes_back_under_another_id(tmp_path: Path, problem:
     def crash(site: str, before: int, reply: Message) -> Message | None:
         if site == "north" and before == 3 and 11 in grid.folders:
             grid.folders[77] = grid.folders.pop(11)
-            grid.answers[77] = 4
+            grid.replies[77] = 4
             return None
         return reply
 
@@ -275,8 +290,11 @@ def test_a_site_that_stays_away_is_held(tmp_path: Path, problem: ct.Problem) -> 
     outcome = go(tmp_path, grid, timeout=1.0, hold_after=2)
     assert outcome.held == ("west",)
     assert outcome.gap <= 1e-6
-    record = json.loads((tmp_path / "model" / "model.json").read_text())
-    assert record["held"] == ["west"]
+    assert federation(tmp_path)["held"] == ["west"]
+    solution = ct.load(tmp_path / "model").solution_
+    assert solution.status is ct.Status.CONDITIONAL
+    assert not solution.unconditional
+    assert solution.condition == "the weights of west stay as they are"
 
 
 def _spoiled(how: str) -> Any:
@@ -316,21 +334,86 @@ def test_a_site_with_other_columns_is_named(tmp_path: Path, problem: ct.Problem)
 @pytest.mark.parametrize(
     ("file", "old", "new", "message"),
     [
-        ("data.csv", "node,", "place,", "north: there is no column 'node'"),
-        ("data.csv", None, "node,x0,x1,y\n4,1,much,3\n", "north: column 'x1' must hold numbers"),
-        ("data.csv", None, "node,x0,x1,y\n4,1,1,3\n,1,1,3\n", "north: column 'node' has no node id in row 2"),
-        ("edges.csv", None, "a,b,weight\n4,,1\n", "north: column 'b' has no node id in row 1"),
-        ("edges.csv", None, "a,b,weight\n4,4,1\n", "north: edge 0 joins node"),
-        ("edges.csv", None, "a\n4\n", "must have two columns of nodes"),
+        ("data.csv", "node,", "place,", "north: data.csv: there is no column 'node'"),
+        ("data.csv", None, "node,x0,x1,y\n4,1,much,3\n", "north: data.csv: column 'x1', row 1: 'much' is not"),
+        (
+            "data.csv",
+            None,
+            "node,x0,x1,y\n4,1,1,3\n,1,1,3\n",
+            "north: data.csv: column 'node', row 2: there is no node",
+        ),
+        ("data.csv", None, "node,y\n4,3\n", "north: data.csv: there are no features"),
+        ("data.csv", None, "", "north: data.csv: the file is empty"),
+        ("edges.csv", None, "a,b,weight\n4,,1\n", "north: edges.csv: column 'b', row 1: there is no node id"),
+        ("edges.csv", None, "a,b,weight\n4,4,1\n", "north: edges.csv: column 'b', row 1: node 4 is joined to itself"),
+        ("edges.csv", None, "a\n4\n", "north: edges.csv: an edge frame has the columns i, j and perhaps weight"),
     ],
 )
-def test_a_site_that_cannot_read_its_files_says_so(
+def test_a_site_that_cannot_read_its_files_says_so_without_its_paths(
     tmp_path: Path, problem: ct.Problem, file: str, old: str | None, new: str, message: str
 ) -> None:
     path = tmp_path / "sites" / "north" / file
     path.write_text(new if old is None else path.read_text().replace(old, new, 1))
+    grid = InProcessGrid(folders(tmp_path), settings(tmp_path))
     with pytest.raises(SiteError, match=message):
+        go(tmp_path, grid)
+    (said,) = [str(facts["error"]) for facts in facts_of(grid.received) if "error" in facts]
+    assert str(tmp_path) not in said
+    assert "/" not in said
+
+
+def facts_of(messages: list[Message]) -> list[Any]:
+    return [message.content.config_records["facts"] for message in messages]
+
+
+def test_a_damaged_file_is_named_without_its_path(tmp_path: Path) -> None:
+    write_sites(tmp_path / "my sites", small(), THREE, NAMES)
+    north = tmp_path / "my sites" / "sites" / "north"
+    (north / "data.csv").rename(north / "data.parquet")
+    (tmp_path / "link").symlink_to(north)
+    for folder in (north, tmp_path / "link"):
+        grid = InProcessGrid([folder], settings(tmp_path / "my sites"))
+        with pytest.raises(SiteError, match=r"data\.parquet: cannot be read as Parquet") as caught:
+            go(tmp_path / "my sites", grid)
+        assert "/" not in str(caught.value)
+
+
+def test_what_nobody_foresaw_leaves_a_site_without_its_message(
+    tmp_path: Path, problem: ct.Problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(folder: Path, settings: Settings) -> SiteFiles:
+        raise PermissionError(13, "Permission denied", str(folder / "data.csv"))
+
+    monkeypatch.setattr(SiteFiles, "read", fail)
+    with pytest.raises(RuntimeError) as caught:
         go(tmp_path, InProcessGrid(folders(tmp_path), settings(tmp_path)))
+    assert str(caught.value) == "east: PermissionError; the log of the SuperNode says more"
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
+
+
+def test_of_paths_the_name_of_the_file_is_left() -> None:
+    text = "cannot read '/srv/a b/north/data.csv' (/usr/lib/x.so); 'n/a' and 'lat/lon' are no paths, nor is a / b"
+    left = "cannot read 'data.csv' (x.so); 'n/a' and 'lat/lon' are no paths, nor is a / b"
+    assert without_paths(text, Path("/srv/a b/north")) == left
+
+
+def test_edges_are_read_by_the_names_of_their_columns(tmp_path: Path, problem: ct.Problem) -> None:
+    outcome = go(tmp_path, InProcessGrid(folders(tmp_path), settings(tmp_path)))
+    for path in [*tmp_path.glob("sites/*/edges.csv"), tmp_path / "graph.csv"]:
+        _, *rows = csv.reader(path.read_text().splitlines())
+        path.write_text("".join(["weight,from,to\n", *(f"{a},{i},{j}\n" for i, j, a in rows)]))
+    again = go(tmp_path, InProcessGrid(folders(tmp_path), settings(tmp_path)))
+    assert (again.objective, again.rounds) == (outcome.objective, outcome.rounds)
+    assert again.w.keys() == outcome.w.keys()
+    assert all((again.w[k] == outcome.w[k]).all() for k in outcome.w)
+
+
+def test_a_site_may_have_no_inner_edge(tmp_path: Path, problem: ct.Problem) -> None:
+    for name in NAMES:
+        (tmp_path / "sites" / name / "edges.csv").write_text("a,b,weight\n")
+    (tmp_path / "sites" / "east" / "edges.csv").unlink()
+    assert go(tmp_path, InProcessGrid(folders(tmp_path), settings(tmp_path))).gap <= 1e-6
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ pytest.importorskip("flwr", reason="needs the extra coterie[flower]")
 import coterie as ct
 from coterie.federation.local import LocalFederation
 from coterie.federation.project import write_project
-from coterie.federation.task import Settings, SiteFiles, read_edges
+from coterie.federation.site_files import Settings, SiteFiles, read_edges
 
 pytestmark = [
     pytest.mark.slow,

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 import coterie as ct
-from coterie.engines.exchange import Question
-from coterie.federation.book import BOOK, BudgetError, check_promise, noise_for
-from coterie.federation.privacy import Privacy
+from coterie.federation.dp_mechanism import Privacy
+from coterie.federation.messages import ProxRequest
+from coterie.federation.release_log import RELEASE_LOG, BudgetError, check_promise, noise_for
 from coterie.federation.simulate import simulate
 from problems import instance
 
@@ -86,13 +86,13 @@ def test_a_private_run_has_a_fixed_number_of_rounds_and_no_certificate() -> None
     assert (run.outcome.boundary != other.outcome.boundary).all()
 
 
-# --- the book of a site ---------------------------------------------------------------------------------------
+# --- the release log of a site ---------------------------------------------------------------------------------
 
 PRIVACY = Privacy(1.0, rounds=2)
 
 
-def asked(number: float) -> Question:
-    return Question(np.full((2, 3), number), np.ones(2), np.inf)
+def asked(number: float) -> ProxRequest:
+    return ProxRequest(np.full((2, 3), number), np.ones(2), np.inf)
 
 
 def draw(folder: Path, number: float, privacy: Privacy = PRIVACY, problem: ct.Problem | None = None) -> float:
@@ -100,7 +100,7 @@ def draw(folder: Path, number: float, privacy: Privacy = PRIVACY, problem: ct.Pr
     return float(rng.standard_normal())
 
 
-def test_the_same_question_gets_the_same_noise_and_counts_once(tmp_path: Path) -> None:
+def test_the_same_request_gets_the_same_noise_and_counts_once(tmp_path: Path) -> None:
     assert draw(tmp_path, 1.0) == draw(tmp_path, 1.0) == draw(tmp_path, 1.0)
     assert draw(tmp_path, 2.0) != draw(tmp_path, 1.0)
 
@@ -120,14 +120,14 @@ def test_noise_is_not_shared_by_other_data_or_other_sites(tmp_path: Path) -> Non
     assert one != draw(tmp_path / "other", 1.0)
 
 
-def test_a_promise_is_kept_until_the_book_is_removed(tmp_path: Path) -> None:
+def test_a_promise_is_kept_until_the_release_log_is_removed(tmp_path: Path) -> None:
     check_promise(tmp_path, None)
-    assert not (tmp_path / BOOK).exists()
+    assert not (tmp_path / RELEASE_LOG).exists()
     draw(tmp_path, 1.0)
     check_promise(tmp_path, PRIVACY)
     with pytest.raises(BudgetError, match="answers with differential privacy only"):
         check_promise(tmp_path, None)
     with pytest.raises(BudgetError, match="has promised the privacy"):
         draw(tmp_path, 1.0, Privacy(0.5, rounds=2))
-    (tmp_path / BOOK).unlink()
+    (tmp_path / RELEASE_LOG).unlink()
     check_promise(tmp_path, None)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.engines.exchange import Answer, Question
-from coterie.engines.partition import partition
 from coterie.federation.loop import FederationError, Outcome, Rules, State, federate
+from coterie.federation.messages import ProxReply, ProxRequest
+from coterie.federation.partition import partition
 from coterie.federation.simulate import Simulated, simulate
 from coterie.federation.site import Site
 from problems import EVERY_PENALTY, FIRST_LOSSES, KINDS, instance, oracle
@@ -90,9 +90,9 @@ class Unreliable(Simulated):
         super().__init__(sites)
         self.away, self.round = away, 0
 
-    def ask(self, questions: Mapping[int, Question]) -> dict[int, Answer]:
+    def ask(self, requests: Mapping[int, ProxRequest]) -> dict[int, ProxReply]:
         self.round += 1
-        return {k: a for k, a in super().ask(questions).items() if not self.away(self.round, k)}
+        return {k: a for k, a in super().ask(requests).items() if not self.away(self.round, k)}
 
 
 def run_with(problem: ct.Problem, away: Any, **options: Any) -> tuple[Outcome, np.ndarray]:
@@ -132,8 +132,8 @@ def test_a_site_that_stays_away_keeps_its_weights_and_the_rest_go_on() -> None:
 
 
 def _best_with_fixed(problem: ct.Problem, parts: Any, cut: Any, kept: np.ndarray) -> float:
-    """The optimum of sites 0 and 2 while the boundary of site 1 is pinned, by a very stiff tether."""
-    from coterie.federation.pulled import pulled
+    """The optimum of sites 0 and 2 while the boundary of site 1 is pinned, by very stiff proximal terms."""
+    from coterie.federation.proximal_losses import with_proximal_terms
 
     own = parts[1].own[parts[1].boundary]
     rows = ~np.isin(problem.data.nodes, parts[1].own)
@@ -142,7 +142,9 @@ def _best_with_fixed(problem: ct.Problem, parts: Any, cut: Any, kept: np.ndarray
     without = np.setdiff1d(np.arange(problem.graph.n_edges), parts[1].inner_edges)
     graph = ct.EmpiricalGraph.from_edges(problem.graph.edges[without], problem.graph.weights[without], n_nodes=12)
     stiff = np.full(len(own), 1e7)
-    pinned = pulled(ct.Problem(graph, data, lam=problem.lam).bound, own, rho=stiff, v=kept, force=np.zeros_like(kept))
+    pinned = with_proximal_terms(
+        ct.Problem(graph, data, lam=problem.lam).bound, own, rho=stiff, v=kept, force=np.zeros_like(kept)
+    )
     return ct.solve(pinned, 1e-9).objective
 
 
@@ -169,12 +171,12 @@ class Lying(Simulated):
         super().__init__(sites)
         self.lie, self.round = lie, 0
 
-    def ask(self, questions: Mapping[int, Question]) -> dict[int, Answer]:
+    def ask(self, requests: Mapping[int, ProxRequest]) -> dict[int, ProxReply]:
         self.round += 1
-        answers = super().ask(questions)
+        replies = super().ask(requests)
         if self.round >= 4:
-            answers[1] = replace(answers[1], **self.lie)
-        return answers
+            replies[1] = replace(replies[1], **self.lie)
+        return replies
 
 
 LIES = [

@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coterie.report.words import (
+    counted,
     explanation,
+    federation_of,
     kind_of,
+    labels_known,
+    labels_of,
     penalty_of,
     plural,
     short,
@@ -41,8 +45,8 @@ def as_object(model: NetworkedModel) -> dict[str, Any]:
         "features": [str(name) for name in getattr(model, "feature_names_in_", [])] or model.n_features_in_,
         "nodes": graph.n_nodes,
         "edges": graph.n_edges,
-        "labelled_nodes": int((model.n_labelled_ > 0).sum()),
-        "labelled_rows": int(model.n_labelled_.sum()),
+        "labelled_nodes": int((model.n_labelled_ > 0).sum()) if labels_known(model) else None,
+        "labelled_rows": int(model.n_labelled_.sum()) if labels_known(model) else None,
         "clusters": int(model.clusters_.max()) + 1,
         "undetermined_nodes": model.undetermined_nodes_.tolist(),
         "status": solution.status.name,
@@ -62,13 +66,12 @@ def in_words(model: NetworkedModel) -> list[str]:
     """The same in sentences, the certificate first."""
     choice = getattr(model, "lam_choice_", None)
     how = "" if choice is None else f", chosen by cross-validation over {choice.over} ({smallest_error(choice)})"
-    labelled = model.n_labelled_ > 0
     return [
         verdict(model.solution_),
         *explanation(model.solution_, model.tol),
         f"Model: {kind_of(model)}, λ = {short(model.lam_, 4)}{how}; {penalty_of(model)}; {weighting_of(model)}.",
-        f"Network: {plural(model.graph_.n_nodes, 'node')}, {plural(model.graph_.n_edges, 'edge')}; "
-        f"{plural(int(model.n_labelled_.sum()), 'labelled row')} at {plural(int(labelled.sum()), 'node')}.",
+        f"Network: {plural(model.graph_.n_nodes, 'node')}, {plural(model.graph_.n_edges, 'edge')}; {labels_of(model)}.",
+        *federation_of(model),
         f"Clusters of nodes that share one model: {int(model.clusters_.max()) + 1:,}.",
         *_undetermined(model),
     ]
@@ -87,5 +90,5 @@ def cluster_table(model: NetworkedModel) -> tuple[list[str], list[list[str]]]:
     table = ClusterTable.of(model)
     columns = table.columns[:MOST_NAMED]
     rows = zip(table.clusters, table.sizes, table.n_labelled, table.w[:, : len(columns)], strict=True)
-    lines = [[str(k), f"{size:,}", f"{m:,}", *(short(v, 4) for v in np.asarray(w))] for k, size, m, w in rows]
+    lines = [[str(k), f"{size:,}", counted(int(m)), *(short(v, 4) for v in np.asarray(w))] for k, size, m, w in rows]
     return ["cluster", "nodes", "labelled", *columns], lines[:MOST_NAMED]

@@ -73,7 +73,7 @@ def _run(app: Path, sites: list[Path], model: Path, config: Mapping[str, Any]) -
 
 def _folders(local: Path, app: Path) -> list[Path]:
     """The sites, checked before anything is started."""
-    from coterie.federation.task import find_table
+    from coterie.federation.site_files import find_table
 
     sites = sorted(path for path in local.iterdir() if path.is_dir()) if local.is_dir() else []
     if not sites:

@@ -38,8 +38,11 @@ def resolve(
         if graph is None:
             from coterie.estimators import load
             from coterie.graphs import resolvability
+            from coterie.io.errors import ModelFileError
 
             model = load(source)
+            if (model.n_labelled_ < 0).any():
+                raise ModelFileError(f"{source}: only the sites of a federation know which nodes have labels")
             found = resolvability(model.graph_, model.n_labelled_ > 0, model.clusters_)
         elif node is None or cluster is None or target is None:
             raise BadInputError("--graph needs --node, --cluster and --target too")

@@ -138,6 +138,9 @@ def _restore(record: dict[str, Any], arrays: dict[str, Array]) -> NetworkedModel
         model.lam_choice_ = LamChoice(lams, errors, gaps, record["over"], weights, model.cv_repeats)
         model.cv_results_ = model.lam_choice_.results()
     model._take(solution)
+    federation = record["notes"].get("federation")
+    if isinstance(federation, dict) and "clusters" in federation:  # its inner edges are not in the graph
+        model.clusters_ = np.array(federation["clusters"], dtype=np.int64)
     return model
 
 

@@ -8,48 +8,56 @@ from pathlib import Path
 
 import numpy as np
 
-from coterie.federation.ledger import Proof
+from coterie.federation.federated_certificate import Proof
 from coterie.federation.loop import FederationError, Round, State
 from coterie.io.files import staged_file
 from coterie.problem.arrays import Array
 
-OF_LEDGER = ("w", "g", "v", "tau", "scalars", "best_v", "best_tau", "best_w")
+OF_CERTIFICATE = ("w", "g", "v", "tau", "scalars", "best_v", "best_tau", "best_w")
 
 
 def save(path: Path, state: State) -> None:
     """Write the state; the file is whole at any time."""
-    coordinator, ledger = state.coordinator, state.ledger
+    coordinator, certificate, proof = state.coordinator, state.certificate, state.certificate.proof
     facts = {
         "names": state.names,
         "rounds": coordinator.rounds,
         "omega": float(coordinator.steps.omega),
-        "objective": float(ledger.objective),
-        "proof": [float(ledger.proof.bound), float(ledger.proof.reach), bool(ledger.proof.unconditional)],
-        "held": sorted(ledger.held),
+        "objective": float(certificate.objective),
+        "proof": [float(proof.bound), float(proof.reach), bool(proof.unconditional)],
+        "held": sorted(certificate.held),
         "set_aside": {str(k): what for k, what in state.set_aside.items()},
         "history": [[float(x) for x in astuple(one)] for one in state.history],
     }
-    arrays = {f"ledger_{name}": getattr(ledger, name) for name in OF_LEDGER}
-    answers: Array = np.array(coordinator.answers).reshape(len(coordinator.answers), 2, *coordinator.w.shape)
-    arrays |= {"w": coordinator.w, "u": coordinator.u, "answers": answers}
+    arrays = {f"certificate_{name}": getattr(certificate, name) for name in OF_CERTIFICATE}
+    replies: Array = np.array(coordinator.replies).reshape(len(coordinator.replies), 2, *coordinator.w.shape)
+    arrays |= {"w": coordinator.w, "u": coordinator.u, "replies": replies}
     with staged_file(path) as temporary:
         np.savez(temporary, facts=np.array(json.dumps(facts)), **arrays)
 
 
 def restore(path: Path, state: State) -> None:
     """Put a fresh state of the same federation where a saved one was."""
-    coordinator, ledger = state.coordinator, state.ledger
+    try:
+        _restore(path, state)
+    except KeyError as missing:
+        why = f"it was written by another version (it has no {missing})"
+        raise FederationError(f"{path.name} cannot be read: {why}; remove it to start anew") from None
+
+
+def _restore(path: Path, state: State) -> None:
+    coordinator, certificate = state.coordinator, state.certificate
     with np.load(path, allow_pickle=False) as file:
         facts = json.loads(str(file["facts"]))
         if tuple(facts["names"]) != state.names or file["w"].shape != coordinator.w.shape:
             raise FederationError(f"{path.name} belongs to another federation; remove it to start anew")
         coordinator.w, coordinator.u = file["w"], file["u"]
-        coordinator.answers = [(w, g) for w, g in file["answers"]]
-        for name in OF_LEDGER:
-            setattr(ledger, name, file[f"ledger_{name}"])
+        coordinator.replies = [(w, g) for w, g in file["replies"]]
+        for name in OF_CERTIFICATE:
+            setattr(certificate, name, file[f"certificate_{name}"])
     coordinator.rounds, coordinator.steps.omega = int(facts["rounds"]), float(facts["omega"])
     bound, reach, unconditional = facts["proof"]
-    ledger.objective, ledger.proof = float(facts["objective"]), Proof(bound, reach, unconditional)
-    coordinator.held = ledger.held = set(facts["held"])
+    certificate.objective, certificate.proof = float(facts["objective"]), Proof(bound, reach, unconditional)
+    coordinator.held = certificate.held = set(facts["held"])
     state.set_aside = {int(k): what for k, what in facts["set_aside"].items()}
     state.history = [Round(int(r[0]), r[1], r[2], r[3], int(r[4]), r[5]) for r in facts["history"]]

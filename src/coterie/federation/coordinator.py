@@ -6,8 +6,8 @@ The sites' parts F_s of the objective and the cut edges make one problem in the 
 
 with D the incidence matrix of the cut edges. The primal-dual operator T of `engines/base.py` applies: its primal step
 asks every site for a proximal map of G_s, its dual step is the server's own. But an iteration is an exchange, and
-exchanges are slow. So the server learns how the sites answer (`responses.py`), iterates with what it has learnt until
-that stands still, and asks there: a quasi-Newton method for the fixed point of T. Where that does not
+exchanges are slow. So the server learns how the sites answer (`prox_surrogate.py`), iterates with what it has learnt
+until that stands still, and asks there: a quasi-Newton method for the fixed point of T. Where that does not
 bring the residual ‖Tz − z‖ down, it takes a plain step from the best point; so the method converges even when
 nothing useful can be learnt.
 """
@@ -21,9 +21,9 @@ from typing import NamedTuple
 import numpy as np
 
 from coterie.engines.base import RELAXATION, Travel
-from coterie.engines.exchange import Introduction
-from coterie.engines.partition import Cut
-from coterie.federation.responses import MEMORY, Responses
+from coterie.federation.messages import Introduction
+from coterie.federation.partition import Cut
+from coterie.federation.prox_surrogate import MEMORY, ProxSurrogate
 from coterie.problem.arrays import Array
 from coterie.problem.penalties import Penalty
 from coterie.solver.balance import Steps
@@ -55,9 +55,9 @@ class Coordinator:
         λA_e of the cut edges.
     steps : Steps
     w, u : arrays of shape (B, n) and (E, n)
-        The point z at which the next questions are asked.
-    answers : list of (ŵ, g)
-        What the sites have answered; g = (v − ŵ)/τ.
+        The point z at which the next requests are made.
+    replies : list of (ŵ, g)
+        What the sites have replied; g = (v − ŵ)/τ.
     """
 
     cut: Cut
@@ -67,7 +67,7 @@ class Coordinator:
     steps: Steps
     w: Array
     u: Array
-    answers: list[tuple[Array, Array]] = field(default_factory=list)
+    replies: list[tuple[Array, Array]] = field(default_factory=list)
     held: set[int] = field(default_factory=set)
     rounds: int = 0
     best: Point | None = None
@@ -94,7 +94,7 @@ class Coordinator:
 
     @property
     def v(self) -> Array:
-        """The centres that the next questions are about: w − τDᵀu."""
+        """The centres that the next requests are about: w − τDᵀu."""
         return self.w - self.steps.tau[:, None] * (self.cut.graph.D.T @ self.u)
 
     def hold(self, sites: set[int]) -> None:
@@ -102,12 +102,12 @@ class Coordinator:
         self.held, self.best, self.idle = sites, None, 0
 
     def take(self, w_hat: Array, g: Array) -> Array:
-        """Take the answers to the last questions, choose the next point, and return û, a dual point near Tz."""
+        """Take the replies to the last requests, choose the next point, and return û, a dual point near Tz."""
         tau, sigma, D = self.steps.tau[:, None], self.steps.sigma[:, None], self.cut.graph.D
         u_hat = self._answered(w_hat)
         dw, du = w_hat - self.w, u_hat - self.u
         residual = np.sqrt(max((dw**2 / tau).sum() + (du**2 / sigma).sum() - 2 * np.vdot(du, D @ dw), 0.0))
-        self.answers = [*self.answers, (w_hat, g)][-MEMORY:]
+        self.replies = [*self.replies, (w_hat, g)][-MEMORY:]
         self.rounds += 1
         if self.best is None or residual <= PROGRESS * self.best.residual:
             self.best, self.idle = Point(float(residual), w_hat, u_hat, g), 0
@@ -122,7 +122,7 @@ class Coordinator:
         self.rounds += 1
 
     def _answered(self, w_hat: Array) -> Array:
-        """û of Tz, after the sites' answers ŵ."""
+        """û of Tz, after the sites' replies ŵ."""
         return self._dual_step(self.u + self.steps.sigma[:, None] * (self.cut.graph.D @ (2 * w_hat - self.w)))
 
     def _move(self, best: Point) -> None:
@@ -141,8 +141,8 @@ class Coordinator:
         """Iterate T with the sites replaced by what was learnt of them."""
         tau, sigma, D = self.steps.tau[:, None], self.steps.sigma[:, None], self.cut.graph.D
         Dt = D.T.tocsr()
-        others = [answer for answer in self.answers if answer[0] is not best.w]
-        model = Responses([*others, (best.w, best.g)], self.steps.tau, self.sites, self.held)
+        others = [reply for reply in self.replies if reply[0] is not best.w]
+        model = ProxSurrogate([*others, (best.w, best.g)], self.steps.tau, self.sites, self.held)
         w = w_hat = best.w
         u = u_hat = best.u
         for _ in range(MODEL_STEPS):

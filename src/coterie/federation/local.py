@@ -137,21 +137,22 @@ class LocalFederation:
         raise LocalError(f"the run ended without a model; its log is {self.log('superlink')}")
 
     def _lines(self, path: Path) -> Iterator[dict[str, Any]]:
-        """Lines of progress as they come, until the run is over."""
-        seen, looked = 0, time.monotonic()
+        """Lines of progress as they come, until the run is over, and those that it wrote while it was asked whether."""
+        seen, looked, over = 0, time.monotonic(), False
         while True:
             lines = path.read_text(encoding="utf-8").split("\n")[:-1] if path.exists() else []
             for line in lines[seen:]:
                 yield json.loads(line)
                 looked = time.monotonic()
             seen = len(lines)
+            if over:
+                return
             if self.processes["superlink"].poll() is not None:
                 raise LocalError("the SuperLink has died; the same command goes on from the last checkpoint")
             self._tend()
             if time.monotonic() - looked > LOOK:
                 looked = time.monotonic()
-                if "finished" in self.flwr("list", NAME):
-                    return
+                over = "finished" in self.flwr("list", NAME)
             time.sleep(POLL)
 
     def _tend(self) -> None:

@@ -1,4 +1,4 @@
-"""Rounds of questions and answers, until the gap is proven to be small."""
+"""Rounds of requests and replies, until the gap is proven to be small."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from coterie.engines.exchange import Answer, BadAnswerError, Introduction, Question, Sites, wrong_with
-from coterie.engines.partition import Cut
 from coterie.federation.coordinator import Coordinator
-from coterie.federation.ledger import Ledger
+from coterie.federation.federated_certificate import FederatedCertificate
+from coterie.federation.messages import BadReplyError, Introduction, ProxReply, ProxRequest, Sites, validate
+from coterie.federation.partition import Cut
 from coterie.problem.arrays import Array
 from coterie.problem.penalties import Penalty
 from coterie.solver.solution import Status
@@ -39,7 +39,7 @@ class State:
 
     names: tuple[str, ...]
     coordinator: Coordinator
-    ledger: Ledger
+    certificate: FederatedCertificate
     history: list[Round] = field(default_factory=list)
     set_aside: dict[int, str] = field(default_factory=dict)
 
@@ -47,8 +47,8 @@ class State:
     def first(cls, cut: Cut, penalty: Penalty, lam: float, n: int, introductions: Sequence[Introduction]) -> State:
         """Begin with what the sites said of themselves."""
         coordinator = Coordinator.of(cut, penalty, lam, n, introductions)
-        ledger = Ledger.of(cut, penalty, coordinator.c, n, introductions)
-        return cls(tuple(one.name for one in introductions), coordinator, ledger)
+        certificate = FederatedCertificate.of(cut, penalty, coordinator.c, n, introductions)
+        return cls(tuple(one.name for one in introductions), coordinator, certificate)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,86 +118,88 @@ def federate(
 ) -> Outcome:
     """Ask the sites until the certified gap is small enough; `callback` sees the state after every round."""
     began = time.perf_counter()
-    coordinator, ledger = state.coordinator, state.ledger
+    coordinator, certificate = state.coordinator, state.certificate
     missed = np.zeros(len(state.names), dtype=np.int64)
-    while len(state.history) < rules.max_rounds and (ledger.gap > rules.tol or _levels_are_new(state)):
-        questions = _questions(coordinator, ledger)
-        answers = _checked(state, questions, sites.ask(questions), rules)
-        ledger.note(questions, answers)
+    while len(state.history) < rules.max_rounds and (certificate.gap > rules.tol or _levels_are_new(state)):
+        requests = _requests(coordinator, certificate)
+        replies = _checked(state, requests, sites.ask(requests), rules)
+        certificate.note(requests, replies)
         missed += 1
-        missed[list(answers)] = 0
+        missed[list(replies)] = 0
         _hold(state, {int(k) for k in np.flatnonzero(missed >= rules.hold_after)} | state.set_aside.keys())
-        if not ledger.silent:
-            ledger.prove(coordinator.take(ledger.w.copy(), ledger.g.copy()))
+        if not certificate.silent:
+            certificate.prove(coordinator.take(certificate.w.copy(), certificate.g.copy()))
         seconds = time.perf_counter() - began
         number = len(state.history) + 1
-        state.history.append(Round(number, ledger.objective, ledger.dual_bound, ledger.gap, len(answers), seconds))
+        state.history.append(
+            Round(number, certificate.objective, certificate.dual_bound, certificate.gap, len(replies), seconds)
+        )
         if callback is not None:
             callback(state)
-    proven = Status.OPTIMAL if ledger.proof.unconditional else Status.CONDITIONAL
-    return _outcome(sites, state, proven if ledger.gap <= rules.tol else Status.ITERATION_LIMIT)
+    proven = Status.OPTIMAL if certificate.proof.unconditional else Status.CONDITIONAL
+    return _outcome(sites, state, proven if certificate.gap <= rules.tol else Status.ITERATION_LIMIT)
 
 
 def _levels_are_new(state: State) -> bool:
-    """After the first round, whose questions could name no objective that was reached: sites may prove more now."""
-    return len(state.history) == 1 and not state.ledger.proof.unconditional
+    """After the first round, whose requests could name no objective that was reached: sites may prove more now."""
+    return len(state.history) == 1 and not state.certificate.proof.unconditional
 
 
 def _checked(
-    state: State, questions: Mapping[int, Question], answers: Mapping[int, Answer | BadAnswerError], rules: Rules
-) -> dict[int, Answer]:
+    state: State, requests: Mapping[int, ProxRequest], replies: Mapping[int, ProxReply | BadReplyError], rules: Rules
+) -> dict[int, ProxReply]:
     """Leave out what cannot be, and whoever said such a thing before."""
     good = {}
-    for k, answer in answers.items():
+    for k, reply in replies.items():
         if k in state.set_aside:
             continue
-        wrong = answer if isinstance(answer, BadAnswerError) else wrong_with(questions[k], answer)
+        wrong = reply if isinstance(reply, BadReplyError) else validate(requests[k], reply)
         if wrong is not None:
             what = f"site {state.names[k]!r} answered with {wrong}"
-            if not rules.set_aside or k in state.ledger.silent:
+            if not rules.set_aside or k in state.certificate.silent:
                 raise FederationError(what)
             state.set_aside[k] = what
-        elif isinstance(answer, Answer):
-            good[k] = answer
+        elif isinstance(reply, ProxReply):
+            good[k] = reply
     return good
 
 
-def _questions(coordinator: Coordinator, ledger: Ledger) -> dict[int, Question]:
+def _requests(coordinator: Coordinator, certificate: FederatedCertificate) -> dict[int, ProxRequest]:
     v, tau = coordinator.v, coordinator.steps.tau
-    return {k: Question(v[at], tau[at], ledger.level(k)) for k, at in enumerate(coordinator.sites)}
+    return {k: ProxRequest(v[at], tau[at], certificate.level(k)) for k, at in enumerate(coordinator.sites)}
 
 
 def _hold(state: State, gone: set[int]) -> None:
     """Hold the sites that are away, and no others."""
-    ledger = state.ledger
-    lost = gone & set(ledger.silent)
+    certificate = state.certificate
+    lost = gone & set(certificate.silent)
     if lost:
         raise FederationError(
             f"site {state.names[min(lost)]!r} has never answered, so there are no weights to keep for it"
         )
-    if gone != ledger.held:
+    if gone != certificate.held:
         state.coordinator.hold(gone)
-        ledger.hold(gone)
+        certificate.hold(gone)
 
 
 def _outcome(sites: Sites, state: State, status: Status) -> Outcome:
-    ledger = state.ledger
-    cut = ledger.cut
+    certificate = state.certificate
+    cut = certificate.cut
     best = {
-        k: Question(ledger.best_v[cut.of(k)], ledger.best_tau[cut.of(k)], ledger.level(k))
+        k: ProxRequest(certificate.best_v[cut.of(k)], certificate.best_tau[cut.of(k)], certificate.level(k))
         for k in range(len(state.names))
-        if k not in ledger.held
+        if k not in certificate.held
     }
     return Outcome(
         sites.collect(best),
-        ledger.best_w[: len(cut.nodes)],
-        ledger.objective,
-        ledger.dual_bound,
-        ledger.gap,
-        ledger.proof.unconditional,
-        ledger.condition,
+        certificate.best_w[: len(cut.nodes)],
+        certificate.objective,
+        certificate.dual_bound,
+        certificate.gap,
+        certificate.proof.unconditional,
+        certificate.condition,
         status,
-        tuple(state.names[k] for k in sorted(ledger.held)),
+        tuple(state.names[k] for k in sorted(certificate.held)),
         tuple(state.set_aside.values()),
         tuple(state.history),
     )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from coterie.datasets import stochastic_block_model
-from coterie.engines.partition import partition
+from coterie.federation.partition import partition
 from coterie.problem import Problem
 
 PYPROJECT = """\
@@ -65,7 +65,7 @@ privacy-rounds = 10         # how many rounds there are
 privacy-delta = 1e-5        # δ for which ε is stated
 """
 
-CLIENT = '''"""The ClientApp: answers questions about a site's nodes; its rows stay in the site's folder."""
+CLIENT = '''"""The ClientApp: answers requests about a site's nodes; its rows stay in the site's folder."""
 
 from coterie.federation.client_app import app
 

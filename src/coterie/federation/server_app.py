@@ -12,18 +12,19 @@ import numpy as np
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
-from coterie.engines.exchange import Introduction
-from coterie.engines.flower.grid import FlowerSites
-from coterie.engines.flower.records import SiteError
-from coterie.engines.partition import Cut, cut_between
+from coterie.estimators.base import NetworkedModel
 from coterie.federation import checkpoint
+from coterie.federation.dp_loop import federate_privately
+from coterie.federation.dp_mechanism import Privacy
 from coterie.federation.loop import FederationError, Outcome, Rules, State, federate
-from coterie.federation.model import write_model
-from coterie.federation.privacy import Privacy
-from coterie.federation.private import federate_privately
-from coterie.federation.task import Settings, read_edges
+from coterie.federation.messages import Introduction
+from coterie.federation.model import KnownNetwork, federated_model, federation_note
+from coterie.federation.partition import Cut, cut_between
+from coterie.federation.site_files import Settings, read_edges, write_weights
+from coterie.federation.transport.grid import FlowerSites
+from coterie.federation.transport.records import SiteError
 
-PROGRESS, CHECKPOINT = "progress.jsonl", "checkpoint.npz"
+PROGRESS, CHECKPOINT, WEIGHTS = "progress.jsonl", "checkpoint.npz", "weights.csv"
 
 app = ServerApp()
 
@@ -47,6 +48,8 @@ def run(grid: Grid, config: Mapping[str, Any], out: Path) -> Outcome:
     promise = None if privacy is None else _promise(privacy, config)
     edges, weights = read_edges(Path(str(config["graph"])))
     nodes = sorted({node for pair in edges for node in pair})
+    if not nodes and not bool(config["share-weights"]):
+        raise ValueError("without an edge between sites and with share-weights = false the server would learn nothing")
     sites = FlowerSites(grid, nodes, float(config["timeout"]))
     introductions = sites.meet(int(config["sites"]), float(config["wait"]))
     columns = agreed_columns(introductions)
@@ -68,7 +71,9 @@ def run(grid: Grid, config: Mapping[str, Any], out: Path) -> Outcome:
         if bool(config["resume"]) and (out / CHECKPOINT).exists():
             checkpoint.restore(out / CHECKPOINT, state)
         outcome = federate(sites, state, _rules(config), note)
-    _write(out, outcome, sites, names, columns, {**config, "privacy": promise})
+    known = KnownNetwork.of(cut, names, outcome, sites.own, state.coordinator.u)
+    model = federated_model(known, settings, columns[:-1], outcome, float(config["tol"]))
+    _write(out, known, model, federation_note(known, settings, sites.names, outcome, promise))
     _report(out, {"done": outcome.status.name, "gap": outcome.gap, "held": outcome.held, "privacy": promise})
     return outcome
 
@@ -125,38 +130,12 @@ def _rules(config: Mapping[str, Any]) -> Rules:
     return Rules(float(config["tol"]), int(config["max-rounds"]), int(config["hold-after"]), choice == "set-aside")
 
 
-def _write(
-    out: Path,
-    outcome: Outcome,
-    sites: FlowerSites,
-    boundary: Sequence[str],
-    columns: Sequence[str],
-    config: Mapping[str, Any],
-) -> None:
-    """Write the weights of all nodes that sites shared, and of the boundary nodes of those that did not."""
-    weights = dict(zip(boundary, outcome.boundary, strict=True))
-    for k, w in outcome.w.items():
-        weights.update(zip(sites.own[k], w, strict=True))
-    nodes = sorted(weights)
-    n = len(columns) - 1
-    record = {
-        "loss": config["loss"],
-        "penalty": config["penalty"],
-        "lam": config["lam"],
-        "label": columns[-1],
-        "objective": _number(outcome.objective),
-        "dual_bound": _number(outcome.dual_bound),
-        "gap": _number(outcome.gap),
-        "unconditional": outcome.unconditional,
-        "condition": outcome.condition,
-        "status": outcome.status.name,
-        "rounds": outcome.rounds,
-        "sites": list(sites.names),
-        "held": list(outcome.held),
-        "complaints": list(outcome.complaints),
-        "privacy": config["privacy"],
-    }
-    write_model(out, nodes, columns[:-1], np.array([weights[node] for node in nodes]).reshape(-1, n), record)
+def _write(out: Path, known: KnownNetwork, model: NetworkedModel, note: Mapping[str, Any]) -> None:
+    """Write the model, and the weights of its nodes, in the order of their names, as a table."""
+    model.save(out, {"federation": note})
+    order = sorted(range(len(known.nodes)), key=known.nodes.__getitem__)
+    names = [str(name) for name in model.feature_names_in_]
+    write_weights(out / WEIGHTS, [known.nodes[k] for k in order], names, known.w[order])
 
 
 def _report(out: Path, line: Mapping[str, Any]) -> None:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from coterie.engines.exchange import Answer, Introduction, Question
-from coterie.engines.partition import partition
+from coterie.federation.dp_loop import federate_privately
+from coterie.federation.dp_mechanism import Privacy
 from coterie.federation.loop import USUAL, Outcome, Rules, State, federate
-from coterie.federation.privacy import Privacy
-from coterie.federation.private import federate_privately
+from coterie.federation.messages import Introduction, ProxReply, ProxRequest
+from coterie.federation.partition import partition
 from coterie.federation.site import Site
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
@@ -30,24 +30,24 @@ class Simulated:
     to_sites: int = 0
     to_server: int = 0
 
-    def ask(self, questions: Mapping[int, Question]) -> dict[int, Answer]:
-        answers = {k: self.sites[k].answer(question) for k, question in questions.items()}
-        self._count(questions)
-        self.to_server += sum(NUMBER * (a.w.size + 4) for a in answers.values())
-        return answers
+    def ask(self, requests: Mapping[int, ProxRequest]) -> dict[int, ProxReply]:
+        replies = {k: self.sites[k].reply(request) for k, request in requests.items()}
+        self._count(requests)
+        self.to_server += sum(NUMBER * (a.w.size + 4) for a in replies.values())
+        return replies
 
-    def release(self, questions: Mapping[int, Question]) -> dict[int, Array]:
+    def release(self, requests: Mapping[int, ProxRequest]) -> dict[int, Array]:
         assert self.privacy is not None
-        released = {k: self.sites[k].release(q, self.privacy, self.rng) for k, q in questions.items()}
-        self._count(questions)
+        released = {k: self.sites[k].release(q, self.privacy, self.rng) for k, q in requests.items()}
+        self._count(requests)
         self.to_server += sum(NUMBER * w.size for w in released.values())
         return released
 
-    def collect(self, questions: Mapping[int, Question]) -> dict[int, Array]:
-        return {k: self.sites[k].weights(question) for k, question in questions.items()}
+    def collect(self, requests: Mapping[int, ProxRequest]) -> dict[int, Array]:
+        return {k: self.sites[k].weights(request) for k, request in requests.items()}
 
-    def _count(self, questions: Mapping[int, Question]) -> None:
-        self.to_sites += sum(NUMBER * (q.v.size + q.tau.size + 1) for q in questions.values())
+    def _count(self, requests: Mapping[int, ProxRequest]) -> None:
+        self.to_sites += sum(NUMBER * (q.v.size + q.tau.size + 1) for q in requests.values())
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,6 @@
-"""A site: it has rows and inner edges, keeps both to itself, and answers questions.
+"""A site: it has rows and inner edges, keeps both to itself, and answers requests.
 
-It is stateless: the same question gets the same answer, however often it comes and whatever came before.
+It is stateless: the same request gets the same reply, however often it comes and whatever came before.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import warnings
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.engines.exchange import Answer, Introduction, Question
-from coterie.federation.privacy import Privacy
-from coterie.federation.pulled import pulled
+from coterie.federation.dp_mechanism import Privacy
+from coterie.federation.messages import Introduction, ProxReply, ProxRequest
+from coterie.federation.proximal_losses import with_proximal_terms
 from coterie.problem import BoundProblem, Problem, bound
 from coterie.problem.arrays import Array
 from coterie.solver import NotConverged, solve
@@ -31,7 +31,7 @@ class Site:
     problem : Problem
         The site's nodes, rows and inner edges, with the loss, penalty and λ that all sites share.
     boundary : array of int
-        Those of its nodes that have neighbours elsewhere, in the order in which questions name them.
+        Those of its nodes that have neighbours elsewhere, in the order in which requests name them.
     """
 
     def __init__(self, problem: Problem | BoundProblem, boundary: NDArray[np.int64]) -> None:
@@ -39,41 +39,41 @@ class Site:
         self.enclosure = Enclosure(self.problem, shift=False)
 
     def introduce(self, name: str, hosts: Array, columns: tuple[str, ...] = ()) -> Introduction:
-        """Say what the server must know before the first question."""
+        """Say what the server must know before the first request."""
         f, M = self.problem.f, self.problem.M
         floor = 0.0 if f.design is not None or not len(M) else -np.inf  # rows cost nothing less than nothing
         size = float((f.pooled(np.zeros(len(M), dtype=np.int64), 1)[0] ** 2).sum()) if len(M) else 0.0
         zero = self.problem.objective(np.zeros((self.problem.graph.n_nodes, self.problem.n_features)))
         return Introduction(name, hosts, columns, floor, zero, self.problem.scale, size)
 
-    def weights(self, question: Question) -> Array:
-        """Return the weights of all nodes of the site that minimise what the question asks for."""
-        return self._solve(question)[0]
+    def weights(self, request: ProxRequest) -> Array:
+        """Return the weights of all nodes of the site that minimise what the request asks for."""
+        return self._solve(request)[0]
 
-    def answer(self, question: Question) -> Answer:
-        """Answer with boundary weights and scalars."""
-        w, u = self._solve(question)
+    def reply(self, request: ProxRequest) -> ProxReply:
+        """Reply with boundary weights and scalars."""
+        w, u = self._solve(request)
         at_boundary = w[self.boundary]
-        bound, left = self._tilted_bound(w, u, (question.v - at_boundary) / question.tau[:, None])
-        reach = self.enclosure.reach(question.level)
-        return Answer(at_boundary, self.problem.objective(w), bound, left, reach)
+        bound, left = self._tilted_bound(w, u, (request.v - at_boundary) / request.tau[:, None])
+        reach = self.enclosure.reach(request.level)
+        return ProxReply(at_boundary, self.problem.objective(w), bound, left, reach)
 
-    def release(self, question: Question, privacy: Privacy, rng: np.random.Generator) -> Array:
-        """Answer with noisy boundary weights and nothing else."""
-        return privacy.release(self.weights(question)[self.boundary], question.v, rng)
+    def release(self, request: ProxRequest, privacy: Privacy, rng: np.random.Generator) -> Array:
+        """Reply with noisy boundary weights and nothing else."""
+        return privacy.release(self.weights(request)[self.boundary], request.v, rng)
 
-    def _solve(self, question: Question) -> tuple[Array, Array]:
-        rho, nothing = 1.0 / question.tau, np.zeros_like(question.v)
-        tethered = pulled(self.problem, self.boundary, rho=rho, v=question.v, force=nothing)
+    def _solve(self, request: ProxRequest) -> tuple[Array, Array]:
+        rho, nothing = 1.0 / request.tau, np.zeros_like(request.v)
+        proximal = with_proximal_terms(self.problem, self.boundary, rho=rho, v=request.v, force=nothing)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", NotConverged)  # the bound says how exact the answer is
-            solution = solve(tethered, ACCURACY, max_iter=MOST_ITERATIONS)
+            warnings.simplefilter("ignore", NotConverged)  # the bound says how exact the reply is
+            solution = solve(proximal, ACCURACY, max_iter=MOST_ITERATIONS)
         return solution.w, solution.u
 
     def _tilted_bound(self, w: Array, u: Array, force: Array) -> tuple[float, float]:
         """Bound F_s − ⟨force, ·⟩ from below: by `bound`, less `left` for every unit of the largest weight."""
         nothing = np.zeros(len(self.boundary))
-        tilted = pulled(self.problem, self.boundary, rho=nothing, v=np.zeros_like(force), force=force)
+        tilted = with_proximal_terms(self.problem, self.boundary, rho=nothing, v=np.zeros_like(force), force=force)
         proof = Certifier(tilted)(w, u.copy())
         left = proof.bound.residual_l1
         return proof.bound_before_charge - left * float(np.abs(w).max(initial=0.0)), left

@@ -12,7 +12,7 @@ from coterie.problem.arrays import Array
 from coterie.report.colours import DIVERGING
 from coterie.report.drawn import by_size
 from coterie.report.interactive import COLOUR_BAR, figure, markup, plotly
-from coterie.report.words import plural, short
+from coterie.report.words import labels_known, plural, short
 
 if TYPE_CHECKING:
     from coterie.estimators.base import NetworkedModel
@@ -28,7 +28,8 @@ class ClusterTable:
     Attributes
     ----------
     clusters, sizes, n_labelled : arrays of shape (rows,)
-        The number of each cluster in ``clusters_``, largest first, how many nodes it has and how many are labelled.
+        The number of each cluster in ``clusters_``, largest first, how many nodes it has and how many are labelled
+        (−1: that is not known).
     columns : list of str
     w : array of shape (rows, columns)
     left_out : str
@@ -50,6 +51,7 @@ class ClusterTable:
         rows, columns = order[:MOST_ROWS], most_varied(model.weights_, MOST_COLUMNS)
         w = model.weights_[np.unique(model.clusters_, return_index=True)[1][rows]][:, columns]
         labelled = np.bincount(model.clusters_[model.n_labelled_ > 0], minlength=len(sizes))
+        labelled = labelled if labels_known(model) else np.full(len(sizes), -1)
         names, said = column_names(model), []
         if len(rows) < len(order):
             said.append(f"the {len(rows)} largest of {plural(len(order), 'cluster')}")

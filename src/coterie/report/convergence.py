@@ -43,8 +43,10 @@ class Convergence:
 
 def _window(objective: Array, bound: Array) -> tuple[float, float]:
     last, first = float(objective[-1]), 1 if len(objective) > 2 else 0
+    if np.isnan(last):
+        return 0.0, 1.0
     below = last - bound[first:][np.isfinite(bound[first:])]
-    up, down = float(objective[first:].max()) - last, float(np.median(below)) if len(below) else 0.0
+    up, down = float(np.nanmax(objective[first:])) - last, float(np.median(below)) if len(below) else 0.0
     reach = max(up, down) or 1e-3 * abs(last) or 1.0
     return last - 1.1 * max(down, 0.15 * reach), last + 1.1 * max(up, 0.15 * reach)
 

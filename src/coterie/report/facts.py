@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coterie.report.notes import Notes
-from coterie.report.words import error_of, penalty_of, plural, short, some, weighting_of
+from coterie.report.words import error_of, labels_of, penalty_of, plural, short, some, weighting_of
 
 if TYPE_CHECKING:
     from coterie.estimators.base import NetworkedModel
@@ -51,10 +51,7 @@ def data_facts(model: NetworkedModel, notes: Notes) -> Facts:
     parts = int(graph.components.max()) + 1
     facts = [
         ("Graph", f"{plural(graph.n_nodes, 'node')}, {plural(graph.n_edges, 'edge')}, {plural(parts, 'component')}"),
-        (
-            "Labels",
-            f"{plural(int(model.n_labelled_.sum()), 'labelled row')} at {plural(int(labelled.sum()), 'node')}",
-        ),
+        ("Labels", labels_of(model)),
     ]
     if labelled.any():
         facts.append((f"Mean {error_of(model)} of labelled nodes", short(float(np.nanmean(model.node_errors_)), 3)))

@@ -105,11 +105,16 @@ def hover_texts(drawn: DrawnNetwork, columns: list[str], error: str) -> list[str
         lines = [title, plural(int(drawn.n_nodes[k]), "node")] if drawn.aggregated else [title]
         lines += [f"{label}: {short(value, 4)}" for label, value in zip(labels, drawn.w[k, shown], strict=True)]
         lines += [f"… and {plural(more, 'more coefficient')}"] if more > 0 else []
-        lines.append("no label reaches it" if drawn.undetermined[k] else f"labelled rows m: {drawn.n_labelled[k]:,}")
-        lines += [f"{error}: {short(drawn.error[k], 3)}"] if drawn.n_labelled[k] else []
+        lines += ["no label reaches it"] if drawn.undetermined[k] else _labels(int(drawn.n_labelled[k]))
+        lines += [f"{error}: {short(drawn.error[k], 3)}"] if drawn.n_labelled[k] > 0 else []
         lines.append(f"neighbours: {some([names[q] for q in near], NEIGHBOURS_SHOWN) or 'none'}")
         texts.append("<br>".join(lines))
     return texts
+
+
+def _labels(count: int) -> list[str]:
+    """How many labelled rows there are, where that is known."""
+    return [f"labelled rows m: {count:,}"] if count >= 0 else []
 
 
 def map_figure(drawn: DrawnNetwork, columns: list[str], coordinates: Coordinates | None, error: str) -> Any:

@@ -13,6 +13,9 @@ baselines : dict
     all folds count alike.
 resolvability : dict of columns
     One row per cluster, as ``Resolvability.to_dict()`` gives them; RESOLVABILITY below says which are needed.
+federation : dict
+    What a federation leaves in its model: "sites" (names), "rounds", "label", "held" and "complaints" (names and
+    sentences), "privacy" (null, or what was promised) and "clusters" (the cluster of each node).
 seed : int
 command : str
     How the model was made.

@@ -19,7 +19,19 @@ from coterie.report.interactive import plain, plotly, script_json
 from coterie.report.map import MOST_EDGES, map_figure
 from coterie.report.network import drawn_edges
 from coterie.report.notes import Notes
-from coterie.report.words import error_of, explanation, kind_of, plural, short, smallest_error, some, verdict
+from coterie.report.words import (
+    counted,
+    error_of,
+    explanation,
+    federation_of,
+    kind_of,
+    labels_known,
+    plural,
+    short,
+    smallest_error,
+    some,
+    verdict,
+)
 from coterie.solver import Status
 
 if TYPE_CHECKING:
@@ -63,8 +75,10 @@ def render(model: NetworkedModel) -> str:
         model=model,
         solution=solution,
         converged=solution.status is Status.OPTIMAL,
+        has_gap=not np.isnan(solution.gap),
         verdict=verdict(solution),
-        explanation=explanation(solution, model.tol),
+        explanation=[*explanation(solution, model.tol), *federation_of(model)],
+        labels_known=labels_known(model),
         n_clusters=int(model.clusters_.max()) + 1,
         n_labelled_nodes=int((model.n_labelled_ > 0).sum()),
         model_facts=model_facts(model),
@@ -136,7 +150,7 @@ def _about_map(drawn: DrawnNetwork, notes: Notes, hidden: bool) -> list[str]:
     return said
 
 
-def _lines(table: ClusterTable) -> list[tuple[int, int, int, list[str]]]:
+def _lines(table: ClusterTable) -> list[tuple[int, int, str, list[str]]]:
     """The first rows of the table: cluster, nodes, labelled nodes, coefficients."""
     rows = zip(table.clusters, table.sizes, table.n_labelled, table.w, strict=True)
-    return [(int(k), int(size), int(m), [short(v, 4) for v in w]) for k, size, m, w in rows][:MOST_LINES]
+    return [(int(k), int(size), counted(int(m)), [short(v, 4) for v in w]) for k, size, m, w in rows][:MOST_LINES]

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from coterie.estimators.cross_validation import LamChoice
 
 ROUNDING, LARGE = 1e-15, 0.1  # relative gaps that are as good as zero, or say little
+MOST_SITES = 10  # named one by one
+FEDERATION = {"sites", "rounds", "held", "complaints", "privacy"}  # keys of the note of a federation
 PENALTIES = {
     ("l1", TotalVariation()): "ℓ1 total variation: every coefficient has clusters of its own",
     ("l2", GroupTotalVariation()): "ℓ2 total variation: all coefficients have the same clusters",
@@ -64,6 +66,44 @@ def weighting_of(model: NetworkedModel) -> str:
     return "every row counts alike" if model.weight_by == "rows" else "every node counts alike, whatever its rows"
 
 
+def labels_of(model: NetworkedModel) -> str:
+    """How many rows have labels, and at how many nodes."""
+    if not labels_known(model):
+        return "only its sites know which rows have labels"
+    nodes = plural(int((model.n_labelled_ > 0).sum()), "node")
+    return f"{plural(int(model.n_labelled_.sum()), 'labelled row')} at {nodes}"
+
+
+def labels_known(model: NetworkedModel) -> bool:
+    """Whether it is known which nodes have labels; those of a federation stay at its sites."""
+    return bool((model.n_labelled_ >= 0).all())
+
+
+def counted(count: int) -> str:
+    """Write a count; one that is not known is negative."""
+    return f"{count:,}" if count >= 0 else "–"
+
+
+def federation_of(model: NetworkedModel) -> list[str]:
+    """Where a federated model comes from, in sentences; none for other models."""
+    note = (getattr(model, "notes_", None) or {}).get("federation")
+    if not (isinstance(note, dict) and note.keys() >= FEDERATION):
+        return []
+    sites = f"{plural(len(note['sites']), 'site')} ({some(note['sites'], MOST_SITES)})"
+    said = [
+        f"The model comes from a federation of {sites} in {plural(note['rounds'], 'round')}. Edges are those between "
+        "sites; edges inside a site stay there, so nodes of one site with equal weights count as one cluster."
+    ]
+    if note["held"]:
+        held = some(note["held"], MOST_SITES)
+        said.append(f"The last weights of {held} were kept, as they went away or were set aside.")
+    said += [f"Set aside: {complaint}." for complaint in note["complaints"]]
+    if (privacy := note["privacy"]) is not None:
+        budget = f"ε = {short(privacy['epsilon'], 3)} for δ = {short(privacy['delta'])}"
+        said.append(f"Differential privacy of {budget} protects {privacy['protects']}.")
+    return said
+
+
 def smallest_error(choice: LamChoice) -> str:
     """The error that the choice of λ rests on, with its standard error."""
     return f"smallest error {short(choice.mean[choice.best], 4)} ± {short(choice.standard_error[choice.best])}"
@@ -89,6 +129,9 @@ def explanation(solution: Solution, tol: float) -> list[str]:
     """The certificate in sentences."""
     digits = min(3 - math.floor(math.log10(solution.gap)), 15) if ROUNDING < solution.gap < 1e-6 else 8
     objective, bound = short(solution.objective, digits), short(solution.dual_bound, digits)
+    took = f"It took {plural(solution.n_iter, 'iteration')} and {short(solution.seconds)} s."
+    if math.isnan(solution.objective) and solution.condition:
+        return [f"{solution.condition[:1].upper()}{solution.condition[1:]}.", took]
     sentences = []
     if solution.status is not Status.OPTIMAL:
         sentences.append(f"{solution.status.value} A relative gap of {short(tol)} was asked for.")
@@ -104,5 +147,4 @@ def explanation(solution: Solution, tol: float) -> list[str]:
         )
     else:
         sentences.append(f"The objective is {objective}; no lower bound on it was found.")
-    sentences.append(f"It took {plural(solution.n_iter, 'iteration')} and {short(solution.seconds)} s.")
-    return sentences
+    return [*sentences, took]

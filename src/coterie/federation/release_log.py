@@ -1,9 +1,9 @@
-"""What a site has released under differential privacy, kept in its own folder: the site itself sees to the limit.
+"""The log of what a site has released under differential privacy, in its own folder: the site itself sees to the limit.
 
-Three things would undo the noise: more answers than were accounted for, fresh noise for a question that comes twice,
-and a run that asks without privacy. So a site keeps a book. It counts answers and refuses when there have been enough;
-it draws noise from a key that never leaves it and from everything that the answer depends on, so that the same
-question gets the same answer and no two others share noise; and while there is a book, no run with other settings is
+Three things would undo the noise: more replies than were accounted for, fresh noise for a request that comes twice,
+and a run that asks without privacy. So a site keeps a log. It counts replies and refuses when there have been enough;
+it draws noise from a key that never leaves it and from everything that the reply depends on, so that the same
+request gets the same reply and no two others share noise; and while there is a log, no run with other settings is
 answered.
 """
 
@@ -21,13 +21,13 @@ from pathlib import Path
 
 import numpy as np
 
-from coterie.engines.exchange import Question
-from coterie.federation.privacy import Privacy
+from coterie.federation.dp_mechanism import Privacy
+from coterie.federation.messages import ProxRequest
 from coterie.problem import Problem
 
-BOOK = "privacy.db"
-PATIENCE = 60.0  # seconds to wait for another process that writes in the same book
-NEW = f"whoever answers for the site's data may remove {BOOK} to begin anew, and what was spent adds up"
+RELEASE_LOG = "privacy.db"
+PATIENCE = 60.0  # seconds to wait for another process that writes in the same log
+NEW = f"whoever answers for the site's data may remove {RELEASE_LOG} to begin anew, and what was spent adds up"
 
 
 class BudgetError(ValueError):
@@ -36,7 +36,7 @@ class BudgetError(ValueError):
 
 def check_promise(folder: Path, privacy: Privacy | None) -> None:
     """Refuse a run without privacy, or with another one, where a site has promised one before."""
-    if not (folder / BOOK).exists():
+    if not (folder / RELEASE_LOG).exists():
         return
     if privacy is None:
         raise BudgetError(f"{folder.name} answers with differential privacy only; {NEW}")
@@ -45,18 +45,18 @@ def check_promise(folder: Path, privacy: Privacy | None) -> None:
 
 
 def noise_for(
-    folder: Path, privacy: Privacy, problem: Problem, question: Question, nodes: Sequence[str]
+    folder: Path, privacy: Privacy, problem: Problem, request: ProxRequest, nodes: Sequence[str]
 ) -> np.random.Generator:
     """Write a release down, and return where its noise comes from; both before anything leaves.
 
     Raises
     ------
     BudgetError
-        When as many answers have been released as were accounted for, or the book is about other settings.
+        When as many replies have been released as were accounted for, or the log is about other settings.
     """
     with closing(_open(folder)) as db:
         db.execute("BEGIN IMMEDIATE")
-        seed = hmac.digest(_key(db, folder, privacy), _fingerprint(problem, question, nodes), "sha256")
+        seed = hmac.digest(_key(db, folder, privacy), _fingerprint(problem, request, nodes), "sha256")
         known = db.execute("SELECT 1 FROM released WHERE seed = ?", [seed]).fetchone()
         (count,) = db.execute("SELECT COUNT(*) FROM released").fetchone()
         if known is None:
@@ -68,10 +68,10 @@ def noise_for(
 
 
 def _open(folder: Path) -> sqlite3.Connection:
-    db = sqlite3.connect(folder / BOOK, timeout=PATIENCE, isolation_level=None)
+    db = sqlite3.connect(folder / RELEASE_LOG, timeout=PATIENCE, isolation_level=None)
     db.execute("CREATE TABLE IF NOT EXISTS promise (one INTEGER PRIMARY KEY CHECK (one = 1), settings TEXT, key BLOB)")
     db.execute("CREATE TABLE IF NOT EXISTS released (seed BLOB PRIMARY KEY)")
-    (folder / BOOK).chmod(0o600)
+    (folder / RELEASE_LOG).chmod(0o600)
     return db
 
 
@@ -85,11 +85,11 @@ def _key(db: sqlite3.Connection, folder: Path, privacy: Privacy) -> bytes:
     return bytes(key)
 
 
-def _fingerprint(problem: Problem, question: Question, nodes: Sequence[str]) -> bytes:
-    """A digest of all that an answer depends on."""
+def _fingerprint(problem: Problem, request: ProxRequest, nodes: Sequence[str]) -> bytes:
+    """A digest of all that a reply depends on."""
     digest = hashlib.sha256(repr((problem.loss, problem.penalty, float(problem.lam), list(nodes))).encode())
     data, graph = problem.data, problem.graph
-    for array in (question.v, question.tau, data.X, data.y, data.nodes, data.weights, graph.edges, graph.weights):
+    for array in (request.v, request.tau, data.X, data.y, data.nodes, data.weights, graph.edges, graph.weights):
         digest.update(repr(np.shape(array)).encode())
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.digest()

@@ -13,10 +13,10 @@ from typing import Protocol
 
 import numpy as np
 
-from coterie.engines.exchange import BadAnswerError, Question, wrong_weights
 from coterie.federation.coordinator import Coordinator
+from coterie.federation.dp_mechanism import Privacy
 from coterie.federation.loop import FederationError, Outcome, Round, State
-from coterie.federation.privacy import Privacy
+from coterie.federation.messages import BadReplyError, ProxRequest, validate_weights
 from coterie.problem.arrays import Array
 from coterie.solver.solution import Status
 
@@ -24,12 +24,12 @@ NO_CERTIFICATE = "no certificate: with differential privacy the sites send nothi
 
 
 class PrivateSites(Protocol):
-    """Whoever carries questions to sites and brings back noisy answers; sites that stay silent are left out."""
+    """Whoever carries requests to sites and brings back noisy replies; sites that stay silent are left out."""
 
-    def release(self, questions: Mapping[int, Question]) -> Mapping[int, Array | BadAnswerError]:
-        """Put a question to each of these sites, and return the noisy boundary weights that came back."""
+    def release(self, requests: Mapping[int, ProxRequest]) -> Mapping[int, Array | BadReplyError]:
+        """Send a request to each of these sites, and return the noisy boundary weights that came back."""
 
-    def collect(self, questions: Mapping[int, Question]) -> Mapping[int, Array]:
+    def collect(self, requests: Mapping[int, ProxRequest]) -> Mapping[int, Array]:
         """Tell the sites where to find the weights of their own nodes; the server gets none."""
 
 
@@ -42,11 +42,11 @@ def federate_privately(
     averaged = privacy.rounds - privacy.rounds // 2
     v, w = np.zeros_like(coordinator.w), np.zeros_like(coordinator.w)
     for number in range(1, privacy.rounds + 1):
-        questions = _questions(coordinator, coordinator.v)
-        released = _checked(state, questions, sites.release(questions))
+        requests = _requests(coordinator, coordinator.v)
+        released = _checked(state, requests, sites.release(requests))
         w_hat = coordinator.v
-        for k, answer in released.items():
-            w_hat[coordinator.cut.of(k)] = answer
+        for k, reply in released.items():
+            w_hat[coordinator.cut.of(k)] = reply
         if number > privacy.rounds - averaged:
             v, w = v + coordinator.v / averaged, w + w_hat / averaged
         coordinator.step(w_hat)
@@ -55,7 +55,7 @@ def federate_privately(
         if callback is not None:
             callback(state)
     return Outcome(
-        sites.collect(_questions(coordinator, v)),
+        sites.collect(_requests(coordinator, v)),
         w[: len(coordinator.cut.nodes)],
         np.nan,
         np.nan,
@@ -69,19 +69,19 @@ def federate_privately(
     )
 
 
-def _questions(coordinator: Coordinator, v: Array) -> dict[int, Question]:
+def _requests(coordinator: Coordinator, v: Array) -> dict[int, ProxRequest]:
     tau = coordinator.steps.tau
-    return {k: Question(v[at], tau[at], np.inf) for k, at in enumerate(coordinator.sites)}
+    return {k: ProxRequest(v[at], tau[at], np.inf) for k, at in enumerate(coordinator.sites)}
 
 
 def _checked(
-    state: State, questions: Mapping[int, Question], released: Mapping[int, Array | BadAnswerError]
+    state: State, requests: Mapping[int, ProxRequest], released: Mapping[int, Array | BadReplyError]
 ) -> dict[int, Array]:
     """What the sites released, if it can be; a site that sends something else ends the run."""
     good = {}
-    for k, answer in released.items():
-        wrong = answer if isinstance(answer, BadAnswerError) else wrong_weights(questions[k], answer)
-        if wrong is not None or isinstance(answer, BadAnswerError):
+    for k, reply in released.items():
+        wrong = reply if isinstance(reply, BadReplyError) else validate_weights(requests[k], reply)
+        if wrong is not None or isinstance(reply, BadReplyError):
             raise FederationError(f"site {state.names[k]!r} answered with {wrong}")
-        good[k] = answer
+        good[k] = reply
     return good

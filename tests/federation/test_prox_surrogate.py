@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie.federation.responses import Responses
+from coterie.federation.prox_surrogate import ProxSurrogate
 
 TAU = np.array([0.5, 0.5, 2.0, 1.0, 1.0])
 SITES = [slice(0, 3), slice(3, 5)]
@@ -16,23 +16,23 @@ def prox(H: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:
     return np.linalg.solve(H + np.diag(rho), rho * v.ravel()).reshape(v.shape)
 
 
-def answers_of(seed: int, rounds: int) -> tuple[list[tuple[np.ndarray, np.ndarray]], list[np.ndarray]]:
+def replies_of(seed: int, rounds: int) -> tuple[list[tuple[np.ndarray, np.ndarray]], list[np.ndarray]]:
     """Answers of two sites with quadratics, to random centres."""
     rng = np.random.default_rng(seed)
     H = [A @ A.T for A in (rng.standard_normal((6, 6)), rng.standard_normal((4, 4)))]
-    answers = []
+    replies = []
     for _ in range(rounds):
         v = rng.standard_normal((5, 2))
         w = np.concatenate([prox(H[k], v[at], TAU[at]) for k, at in enumerate(SITES)])
-        answers.append((w, (v - w) / TAU[:, None]))
-    return answers, H
+        replies.append((w, (v - w) / TAU[:, None]))
+    return replies, H
 
 
 @given(st.integers(0, 1000), st.integers(1, 6))
 def test_the_latest_answer_is_repeated_and_no_step_is_too_long(seed: int, rounds: int) -> None:
-    answers, _ = answers_of(seed, rounds)
-    model = Responses(answers, TAU, SITES, set())
-    w, g = answers[-1]
+    replies, _ = replies_of(seed, rounds)
+    model = ProxSurrogate(replies, TAU, SITES, set())
+    w, g = replies[-1]
     v = w + TAU[:, None] * g
     np.testing.assert_allclose(model(v), w, atol=1e-12)
     step = np.random.default_rng(seed).standard_normal(v.shape)
@@ -47,17 +47,17 @@ def test_answers_are_foreseen_better_the_more_have_been_seen() -> None:
     for rounds in (1, 4, 16):
         miss = 0.0
         for seed in range(10):
-            answers, H = answers_of(seed, rounds)
+            replies, H = replies_of(seed, rounds)
             v = rng.standard_normal((5, 2))
             right = np.concatenate([prox(H[k], v[at], TAU[at]) for k, at in enumerate(SITES)])
-            miss += np.linalg.norm(Responses(answers, TAU, SITES, set())(v) - right)
+            miss += np.linalg.norm(ProxSurrogate(replies, TAU, SITES, set())(v) - right)
         misses.append(miss)
     assert misses[0] > 1.5 * misses[1] > 2 * misses[2]
 
 
 def test_nodes_of_one_cluster_move_together() -> None:
     w = np.array([[1.0, 2.0], [1.0, 3.0], [1.0, 3.0], [0.0, 0.0], [5.0, 5.0]])
-    model = Responses([(w, np.zeros_like(w))], TAU, SITES, set())
+    model = ProxSurrogate([(w, np.zeros_like(w))], TAU, SITES, set())
     moved = model(w + np.random.default_rng(0).standard_normal(w.shape)) - w
     assert np.ptp(moved[:3, 0]) <= 1e-12
     assert abs(moved[1, 1] - moved[2, 1]) <= 1e-12
@@ -65,9 +65,9 @@ def test_nodes_of_one_cluster_move_together() -> None:
 
 
 def test_sites_that_are_held_do_not_move() -> None:
-    answers, _ = answers_of(0, 3)
-    w, g = answers[-1]
-    moved = Responses(answers, TAU, SITES, {0})(w + TAU[:, None] * g + 1.0) - w
+    replies, _ = replies_of(0, 3)
+    w, g = replies[-1]
+    moved = ProxSurrogate(replies, TAU, SITES, {0})(w + TAU[:, None] * g + 1.0) - w
     assert not moved[:3].any()
     assert moved[3:].all()
-    assert not (Responses(answers, TAU, SITES, {0, 1})(w + 1.0) - w).any()
+    assert not (ProxSurrogate(replies, TAU, SITES, {0, 1})(w + 1.0) - w).any()

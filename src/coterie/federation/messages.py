@@ -1,7 +1,7 @@
 """All that a server and a site ever say to each other.
 
 The weights, centres and forces of boundary nodes have shape (b, n), b boundary nodes of the site in the order of the
-question; everything else is a scalar. Nothing else leaves a site: no row, no label, no XᵀX, no inner edge.
+request; everything else is a scalar. Nothing else leaves a site: no row, no label, no XᵀX, no inner edge.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class Introduction:
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
-    """Which weights minimise F_s(w) + Σ_b ‖w_b − v_b‖²/(2τ_b)?
+class ProxRequest:
+    """Asks for the weights that minimise F_s(w) + Σ_b ‖w_b − v_b‖²/(2τ_b), a proximal map of F_s.
 
     F_s is the site's own part of the objective: losses and inner edges. `level` bounds what F_s can be at an optimum.
     """
@@ -60,7 +60,7 @@ class Question:
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class ProxReply:
     """ŵ at the boundary, and scalars for the certificate.
 
     Attributes
@@ -81,35 +81,35 @@ class Answer:
     reach: float
 
 
-class BadAnswerError(ValueError):
-    """A site answered something that cannot be; the message says what."""
+class BadReplyError(ValueError):
+    """A site replied something that cannot be; the message says what."""
 
 
 class Sites(Protocol):
-    """Whoever carries questions to sites and brings back answers; sites that stay silent are left out."""
+    """Whoever carries requests to sites and brings back replies; sites that stay silent are left out."""
 
-    def ask(self, questions: Mapping[int, Question]) -> Mapping[int, Answer | BadAnswerError]:
-        """Put a question to each of these sites, by number, and return what came back."""
+    def ask(self, requests: Mapping[int, ProxRequest]) -> Mapping[int, ProxReply | BadReplyError]:
+        """Send a request to each of these sites, by number, and return what came back."""
 
-    def collect(self, questions: Mapping[int, Question]) -> Mapping[int, Array]:
-        """Ask for the weights of all nodes of each site that answer these questions."""
+    def collect(self, requests: Mapping[int, ProxRequest]) -> Mapping[int, Array]:
+        """Ask for the weights of all nodes of each site that answer these requests."""
 
 
-def wrong_with(question: Question, answer: Answer) -> BadAnswerError | None:
-    """Say what is wrong with an answer: its shape, or numbers that cannot be; None when nothing is."""
-    wrong = wrong_weights(question, answer.w)
+def validate(request: ProxRequest, reply: ProxReply) -> BadReplyError | None:
+    """Return what is wrong with a reply: its shape, or numbers that cannot be; None when nothing is."""
+    wrong = validate_weights(request, reply.w)
     if wrong is not None:
         return wrong
     for name in ("value", "bound", "left"):
-        if not np.isfinite(getattr(answer, name)):
-            return BadAnswerError(f"a {name} of {getattr(answer, name)}")
-    if answer.left < 0 or not answer.reach >= 0:
-        return BadAnswerError(f"left = {answer.left} and reach = {answer.reach}; neither can be negative")
+        if not np.isfinite(getattr(reply, name)):
+            return BadReplyError(f"a {name} of {getattr(reply, name)}")
+    if reply.left < 0 or not reply.reach >= 0:
+        return BadReplyError(f"left = {reply.left} and reach = {reply.reach}; neither can be negative")
     return None
 
 
-def wrong_weights(question: Question, w: Array) -> BadAnswerError | None:
-    """Say what is wrong with boundary weights that a site sent; None when nothing is."""
-    if np.shape(w) != np.shape(question.v):
-        return BadAnswerError(f"weights of shape {np.shape(w)} instead of {np.shape(question.v)}")
-    return None if np.isfinite(w).all() else BadAnswerError("weights that are not finite")
+def validate_weights(request: ProxRequest, w: Array) -> BadReplyError | None:
+    """Return what is wrong with boundary weights that a site sent; None when nothing is."""
+    if np.shape(w) != np.shape(request.v):
+        return BadReplyError(f"weights of shape {np.shape(w)} instead of {np.shape(request.v)}")
+    return None if np.isfinite(w).all() else BadReplyError("weights that are not finite")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import coterie as ct
-from coterie.engines.partition import partition
+from coterie.federation.partition import partition
 from problems import graphs, instance
 
 

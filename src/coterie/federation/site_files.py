@@ -1,11 +1,13 @@
 """What the apps at both ends need: the configuration, and a site's files.
 
 A site is a folder with `data.parquet` or `data.csv` (rows with the id of their node, the same columns everywhere) and,
-if its nodes have edges among themselves, `edges.parquet` or `edges.csv` (two nodes a row, and perhaps a weight).
+if its nodes have edges among themselves, `edges.parquet` or `edges.csv` (two columns of nodes, and perhaps one called
+weight). Both are read as `coterie fit` reads them. Across sites the id of a node is text.
 """
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.federation.site import Site
-from coterie.io.sources import engine
+from coterie.io.edges import read_graph
+from coterie.io.files import staged_file
+from coterie.io.rows import Columns, read_rows
+from coterie.io.tables import count_rows
 from coterie.problem import EmpiricalGraph, LocalDatasets, Problem
+from coterie.problem.arrays import Array
 from coterie.problem.losses import Lasso, Logistic, Loss, SquaredError
 from coterie.problem.penalties import Penalty, as_penalty
 
@@ -62,25 +68,21 @@ class SiteFiles:
 
     @classmethod
     def _read(cls, folder: Path, settings: Settings) -> SiteFiles:
-        path = find_table(folder, "data")
+        path, inner = find_table(folder, "data"), find_table(folder, "edges")
         if path is None:
             raise BadSiteError("there is neither data.parquet nor data.csv")
-        data = _table(path)
-        for name in (settings.node, settings.label):
-            if name not in data.columns:
-                raise BadSiteError(f"there is no column {name!r}; the columns are {data.columns}")
-        features = [name for name in data.columns if name not in (settings.node, settings.label)]
-        of_rows = _ids(data, settings.node)
-        inner = find_table(folder, "edges")
+        columns = Columns.of(path, settings.node, settings.label)
+        table = read_rows(path, columns)
+        of_rows = [str(node) for node in table[settings.node].to_list()]
         ends, weights = ([], np.empty(0)) if inner is None else read_edges(inner)
         nodes = sorted({*of_rows, *(node for pair in ends for node in pair)})
         number = {node: k for k, node in enumerate(nodes)}
         pairs = np.array([[number[a], number[b]] for a, b in ends], dtype=np.int64).reshape(-1, 2)
         graph = EmpiricalGraph.from_edges(pairs, weights, n_nodes=len(nodes))
-        X = np.stack([_numbers(data, name) for name in features], axis=1)
-        rows = LocalDatasets.from_rows(X, _numbers(data, settings.label), [number[n] for n in of_rows], len(nodes))
+        X, y = table.select(columns.features).to_numpy(), table[settings.label].to_numpy()
+        rows = LocalDatasets.from_rows(X, y, [number[node] for node in of_rows], len(nodes))
         problem = Problem(graph, rows, settings.loss, settings.penalty, settings.lam)
-        return cls(folder, nodes, (*features, settings.label), problem)
+        return cls(folder, nodes, (*columns.features, settings.label), problem)
 
     def site(self, boundary: Sequence[str]) -> Site:
         """Return the site, asked about these nodes of its own."""
@@ -96,15 +98,12 @@ class SiteFiles:
 
 
 def read_edges(path: Path) -> tuple[list[tuple[str, str]], NDArray[np.float64]]:
-    """Read two columns of node ids and perhaps a third of weights."""
-    table = _table(path)
-    if len(table.columns) not in (2, 3):
-        raise BadSiteError(
-            f"{path.name} must have two columns of nodes and perhaps one of weights; got {table.columns}"
-        )
-    a, b = (_ids(table, name) for name in table.columns[:2])
-    weights = _numbers(table, table.columns[2]) if len(table.columns) == 3 else np.ones(len(a))
-    return list(zip(a, b, strict=True)), weights
+    """Read edges as `coterie fit` does, by the names of the columns; ids become text. There may be no edge at all."""
+    if count_rows(path) == 0:
+        return [], np.empty(0)
+    graph = read_graph(path)
+    names = [str(name) for name in graph.names]
+    return [(names[i], names[j]) for i, j in graph.edges.tolist()], graph.weights
 
 
 def find_table(folder: Path, stem: str) -> Path | None:
@@ -112,29 +111,12 @@ def find_table(folder: Path, stem: str) -> Path | None:
     return next((folder / f"{stem}{end}" for end in (".parquet", ".csv") if (folder / f"{stem}{end}").exists()), None)
 
 
-def _table(path: Path) -> Any:
-    pl = engine()
-    try:
-        return pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path, infer_schema_length=None)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise BadSiteError(f"{path.name} cannot be read: {error}") from None
-
-
-def _ids(table: Any, name: str) -> list[str]:
-    """A column of node ids as text."""
-    ids = table[name].to_list()
-    if None in ids:
-        raise BadSiteError(f"column {name!r} has no node id in row {ids.index(None) + 1}; fill or drop the row")
-    return [str(node) for node in ids]
-
-
-def _numbers(table: Any, name: str) -> NDArray[np.float64]:
-    """A column as floats, with nan where it is empty."""
-    try:
-        values = [np.nan if value is None else float(value) for value in table[name].to_list()]
-    except (TypeError, ValueError) as error:
-        raise BadSiteError(f"column {name!r} must hold numbers ({error})") from None
-    return np.array(values, dtype=np.float64)
+def write_weights(path: Path, nodes: Sequence[str], features: Sequence[str], w: Array) -> None:
+    """Write one row per node, with as many digits as it takes to read the same numbers back."""
+    with staged_file(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["node", *features])
+        writer.writerows([node, *(repr(float(x)) for x in row)] for node, row in zip(nodes, w, strict=True))
 
 
 def _loss(config: Mapping[str, Any]) -> Loss:

@@ -1,6 +1,6 @@
 """What the sites' scalars prove: an objective that was reached, and a bound that none lies below.
 
-From its latest answer (ŵ, g) each site knows F_s(w) ≥ bound + ⟨g, w⟩ − left·max|w|, for every w. The cut edges have
+From its latest reply (ŵ, g) each site knows F_s(w) ≥ bound + ⟨g, w⟩ − left·max|w|, for every w. The cut edges have
 g(Dw) ≥ ⟨u, Dw⟩ − g*(u), for any u. So the optimum is at least
 
     Σ_s bound_s − g*(u) + Σ_i ⟨g_i + (Dᵀu)_i, w*_i⟩ − max|w*| · Σ_s left_s.
@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coterie.engines.exchange import Answer, Introduction, Question
-from coterie.engines.partition import Cut
+from coterie.federation.messages import Introduction, ProxReply, ProxRequest
+from coterie.federation.partition import Cut
 from coterie.problem.arrays import Array
 from coterie.problem.penalties import Penalty
 from coterie.solver.certificate import FLOOR, REACH, ROUNDING
@@ -39,8 +39,8 @@ NOTHING = Proof(-np.inf, 0.0, False)
 
 
 @dataclass(eq=False)
-class Ledger:
-    """The latest answer of each site, and the best of all rounds.
+class FederatedCertificate:
+    """The latest reply of each site, and the best of all rounds.
 
     Attributes
     ----------
@@ -48,11 +48,11 @@ class Ledger:
         The latest weights, forces (v − ŵ)/τ and centres.
     tau : array of shape (B,)
     scalars : array of shape (sites, 4)
-        value, bound, left and reach of each site; nan before its first answer.
+        value, bound, left and reach of each site; nan before its first reply.
     size : float
         How large the weights may be expected to be.
     objective : float
-        The best so far; best_w are its weights, best_v and best_tau the questions that they answer.
+        The best so far; best_w are its weights, best_v and best_tau the requests that they answer.
     proof : Proof
         The best bound so far.
     """
@@ -77,7 +77,9 @@ class Ledger:
     held: set[int] = field(default_factory=set)
 
     @classmethod
-    def of(cls, cut: Cut, penalty: Penalty, c: Array, n: int, introductions: Sequence[Introduction]) -> Ledger:
+    def of(
+        cls, cut: Cut, penalty: Penalty, c: Array, n: int, introductions: Sequence[Introduction]
+    ) -> FederatedCertificate:
         """Begin with nothing."""
         B = cut.graph.n_nodes
         w, g, v, best_v, best_w = np.zeros((5, B, n))
@@ -100,13 +102,13 @@ class Ledger:
         reached = self.objective if self.held else min(self.objective, self.scale)  # zero weights reach the scale
         return reached - float(np.delete(self.floors, site).sum())
 
-    def note(self, questions: Mapping[int, Question], answers: Mapping[int, Answer]) -> None:
-        """Take answers, and the objective that all latest weights have together."""
-        for k, answer in answers.items():
-            at, asked = self.cut.of(k), questions[k]
-            self.w[at], self.v[at], self.tau[at] = answer.w, asked.v, asked.tau
-            self.g[at] = (asked.v - answer.w) / asked.tau[:, None]
-            self.scalars[k] = [getattr(answer, name) for name in SCALARS]
+    def note(self, requests: Mapping[int, ProxRequest], replies: Mapping[int, ProxReply]) -> None:
+        """Take replies, and the objective that all latest weights have together."""
+        for k, reply in replies.items():
+            at, asked = self.cut.of(k), requests[k]
+            self.w[at], self.v[at], self.tau[at] = reply.w, asked.v, asked.tau
+            self.g[at] = (asked.v - reply.w) / asked.tau[:, None]
+            self.scalars[k] = [getattr(reply, name) for name in SCALARS]
         if not self.silent:
             self._weigh()
 

@@ -1,10 +1,10 @@
-"""How a site answers, learnt from its answers.
+"""A surrogate of the sites' proximal maps, learnt from their replies.
 
-The answer ŵ(v) to a centre v is a proximal map: in the metric 1/τ its Jacobian J is symmetric with 0 ≼ J ≼ 1. Three
+The reply ŵ(v) to a centre v is a proximal map: in the metric 1/τ its Jacobian J is symmetric with 0 ≼ J ≼ 1. Three
 things are known of it.
 
-* Boundary nodes that share a cluster have exactly equal weights in the answer, and move together: J = Z K Zᵀ, with
-  orthonormal columns of Z, one a cluster and coordinate.
+* Boundary nodes that share a cluster have exactly equal weights in the reply, and move together: J = Z K Zᵀ, with
+  orthonormal columns of Z, one per cluster and coordinate.
 * Each round shows K along one more direction: Zᵀ Δŵ = K Zᵀ Δv. Symmetric rank-one updates learn from that.
 * Before any is known, all nodes of a site are taken to move half as far as they are pulled when they are pulled
   together, and a tenth as far when they are pulled apart: their data and inner edges hold them.
@@ -21,17 +21,17 @@ from scipy.sparse import block_diag, csr_array
 from coterie.problem.arrays import Array
 
 TOGETHER, APART = 0.5, 0.1
-MEMORY = 20  # answers of the past; older ones come from other pieces of the map
+MEMORY = 20  # replies of the past; older ones come from other pieces of the map
 DEGENERATE = 1e-10  # relative: a pair that says nothing
 
 
-class Responses:
-    """ŵ(v) ≈ ŵ + J (v − v̂) for all sites together, around their latest answers.
+class ProxSurrogate:
+    """ŵ(v) ≈ ŵ + J (v − v̂) for all sites together, around their latest replies.
 
     Parameters
     ----------
-    answers : sequence of (ŵ, g), arrays of shape (B, n)
-        What all sites have answered, oldest first, to the centres ŵ + τg; a site that missed a round repeats itself.
+    replies : sequence of (ŵ, g), arrays of shape (B, n)
+        What all sites have replied, oldest first, to the centres ŵ + τg; a site that missed a round repeats itself.
     tau : array of shape (B,)
     sites : sequence of slice
         Where the boundary nodes of each site stand.
@@ -40,13 +40,13 @@ class Responses:
     """
 
     def __init__(
-        self, answers: Sequence[tuple[Array, Array]], tau: Array, sites: Sequence[slice], held: set[int]
+        self, replies: Sequence[tuple[Array, Array]], tau: Array, sites: Sequence[slice], held: set[int]
     ) -> None:
-        self.w, g = answers[-1]
+        self.w, g = replies[-1]
         self.v = self.w + tau[:, None] * g
         self.root = np.sqrt(tau)[:, None]
         free = [at for k, at in enumerate(sites) if k not in held and at.stop > at.start]
-        learnt = [_learn(answers[-MEMORY:], self.root, at) for at in free]
+        learnt = [_learn(replies[-MEMORY:], self.root, at) for at in free]
         Z = _stacked([Z for Z, _, _ in learnt], free, self.w.shape)
         J = APART * Z @ Z.T
         if learnt:
@@ -60,12 +60,12 @@ class Responses:
         return self.w + self.root * moved.reshape(v.shape)
 
 
-def _learn(answers: Sequence[tuple[Array, Array]], root: Array, at: slice) -> tuple[Array, Array, Array]:
+def _learn(replies: Sequence[tuple[Array, Array]], root: Array, at: slice) -> tuple[Array, Array, Array]:
     """Return Z of one site, a basis Q of what has been learnt, and K in that basis; elsewhere, K is APART."""
-    Z = _clusters(answers[-1][0][at], root[at])
-    past = [(Z.T @ (w[at] / root[at]).ravel(), Z.T @ (g[at] * root[at]).ravel()) for w, g in answers]
+    Z = _clusters(replies[-1][0][at], root[at])
+    past = [(Z.T @ (w[at] / root[at]).ravel(), Z.T @ (g[at] * root[at]).ravel()) for w, g in replies]
     pairs = [(w1 - w0, w1 - w0 + g1 - g0) for (w0, g0), (w1, g1) in pairwise(past)]
-    n = answers[0][0].shape[1]
+    n = replies[0][0].shape[1]
     length = 1.0 / root[at]
     together = Z.T @ np.kron(length / np.linalg.norm(length), np.eye(n))
     columns = np.stack([*together.T, *(x for pair in pairs for x in pair)], axis=1)

@@ -1,4 +1,4 @@
-"""Losses that are pulled: towards a point, by a tether, or in a direction, by a force."""
+"""Losses with a proximal term (ρ/2)‖w − v‖² added, or a linear one, −⟨force, w⟩."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ from coterie.problem.losses.quadratic import Quadratics
 CONSENSUS_STEPS = 100  # for the first balance of the steps, which is a guess anyway
 
 
-def pulled(problem: BoundProblem, nodes: NDArray[np.int64], *, rho: Array, v: Array, force: Array) -> BoundProblem:
+def with_proximal_terms(
+    problem: BoundProblem, nodes: NDArray[np.int64], *, rho: Array, v: Array, force: Array
+) -> BoundProblem:
     """Return the problem with (ρ_i/2)‖w_i − v_i‖² − ⟨force_i, w_i⟩ added at some nodes, labelled or not."""
     M = np.union1d(problem.M, nodes)
     at = np.searchsorted(M, nodes)
@@ -28,15 +30,15 @@ def pulled(problem: BoundProblem, nodes: NDArray[np.int64], *, rho: Array, v: Ar
     place = np.searchsorted(M, problem.M)
     f: LocalLosses
     if isinstance(problem.f, Quadratics) and not force.any():
-        f = _tethered_quadratics(problem.f, place, all_rho, all_v)
+        f = _proximal_quadratics(problem.f, place, all_rho, all_v)
     else:
-        kind = SmoothPulledLosses if problem.f.smooth and not force.any() else PulledLosses
+        kind = SmoothProximalLosses if problem.f.smooth and not force.any() else ProximalLosses
         f = kind(problem.f, place, all_rho, all_v, all_force)
     return replace(problem, M=M, f=f)
 
 
 @dataclass(frozen=True, eq=False)
-class PulledLosses(LocalLosses):
+class ProximalLosses(LocalLosses):
     """L_i(w) + (ρ_i/2)‖w − v_i‖² − ⟨s_i, w⟩, where L_i is zero at nodes that have no label.
 
     Attributes
@@ -120,23 +122,23 @@ class PulledLosses(LocalLosses):
         return v, -pull[:, None] * y
 
     def support(self, p: Array, w: Array) -> Support:
-        """What supports L_i, and the tangent of the tether with the slope that is left."""
+        """What supports L_i, and the tangent of the proximal term with the slope that is left."""
         _, rest = self._apart(p, w)
         base = self.base.support(rest[self.place], w[self.place])
         at, q, low, doubt = np.zeros(len(p)), np.zeros_like(p), np.zeros_like(p), np.zeros_like(p)
         at[self.place], q[self.place] = base.at, base.q
         low[self.place], doubt[self.place] = base.low, base.doubt
         b = np.where((self.rho > 0)[:, None], p + self.s - q, 0.0)
-        tether = dot(b, w - self.v), -0.5 * (b**2).sum(axis=1) / np.where(self.rho > 0, self.rho, 1.0)
+        quadratic = dot(b, w - self.v), -0.5 * (b**2).sum(axis=1) / np.where(self.rho > 0, self.rho, 1.0)
         force = -dot(self.s, w)
-        size = sum(map(np.abs, tether)) + np.abs(force) + np.abs(at)
-        at += sum(tether) + force - (16 + p.shape[1]) * EPS * size
+        size = sum(map(np.abs, quadratic)) + np.abs(force) + np.abs(at)
+        at += sum(quadratic) + force - (16 + p.shape[1]) * EPS * size
         doubt += 4 * EPS * (np.abs(b) + np.abs(self.s)) + EPS * np.abs(q)
         return Support(at, q + (b - self.s), low, doubt)
 
     @property
     def seen(self) -> Array | None:
-        """A tether sees everything; a force sees nothing."""
+        """A proximal term sees everything; a force sees nothing."""
         K, n = self.v.shape
         rows = np.zeros((K, n, n))
         if self.base.seen is None:
@@ -149,7 +151,7 @@ class PulledLosses(LocalLosses):
 
 
 @dataclass(frozen=True, eq=False)
-class SmoothPulledLosses(PulledLosses):
+class SmoothProximalLosses(ProximalLosses):
     """The same, without force, where L_i is smooth."""
 
     smooth: ClassVar[bool] = True
@@ -165,7 +167,7 @@ class SmoothPulledLosses(PulledLosses):
         return total
 
 
-def _tethered_quadratics(q: Quadratics, place: NDArray[np.int64], rho: Array, v: Array) -> Quadratics:
+def _proximal_quadratics(q: Quadratics, place: NDArray[np.int64], rho: Array, v: Array) -> Quadratics:
     """q_i(w) + (ρ_i/2)‖w − v_i‖² as quadratics: least squares with n more rows per node."""
     (K, n), d = v.shape, q.design
     tied, ridged = np.flatnonzero(rho > 0), np.flatnonzero(d.ridge)

@@ -1,7 +1,7 @@
 """Sites behind Flower's SuperNodes: found by asking, asked again when they are silent.
 
 A SuperNode that is killed loses its messages, and may come back under another id. So a site is wherever its last
-introduction came from, and a question that stays without answer for a while is put again, to wherever the site is then.
+introduction came from, and a request that stays without reply for a while is sent again, to wherever the site is then.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from typing import TypeVar
 from flwr.app import Message, RecordDict
 from flwr.serverapp import Grid
 
-from coterie.engines.exchange import Answer, BadAnswerError, Introduction, Question
-from coterie.engines.flower.records import (
+from coterie.federation.messages import BadReplyError, Introduction, ProxReply, ProxRequest
+from coterie.federation.transport.records import (
     ANSWER,
     FINISH,
     INTRODUCE,
     RELEASE,
     SiteError,
     introduce_request,
-    question_request,
-    read_answer,
+    prox_request,
     read_introduction,
+    read_prox_reply,
     read_weights,
 )
 from coterie.problem.arrays import Array
@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 @dataclass(eq=False)
 class FlowerSites:
-    """Carries questions over a Grid.
+    """Carries requests over a Grid.
 
     Parameters
     ----------
@@ -78,29 +78,29 @@ class FlowerSites:
         self.names = tuple(sorted(met))
         return [met[name] for name in self.names]
 
-    def ask(self, questions: Mapping[int, Question]) -> dict[int, Answer | BadAnswerError]:
+    def ask(self, requests: Mapping[int, ProxRequest]) -> dict[int, ProxReply | BadReplyError]:
         """Ask all, again where there is silence, until all have answered or the time is over."""
-        return self._round(ANSWER, self._requests(questions), read_answer)
+        return self._round(ANSWER, self._requests(requests), read_prox_reply)
 
-    def release(self, questions: Mapping[int, Question]) -> dict[int, Array | BadAnswerError]:
+    def release(self, requests: Mapping[int, ProxRequest]) -> dict[int, Array | BadReplyError]:
         """Ask all, as above, for noisy boundary weights."""
-        return self._round(RELEASE, self._requests(questions), lambda content: read_weights(content)[1])
+        return self._round(RELEASE, self._requests(requests), lambda content: read_weights(content)[1])
 
-    def collect(self, questions: Mapping[int, Question]) -> dict[int, Array]:
+    def collect(self, requests: Mapping[int, ProxRequest]) -> dict[int, Array]:
         """Tell the sites that this is the end; return the weights of those that share them, and note their nodes."""
-        replies = self._round(FINISH, self._requests(questions), read_weights)
-        good = {k: reply for k, reply in replies.items() if not isinstance(reply, BadAnswerError)}
+        replies = self._round(FINISH, self._requests(requests), read_weights)
+        good = {k: reply for k, reply in replies.items() if not isinstance(reply, BadReplyError)}
         self.own = {k: nodes for k, (nodes, _) in good.items()}
         return {k: w for k, (_, w) in good.items()}
 
-    def _requests(self, questions: Mapping[int, Question]) -> dict[int, RecordDict]:
-        return {k: question_request(question, self.rows[k]) for k, question in questions.items()}
+    def _requests(self, requests: Mapping[int, ProxRequest]) -> dict[int, RecordDict]:
+        return {k: prox_request(request, self.rows[k]) for k, request in requests.items()}
 
     def _round(
         self, kind: str, requests: Mapping[int, RecordDict], read: Callable[[RecordDict], T]
-    ) -> dict[int, T | BadAnswerError]:
+    ) -> dict[int, T | BadReplyError]:
         deadline = time.monotonic() + self.timeout
-        done: dict[int, T | BadAnswerError] = {}
+        done: dict[int, T | BadReplyError] = {}
         if self.away:
             self._look_for_sites(min(GLANCE, self._until(deadline)), len(self.names), {})
         asked = [k for k in requests if k not in self.away or self.names[k] in self.address]
@@ -159,10 +159,10 @@ class FlowerSites:
         return Message(content, dst_node_id=node, message_type=kind, ttl=self.timeout)
 
 
-def _read(content: RecordDict, read: Callable[[RecordDict], T]) -> T | BadAnswerError:
+def _read(content: RecordDict, read: Callable[[RecordDict], T]) -> T | BadReplyError:
     try:
         return read(content)
-    except BadAnswerError as error:
+    except BadReplyError as error:
         return error
     except SiteError as error:
-        return BadAnswerError(f"an error: {error}")
+        return BadReplyError(f"an error: {error}")

@@ -1,4 +1,4 @@
-"""Questions and answers as Flower messages: one array each, and scalars.
+"""Requests and replies as Flower messages: one array each, and scalars.
 
 This file is the whole list of what travels. Floats that may be infinite travel as they are; names and columns as text.
 """
@@ -11,7 +11,7 @@ import numpy as np
 from flwr.app import Array as FlowerArray
 from flwr.app import ArrayRecord, ConfigRecord, RecordDict
 
-from coterie.engines.exchange import Answer, BadAnswerError, Introduction, Question
+from coterie.federation.messages import BadReplyError, Introduction, ProxReply, ProxRequest
 from coterie.problem.arrays import Array
 
 INTRODUCE, ANSWER, RELEASE, FINISH = "query.introduce", "query.answer", "query.release", "query.finish"
@@ -51,42 +51,42 @@ def read_introduction(content: RecordDict) -> Introduction:
         columns = tuple(str(name) for name in facts["columns"])
         floor, scale, constant, size = (float(facts[key]) for key in ("floor", "scale", "constant", "size"))
     except (KeyError, TypeError, ValueError) as error:
-        raise BadAnswerError(f"an introduction that cannot be read ({error!r})") from None
+        raise BadReplyError(f"an introduction that cannot be read ({error!r})") from None
     if not (np.isfinite([scale, constant, size]).all() and min(constant, size) >= 0 and not np.isnan(floor)):
-        raise BadAnswerError(f"an introduction with floor {floor}, scale {scale}, constant {constant} and size {size}")
+        raise BadReplyError(f"an introduction with floor {floor}, scale {scale}, constant {constant} and size {size}")
     return Introduction(str(facts["site"]), hosts, columns, floor, scale, constant, size)
 
 
-def question_request(question: Question, nodes: Sequence[str]) -> RecordDict:
+def prox_request(request: ProxRequest, nodes: Sequence[str]) -> RecordDict:
     """v and τ side by side in one array, (b, n + 1); and which nodes its rows are about."""
-    stacked = np.column_stack([question.v, question.tau])
-    facts = ConfigRecord({"nodes": list(nodes), "level": float(question.level)})
+    stacked = np.column_stack([request.v, request.tau])
+    facts = ConfigRecord({"nodes": list(nodes), "level": float(request.level)})
     return RecordDict({ARRAYS: ArrayRecord({"question": FlowerArray(stacked)}), FACTS: facts})
 
 
-def read_question(content: RecordDict) -> tuple[Question, list[str]]:
-    """Read what :func:`question_request` wrote."""
+def read_prox_request(content: RecordDict) -> tuple[ProxRequest, list[str]]:
+    """Read what :func:`prox_request` wrote."""
     stacked = content.array_records[ARRAYS]["question"].numpy()
     facts = content.config_records[FACTS]
-    return Question(stacked[:, :-1], stacked[:, -1], float(facts["level"])), [str(name) for name in facts["nodes"]]
+    return ProxRequest(stacked[:, :-1], stacked[:, -1], float(facts["level"])), [str(name) for name in facts["nodes"]]
 
 
-def answer_reply(site: str, answer: Answer) -> RecordDict:
+def prox_reply(site: str, reply: ProxReply) -> RecordDict:
     """Boundary weights in one array, and four scalars."""
     facts = ConfigRecord(
-        {"site": site, "value": answer.value, "bound": answer.bound, "left": answer.left, "reach": answer.reach}
+        {"site": site, "value": reply.value, "bound": reply.bound, "left": reply.left, "reach": reply.reach}
     )
-    return RecordDict({ARRAYS: ArrayRecord({"w": FlowerArray(np.ascontiguousarray(answer.w))}), FACTS: facts})
+    return RecordDict({ARRAYS: ArrayRecord({"w": FlowerArray(np.ascontiguousarray(reply.w))}), FACTS: facts})
 
 
-def read_answer(content: RecordDict) -> Answer:
-    """Read what :func:`answer_reply` wrote, if it makes sense."""
+def read_prox_reply(content: RecordDict) -> ProxReply:
+    """Read what :func:`prox_reply` wrote, if it makes sense."""
     facts = _facts(content)
     try:
         scalars = [float(facts[key]) for key in ("value", "bound", "left", "reach")]
     except (KeyError, TypeError, ValueError) as error:
-        raise BadAnswerError(f"an answer that cannot be read ({error!r})") from None
-    return Answer(_weights(content), *scalars)
+        raise BadReplyError(f"a reply that cannot be read ({error!r})") from None
+    return ProxReply(_weights(content), *scalars)
 
 
 def weights_reply(site: str, nodes: Sequence[str], w: Array) -> RecordDict:
@@ -99,7 +99,7 @@ def read_weights(content: RecordDict) -> tuple[list[str], Array]:
     """Read what :func:`weights_reply` wrote, if it makes sense."""
     nodes, w = [str(name) for name in _facts(content)["nodes"]], _weights(content)
     if w.ndim != 2 or len(w) != len(nodes) or not np.isfinite(w).all():
-        raise BadAnswerError(f"{len(nodes)} nodes with weights of shape {w.shape}, or not finite")
+        raise BadReplyError(f"{len(nodes)} nodes with weights of shape {w.shape}, or not finite")
     return nodes, w
 
 
@@ -111,7 +111,7 @@ def error_reply(site: str, message: str) -> RecordDict:
 def _facts(content: RecordDict) -> ConfigRecord:
     facts = content.config_records.get(FACTS)
     if facts is None or "site" not in facts:
-        raise BadAnswerError("a message without the record of facts")
+        raise BadReplyError("a message without the record of facts")
     if "error" in facts:
         raise SiteError(str(facts["error"]))
     return facts
@@ -121,7 +121,7 @@ def _weights(content: RecordDict) -> Array:
     try:
         w = np.asarray(content.array_records[ARRAYS]["w"].numpy())
     except Exception as error:  # whatever NumPy makes of bytes that are no array
-        raise BadAnswerError(f"weights that cannot be read ({error!r})") from None
+        raise BadReplyError(f"weights that cannot be read ({error!r})") from None
     if w.dtype.kind != "f":
-        raise BadAnswerError(f"weights of type {w.dtype}")
+        raise BadReplyError(f"weights of type {w.dtype}")
     return w.astype(np.float64)

@@ -2,7 +2,7 @@
 
 What is protected is *all that one site has*: rows, labels and inner edges together. A single row or node would be no
 cheaper, because through the inner edges any of them can move every boundary weight of its site, and nothing bounds how
-far. So the change ŵ − v that a site answers to centres v is clipped to a Euclidean norm C over all its boundary
+far. So the change ŵ − v that a site replies to centres v is clipped to a Euclidean norm C over all its boundary
 nodes, and Gaussian noise is added before it leaves:
 
     v + min(1, C/‖ŵ − v‖)·(ŵ − v) + N(0, (2Cz)²).
@@ -37,7 +37,7 @@ class Privacy:
     clip : float
         The norm C that the change of a site's boundary weights is clipped to.
     rounds : int
-        How many answers every site releases; known beforehand.
+        How many replies every site releases; known beforehand.
     delta : float
         δ, for which ε is stated.
     """
@@ -74,7 +74,7 @@ class Privacy:
         return float(accountant.get_epsilon(self.delta))
 
     def release(self, w: Array, v: Array, rng: np.random.Generator) -> Array:
-        """Return what may leave a site instead of the boundary weights w, its answer to the centres v."""
+        """Return what may leave a site instead of the boundary weights w, its reply to the centres v."""
         change = w - v
         length = float(np.linalg.norm(change))
         clipped = change * min(1.0, self.clip / length) if length > 0 else change

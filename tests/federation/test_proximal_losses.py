@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 
 import coterie as ct
-from coterie.federation.pulled import pulled
+from coterie.federation.proximal_losses import with_proximal_terms
 from problems import EVERY_LOSS, instance, oracle
 
 NODES = np.array([0, 2, 5, 11])  # two of them labelled in "few labelled"
@@ -14,7 +14,9 @@ NODES = np.array([0, 2, 5, 11])  # two of them labelled in "few labelled"
 def pull(problem: ct.Problem, force: float = 0.0, rho: float = 2.0) -> ct.Problem:
     rng = np.random.default_rng(3)
     v = rng.standard_normal((4, 3))
-    return pulled(problem.bound, NODES, rho=np.full(4, rho), v=v, force=force * rng.standard_normal((4, 3)))
+    return with_proximal_terms(
+        problem.bound, NODES, rho=np.full(4, rho), v=v, force=force * rng.standard_normal((4, 3))
+    )
 
 
 @pytest.mark.parametrize("loss", EVERY_LOSS, ids=str)
@@ -23,9 +25,9 @@ def test_the_value_is_the_loss_and_the_pull(loss: ct.Loss) -> None:
     w = np.random.default_rng(0).standard_normal((12, 3))
     rng = np.random.default_rng(3)
     v, force = rng.standard_normal((4, 3)), 0.5 * rng.standard_normal((4, 3))
-    tether = (2.0 / 2) * ((w[NODES] - v) ** 2).sum()
-    assert pull(problem).objective(w) == pytest.approx(problem.objective(w) + tether)
-    both = tether - (force * w[NODES]).sum()
+    quadratic = (2.0 / 2) * ((w[NODES] - v) ** 2).sum()
+    assert pull(problem).objective(w) == pytest.approx(problem.objective(w) + quadratic)
+    both = quadratic - (force * w[NODES]).sum()
     assert pull(problem, force=0.5).objective(w) == pytest.approx(problem.objective(w) + both)
 
 
@@ -67,7 +69,7 @@ def test_a_force_is_a_box_of_one_point(loss: ct.Loss) -> None:
 
 
 @pytest.mark.parametrize("loss", [ct.SquaredError(), ct.Lasso(0.2), ct.Logistic(ridge=0.1)], ids=str)
-def test_a_tethered_conjugate_is_exact(loss: ct.Loss) -> None:
+def test_a_conjugate_with_proximal_terms_is_exact(loss: ct.Loss) -> None:
     f = pull(instance("few labelled", loss)).f
     p = np.zeros((len(f.value(np.zeros((6, 3)))), 3))
     q, value = f.conjugate(p, p)
@@ -77,9 +79,9 @@ def test_a_tethered_conjugate_is_exact(loss: ct.Loss) -> None:
     assert tied <= 1e-6
 
 
-def test_tethered_squares_are_solved_to_their_optimum() -> None:
+def test_squares_with_proximal_terms_are_solved_to_their_optimum() -> None:
     problem = instance("few labelled")
-    tethered = pull(problem)
+    proximal = pull(problem)
     w = oracle(problem).w
     rng = np.random.default_rng(3)
     v = rng.standard_normal((4, 3))
@@ -88,7 +90,7 @@ def test_tethered_squares_are_solved_to_their_optimum() -> None:
         x = flat.reshape(12, 3)
         return problem.objective(x) + ((x[NODES] - v) ** 2).sum()
 
-    solution = ct.solve(tethered, 1e-10)
+    solution = ct.solve(proximal, 1e-10)
     assert solution.objective == pytest.approx(whole(solution.w.ravel()), rel=1e-12)
     found = minimize(whole, solution.w.ravel() + 1e-3, method="Powell", options={"maxiter": 3})
     assert solution.objective <= found.fun + 1e-12

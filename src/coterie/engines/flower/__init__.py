@@ -1,1 +1,0 @@
-"""Flower (flwr) as the carrier of a federation; comes with the extra coterie[flower]."""
