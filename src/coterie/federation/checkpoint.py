@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from coterie.federation.federated_certificate import Proof
 from coterie.federation.loop import FederationError, Round, State
 from coterie.io.files import staged_file
 from coterie.problem.arrays import Array
+from coterie.solver.bound import Bound
 
 OF_CERTIFICATE = ("w", "g", "v", "tau", "scalars", "best_v", "best_tau", "best_w")
 
@@ -24,7 +24,7 @@ def save(path: Path, state: State) -> None:
         "rounds": coordinator.rounds,
         "omega": float(coordinator.steps.omega),
         "objective": float(certificate.objective),
-        "proof": [float(proof.bound), float(proof.reach), bool(proof.unconditional)],
+        "proof": [float(proof.value), float(proof.weight_bound), bool(proof.unconditional)],
         "held": sorted(certificate.held),
         "set_aside": {str(k): what for k, what in state.set_aside.items()},
         "history": [[float(x) for x in astuple(one)] for one in state.history],
@@ -57,7 +57,7 @@ def _restore(path: Path, state: State) -> None:
             setattr(certificate, name, file[f"certificate_{name}"])
     coordinator.rounds, coordinator.steps.omega = int(facts["rounds"]), float(facts["omega"])
     bound, reach, unconditional = facts["proof"]
-    certificate.objective, certificate.proof = float(facts["objective"]), Proof(bound, reach, unconditional)
+    certificate.objective, certificate.proof = float(facts["objective"]), Bound(bound, unconditional, reach)
     coordinator.held = certificate.held = set(facts["held"])
     state.set_aside = {int(k): what for k, what in facts["set_aside"].items()}
     state.history = [Round(int(r[0]), r[1], r[2], r[3], int(r[4]), r[5]) for r in facts["history"]]

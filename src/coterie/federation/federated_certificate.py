@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
@@ -22,20 +21,13 @@ from coterie.federation.messages import Introduction, ProxReply, ProxRequest
 from coterie.federation.partition import Cut
 from coterie.problem.arrays import Array
 from coterie.problem.penalties import Penalty
+from coterie.solver.bound import Bound
 from coterie.solver.certificate import FLOOR, REACH, ROUNDING
 
 SCALARS = ("value", "bound", "left", "reach")
 
 
-class Proof(NamedTuple):
-    """A lower bound on the optimum; it rests on some minimiser having no weight above `reach`, which may be proven."""
-
-    bound: float
-    reach: float
-    unconditional: bool
-
-
-NOTHING = Proof(-np.inf, 0.0, False)
+NOTHING = Bound(-np.inf, unconditional=False, weight_bound=0.0)
 
 
 @dataclass(eq=False)
@@ -53,7 +45,7 @@ class FederatedCertificate:
         How large the weights may be expected to be.
     objective : float
         The best so far; best_w are its weights, best_v and best_tau the requests that they answer.
-    proof : Proof
+    proof : Bound
         The best bound so far.
     """
 
@@ -73,7 +65,7 @@ class FederatedCertificate:
     best_tau: Array
     best_w: Array
     objective: float = np.inf
-    proof: Proof = NOTHING
+    proof: Bound = NOTHING
     held: set[int] = field(default_factory=set)
 
     @classmethod
@@ -141,7 +133,9 @@ class FederatedCertificate:
         size = np.asarray(abs(self.cut.graph.D).T @ np.abs(u))[:B][at_free] + np.abs(self.g[:B][at_free])
         charge = reach * float(left[free].sum() + np.abs(rest).sum() + ROUNDING * size.sum())
         rounding = ROUNDING * (float(np.abs(terms).sum()) + charge)
-        self._keep(Proof(float(terms.sum()) - charge - rounding, reach, unconditional))
+        new = Bound(float(terms.sum()) - charge - rounding, unconditional, reach)
+        if new.is_better_than(self.proof, self.objective, self._unit):
+            self.proof = new
 
     def _reach(self, free: Array) -> tuple[float, bool]:
         """A bound on the weights of some minimiser, and whether it is proven, which is up to the sites."""
@@ -149,30 +143,21 @@ class FederatedCertificate:
         largest = float(np.abs(self.w).max(initial=0.0))
         return (max(furthest, largest), True) if np.isfinite(furthest) else (REACH * max(largest, self.size), False)
 
-    def _keep(self, new: Proof) -> None:
-        """Keep the better proof; but an unconditional one before others, and of these the one that asks for less."""
-        old = self.proof
-        stale = old.reach < 0.5 * new.reach or self._refuted(old)
-        better = new.bound > old.bound or (not old.unconditional and stale)
-        if (new.unconditional and not old.unconditional) or (new.unconditional == old.unconditional and better):
-            self.proof = new
-
-    def _refuted(self, proof: Proof) -> bool:
-        """Whether weights have been found below a bound: then what it rests on is false."""
-        return not proof.unconditional and proof.bound > self.objective * (1 + 1e-12)
+    @property
+    def _unit(self) -> float:
+        """What gaps are relative to."""
+        return max(abs(self.objective), FLOOR * self.constant, np.finfo(float).tiny)
 
     @property
     def dual_bound(self) -> float:
-        return -np.inf if self._refuted(self.proof) else self.proof.bound
+        return -np.inf if self.proof.is_refuted_by(self.objective, self._unit) else self.proof.value
 
     @property
     def gap(self) -> float:
         """(objective − dual_bound) relative to the objective."""
-        unit = max(abs(self.objective), FLOOR * self.constant, np.finfo(float).tiny)
-        return max(self.objective - self.dual_bound, 0.0) / unit if np.isfinite(self.objective) else np.inf
+        return self.proof.gap(self.objective, self._unit) if np.isfinite(self.objective) else np.inf
 
     @property
     def condition(self) -> str:
         """What the bound rests on; nothing, where it is unconditional."""
-        reach = self.proof.reach
-        return "" if self.proof.unconditional else f"some minimiser has no weight above {reach:.3g} in absolute value"
+        return self.proof.condition
