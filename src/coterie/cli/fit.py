@@ -226,8 +226,7 @@ def _checked_engine(name: str) -> str:
 
 def _notes(context: typer.Context, data: Path, network: Network, seed: int) -> dict[str, Any]:
     """What travels with the model; docs/report.md lists the keys."""
-    from coterie.io.digest import sha256_of
-    from coterie.io.sources import data_files
+    from coterie.io.sources import data_files, sha256_of
     from coterie.io.tables import count_rows
 
     return {

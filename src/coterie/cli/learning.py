@@ -92,12 +92,12 @@ class Task:
     def _from_rows(self, say: Say) -> pl.DataFrame:
         from coterie.io.memory import in_words, memory_available, memory_needed, require_memory
         from coterie.io.rows import read_rows
-        from coterie.io.sources import engine
+        from coterie.io.sources import import_polars
 
         needed = memory_needed(self.data, len(self.columns.features))
         say(f"this keeps all rows in memory, about {in_words(needed)} (available: {in_words(memory_available())})")
         require_memory(needed, self.data)
-        pl, rows = engine(), read_rows(self.data, self.columns)
+        pl, rows = import_polars(), read_rows(self.data, self.columns)
         X, y = self._X_and_y(rows)
         self._check_sizes(X.select(self.columns.features).select(pl.all().pow(2).mean().sqrt()).row(0), say)
         self._check(rows[self.columns.node].unique(maintain_order=True), y.is_not_nan().any(), say)
@@ -135,9 +135,9 @@ class Task:
     def _check_classes(self, y: pl.Series) -> None:
         """Labels are 0 and 1, both of them, or empty."""
         from coterie.io.rows import find_row
-        from coterie.io.sources import engine
+        from coterie.io.sources import import_polars
 
-        name, pl = y.name, engine()
+        name, pl = y.name, import_polars()
         wrong = ~(pl.col(name).is_in([0.0, 1.0]) | pl.col(name).is_nan())
         if y.to_frame().select(wrong.any()).item():
             where = find_row(self.data, self.columns, wrong, name)

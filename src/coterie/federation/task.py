@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.federation.site import Site
-from coterie.io.sources import engine
+from coterie.io.sources import import_polars
 from coterie.problem import EmpiricalGraph, LocalDatasets, Problem
 from coterie.problem.losses import Lasso, Logistic, Loss, SquaredError
 from coterie.problem.penalties import Penalty, as_penalty
@@ -113,7 +113,7 @@ def find_table(folder: Path, stem: str) -> Path | None:
 
 
 def _table(path: Path) -> Any:
-    pl = engine()
+    pl = import_polars()
     try:
         return pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path, infer_schema_length=None)
     except (OSError, pl.exceptions.PolarsError) as error:
