@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coterie.io.files import MissingExtraError, write_whole
-from coterie.report.channels import channels, plain_channel, used_legend
-from coterie.report.choice import lam_choice_figure
-from coterie.report.coefficients import MOST_COLUMNS, ClusterTable, coefficients_figure
-from coterie.report.comparison import close_to_best, comparison_figure
+from coterie.report.coefficients import ClusterTable, coefficients_figure
+from coterie.report.colours import channels, plain_channel, used_legend
 from coterie.report.convergence import convergence_figure, gap_figure
-from coterie.report.drawn import DrawnNetwork
-from coterie.report.facts import data_facts, model_facts, parameters, versions
+from coterie.report.display_graph import MOST_COLUMNS, DisplayGraph
 from coterie.report.interactive import plain, plotly, script_json
 from coterie.report.map import MOST_EDGES, map_figure
 from coterie.report.network import drawn_edges
 from coterie.report.notes import Notes
-from coterie.report.words import error_of, explanation, kind_of, plural, short, smallest_error, some, verdict
+from coterie.report.summary import data_summary, model_summary, parameters, versions
+from coterie.report.text import error_of, explanation, kind_of, plural, short, smallest_error, some, verdict
+from coterie.report.validation import close_to_best, comparison_figure, lam_choice_figure
 from coterie.solver import Status
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ def render(model: NetworkedModel) -> str:
     from coterie.estimators.export import column_names
 
     template, solution, notes, columns = _template(), model.solution_, Notes.of(model), column_names(model)
-    drawn, table = DrawnNetwork.of_model(model), ClusterTable.of(model)
+    drawn, table = DisplayGraph.of_model(model), ClusterTable.of(model)
     shown, figures = channels(drawn, columns), _figures(model, notes, drawn, table, columns)
     page = {
         "figures": {name: plain(figure) for name, figure in figures.items()},
@@ -67,8 +66,8 @@ def render(model: NetworkedModel) -> str:
         explanation=explanation(solution, model.tol),
         n_clusters=int(model.clusters_.max()) + 1,
         n_labelled_nodes=int((model.n_labelled_ > 0).sum()),
-        model_facts=model_facts(model),
-        data_facts=data_facts(model, notes),
+        model_summary=model_summary(model),
+        data_summary=data_summary(model, notes),
         channels=[channel.name for channel in shown],
         legend=used_legend(shown[0]),
         has_undetermined=bool(len(solution.undetermined)),
@@ -107,7 +106,7 @@ def _template() -> Any:
 
 
 def _figures(
-    model: NetworkedModel, notes: Notes, drawn: DrawnNetwork, table: ClusterTable, columns: list[str]
+    model: NetworkedModel, notes: Notes, drawn: DisplayGraph, table: ClusterTable, columns: list[str]
 ) -> dict[str, Any]:
     error = error_of(model)
     figures = {
@@ -123,7 +122,7 @@ def _figures(
     return figures
 
 
-def _about_map(drawn: DrawnNetwork, notes: Notes, hidden: bool) -> list[str]:
+def _about_map(drawn: DisplayGraph, notes: Notes, hidden: bool) -> list[str]:
     """What the map does not show, in sentences."""
     said = [drawn.aggregated] if drawn.aggregated else []
     if drawn.graph.n_edges > MOST_EDGES:
