@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coterie.report.words import (
+from coterie.report.text import (
     explanation,
     kind_of,
     penalty_of,

@@ -12,11 +12,12 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from coterie.estimators.carry import carried
-from coterie.estimators.names import node_ids
-from coterie.estimators.newcomers import LocalModel, weights_for, with_nodes
+from coterie.estimators.export import ExportMixin
+from coterie.estimators.input import InputMixin
+from coterie.estimators.new_nodes import LocalModel, warm_start, weights_for, with_nodes
+from coterie.estimators.persistence import PersistenceMixin
 from coterie.estimators.progress import Verbose, follow, listener
-from coterie.estimators.reading import ReadsRows
+from coterie.estimators.tables import node_ids
 from coterie.problem import EmpiricalGraph, Problem
 from coterie.problem.arrays import Array
 from coterie.problem.penalties import Penalty
@@ -24,7 +25,7 @@ from coterie.solver import NotConverged, Solution, Status, solve
 from coterie.solver.reasons import in_words
 
 
-class NetworkedModel(ReadsRows, BaseEstimator):
+class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
     """Rows of all nodes and a graph in, one linear model per node out. The subclasses say which loss."""
 
     # Node ids go wherever rows go: with scikit-learn's metadata routing nobody has to ask for them.
@@ -45,7 +46,6 @@ class NetworkedModel(ReadsRows, BaseEstimator):
         engine: str,
         threads: int | None,
         warm_start: bool,
-        random_state: Any,
         verbose: Verbose,
     ) -> None:
         self.graph = graph
@@ -59,7 +59,6 @@ class NetworkedModel(ReadsRows, BaseEstimator):
         self.engine = engine
         self.threads = threads
         self.warm_start = warm_start
-        self.random_state = random_state
         self.verbose = verbose
 
     def _choose_lam(self, problem: Problem, order: Array | None) -> float:
@@ -100,7 +99,8 @@ class NetworkedModel(ReadsRows, BaseEstimator):
             (penalty "l1"), their geometric median ("l2") or their mean ("squared").
         """
         check_is_fitted(self)
-        return weights_for(self, neighbours, X, y)
+        w = self.scaling_.weights_back(weights_for(self, neighbours, X, y)[None])[0]
+        return LocalModel(w[: self.n_features_in_], float(w[-1]) if self.fit_intercept else 0.0)
 
     def add_nodes(self, neighbours: Any, X: Any = None, y: Any = None, groups: Any = None) -> Self:
         """Add nodes to the graph and solve again, starting from the present weights and `weights_for` the new nodes.
@@ -113,41 +113,16 @@ class NetworkedModel(ReadsRows, BaseEstimator):
             a model that was loaded from a file has none.
         """
         check_is_fitted(self)
-        problem, start = with_nodes(self, neighbours, X, y, groups)
-        self.graph = problem.graph
-        return self._learn(problem, start)
-
-    def coef_frame(self) -> Any:
-        """Return one row per node with its coefficients, intercept and cluster: a frame of the library X came from."""
-        from coterie.estimators.export import coef_frame
-
-        return coef_frame(self)
-
-    def to_networkx(self) -> Any:
-        """Return the graph with each node's coefficients and cluster as attributes "weights" and "cluster"."""
-        from coterie.estimators.export import to_networkx
-
-        return to_networkx(self)
-
-    def save(self, path: Any, notes: dict[str, Any] | None = None) -> None:
-        """Write the model to a folder, for :func:`coterie.load`; see :func:`coterie.estimators.files.save`."""
-        from coterie.estimators.files import save
-
-        save(self, path, notes)
+        return self._learn(*with_nodes(self, neighbours, X, y, groups))
 
     def _as_labels(self, predicted: Array) -> Array:
         """What the loss predicts, in the terms of y."""
         return self.scaling_.labels_back(predicted)
 
-    @property
-    def weights_(self) -> Array:
-        """coef_ and, where there is one, intercept_ as the last column."""
-        return np.column_stack([self.coef_, self.intercept_]) if self.fit_intercept else self.coef_
-
     def _warm(self, graph: EmpiricalGraph, n_features: int) -> Solution | None:
         if not self.warm_start or not hasattr(self, "solution_") or self.solution_.w.shape[1] != n_features:
             return None
-        return carried(self.solution_, graph)
+        return warm_start(self.solution_, graph)
 
     def _with_lam(self, problem: Problem, order: Array | None) -> tuple[Problem, Solution | None]:
         """The problem with the λ to solve it for, and where to start."""

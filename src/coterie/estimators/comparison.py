@@ -89,6 +89,15 @@ class Comparison:
         }
         return as_frame(columns, self.library)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Methods, errors, over and weights, as JSON can hold them: the note "baselines" of a report."""
+        return {
+            "methods": list(self.methods),
+            "errors": self.errors.tolist(),
+            "over": self.over,
+            "weights": self.weights.tolist(),
+        }
+
     def _lead(self, a: int, b: int) -> tuple[float, float]:
         """By how much method a has the smaller mean error than b, and the standard error of that difference."""
         difference = (self.errors[b] - self.errors[a])[None]

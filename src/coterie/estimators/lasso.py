@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from coterie.estimators.base import NetworkedModel
-from coterie.estimators.chooses_lam import ChoosesLam
+from coterie.estimators.cross_validation import ChoosesLam
 from coterie.estimators.progress import Verbose
 from coterie.estimators.regression import NetworkedRegressor
 from coterie.problem.losses import Lasso, Loss
@@ -21,7 +21,7 @@ class NetworkedLasso(NetworkedRegressor):
     Parameters
     ----------
     graph, lam, penalty, fit_intercept, standardize, weight_by, tol, max_iter, time_limit, engine, threads,
-    warm_start, random_state, verbose
+    warm_start, verbose
         As for :class:`NetworkedLinearRegression`, and so are the attributes.
     alpha : float
         Does not apply to the intercept.
@@ -43,7 +43,6 @@ class NetworkedLasso(NetworkedRegressor):
         engine: str = "auto",
         threads: int | None = None,
         warm_start: bool = False,
-        random_state: Any = None,
         verbose: Verbose = 0,
     ) -> None:
         super().__init__(
@@ -58,7 +57,6 @@ class NetworkedLasso(NetworkedRegressor):
             engine,
             threads,
             warm_start,
-            random_state,
             verbose,
         )
         self.lam = lam
@@ -117,13 +115,7 @@ class NetworkedLassoCV(ChoosesLam, NetworkedLasso):
             engine,
             threads,
             warm_start,
-            random_state,
             verbose,
         )
-        self.lams = lams
-        self.n_lams = n_lams
-        self.cv = cv
-        self.over = over
-        self.cv_repeats = cv_repeats
-        self.rule = rule
+        self._set_choice(lams, n_lams, cv, over, cv_repeats, rule, random_state)
         self.alpha = alpha

@@ -10,7 +10,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.multiclass import check_classification_targets
 
 from coterie.estimators.base import NetworkedModel
-from coterie.estimators.chooses_lam import ChoosesLam
+from coterie.estimators.cross_validation import ChoosesLam
 from coterie.estimators.progress import Verbose
 from coterie.estimators.tables import as_classes, as_row_weights
 from coterie.problem.arrays import Array
@@ -29,7 +29,7 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
     Parameters
     ----------
     graph, lam, penalty, fit_intercept, standardize, weight_by, tol, max_iter, time_limit, engine, threads,
-    warm_start, random_state, verbose
+    warm_start, verbose
         As for :class:`NetworkedLinearRegression`, and so are the attributes.
     ridge : float
         Does not apply to the intercept. Above 0, nodes whose rows separate perfectly have a finite model of their own.
@@ -59,7 +59,6 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
         engine: str = "auto",
         threads: int | None = None,
         warm_start: bool = False,
-        random_state: Any = None,
         verbose: Verbose = 0,
     ) -> None:
         super().__init__(
@@ -74,7 +73,6 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
             engine,
             threads,
             warm_start,
-            random_state,
             verbose,
         )
         self.lam = lam
@@ -195,13 +193,7 @@ class NetworkedLogisticRegressionCV(ChoosesLam, NetworkedLogisticRegression):
             engine,
             threads,
             warm_start,
-            random_state,
             verbose,
         )
-        self.lams = lams
-        self.n_lams = n_lams
-        self.cv = cv
-        self.over = over
-        self.cv_repeats = cv_repeats
-        self.rule = rule
+        self._set_choice(lams, n_lams, cv, over, cv_repeats, rule, random_state)
         self.ridge = ridge

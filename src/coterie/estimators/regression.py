@@ -9,10 +9,9 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
 from coterie.estimators.base import NetworkedModel
-from coterie.estimators.chooses_lam import ChoosesLam
-from coterie.estimators.names import as_graph
+from coterie.estimators.cross_validation import ChoosesLam
 from coterie.estimators.progress import Verbose
-from coterie.estimators.tables import as_labels, as_row_weights
+from coterie.estimators.tables import as_graph, as_labels, as_row_weights
 from coterie.io.moments import Moments
 from coterie.io.rows import Columns
 from coterie.problem.arrays import Array
@@ -96,8 +95,6 @@ class NetworkedLinearRegression(NetworkedRegressor):
         How many the solve uses; by default as many as pay, and not more than the environment allows.
     warm_start : bool
         Begin a fit where the last one ended; the graph may have changed.
-    random_state : int, RandomState or None
-        The solver draws nothing; the CV forms draw their folds with it.
     verbose : int or callable
         Above 0: print progress. A callable is called instead as ``verbose(line, done)``, done being from 0 to 1.
 
@@ -145,7 +142,6 @@ class NetworkedLinearRegression(NetworkedRegressor):
         engine: str = "auto",
         threads: int | None = None,
         warm_start: bool = False,
-        random_state: Any = None,
         verbose: Verbose = 0,
     ) -> None:
         super().__init__(
@@ -160,7 +156,6 @@ class NetworkedLinearRegression(NetworkedRegressor):
             engine,
             threads,
             warm_start,
-            random_state,
             verbose,
         )
         self.lam = lam
@@ -239,13 +234,7 @@ class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
             engine,
             threads,
             warm_start,
-            random_state,
             verbose,
         )
-        self.lams = lams
-        self.n_lams = n_lams
-        self.cv = cv
-        self.over = over
-        self.cv_repeats = cv_repeats
-        self.rule = rule
+        self._set_choice(lams, n_lams, cv, over, cv_repeats, rule, random_state)
         self.ridge = ridge
