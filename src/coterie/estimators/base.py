@@ -74,18 +74,38 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
         Parameters
         ----------
         X : array or frame of shape (rows, features)
+            The features of each row.
         y : sequence of shape (rows,)
             Labels; nan (or None) where a row has none.
-        groups : sequence of shape (rows,), or str
+        groups : sequence of shape (rows,) or str, default=None
             The node that each row belongs to; or the column of the frame X that says so. A node of the graph
             may have no row at all. None: all rows belong to the one node there is.
-        sample_weight : sequence of shape (rows,), optional
-            A row of weight 2 counts like two rows.
+        sample_weight : sequence of shape (rows,), default=None
+            A row of weight 2 counts like two rows. None: all count alike.
+
+        Returns
+        -------
+        NetworkedModel
+            The model itself. A ConvergenceWarning says where the gap is above tol.
         """
         return self._learn(*self._with_lam(*self._problem(X, y, groups, sample_weight)))
 
     def predict(self, X: Any, groups: Any = None) -> Array:
-        """Predict the label of each row with the model of its node."""
+        """Predict the label of each row with the model of its node.
+
+        Parameters
+        ----------
+        X : array or frame of shape (rows, features)
+            The features of each row.
+        groups : sequence of shape (rows,) or str, default=None
+            The node of each row, or the column of the frame X that says so. None: the column that the fit found them
+            in, or the one node there is.
+
+        Returns
+        -------
+        array of shape (rows,)
+            Numbers, or classes.
+        """
         return self._as_labels(self._loss(()).predict(*self._rows_and_weights(X, groups)))
 
     def weights_for(self, neighbours: Any, X: Any = None, y: Any = None) -> LocalModel:
@@ -94,9 +114,17 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
         Parameters
         ----------
         neighbours : sequence of node ids, or dict of id → weight of the edge
-        X, y : the rows of the new node, optional
-            With them, the node's own loss has a say. Without, the model is the weighted median of the neighbours'
-            (penalty "l1"), their geometric median ("l2") or their mean ("squared").
+            Nodes of the graph.
+        X : array or frame of shape (rows, features), default=None
+            Rows of the new node. With them, the node's own loss counts too. Without, the model is the weighted median
+            of the neighbours' (penalty "l1"), their geometric median ("l2") or their mean ("squared").
+        y : sequence of shape (rows,), default=None
+            The labels of these rows.
+
+        Returns
+        -------
+        LocalModel
+            Its coef and its intercept.
         """
         check_is_fitted(self)
         w = self.scaling_.weights_back(weights_for(self, neighbours, X, y)[None])[0]
@@ -107,10 +135,20 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
 
         Parameters
         ----------
-        neighbours : dict of new id → its neighbours, old or new, as for `weights_for`
-        X, y, groups : rows to add, optional
-            They may belong to new nodes and to old ones. The rows of the last fit are kept and count as before;
-            a model that was loaded from a file has none.
+        neighbours : dict of new id → its neighbours, as for `weights_for`
+            Neighbours are old nodes or new ones.
+        X : array or frame of shape (rows, features), default=None
+            Rows to add, of new nodes and of old ones. The rows of the last fit are kept and count as before; a model
+            that was loaded from a file has none.
+        y : sequence of shape (rows,), default=None
+            The labels of these rows.
+        groups : sequence of shape (rows,) or str, default=None
+            The node of each of these rows, as for `fit`.
+
+        Returns
+        -------
+        NetworkedModel
+            The model itself. graph_ has the new nodes; the parameter graph stays as it was given.
         """
         check_is_fitted(self)
         return self._learn(*with_nodes(self, neighbours, X, y, groups))

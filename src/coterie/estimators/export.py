@@ -30,7 +30,18 @@ class ExportMixin:
         return np.column_stack([self.coef_, self.intercept_]) if self.fit_intercept else self.coef_
 
     def coef_frame(self) -> Any:
-        """Return one row per node with its coefficients, intercept and cluster: a frame of the library X came from."""
+        """Return the coefficients, intercept and cluster of every node as a frame.
+
+        Returns
+        -------
+        DataFrame
+            One row per node, of the library that X came from; of pandas, or else polars, where X was an array.
+
+        Raises
+        ------
+        ValueError
+            If a feature is called "node", "cluster" or "intercept", like a column of the frame.
+        """
         names = ["node", *column_names(self), "cluster"]
         columns = [self.nodes_.tolist(), *self.weights_.T, self.clusters_]
         for k, name in enumerate(names):
@@ -39,7 +50,18 @@ class ExportMixin:
         return as_frame(dict(zip(names, columns, strict=True)), self.frame_library_)
 
     def to_networkx(self) -> Any:
-        """Return the graph with each node's coefficients and cluster as attributes "weights" and "cluster"."""
+        """Return the graph with the model of each node.
+
+        Returns
+        -------
+        networkx.Graph
+            Nodes have the attributes "weights" (a dict), "cluster" and "labelled_rows", edges the attribute "weight".
+
+        Raises
+        ------
+        ImportError
+            If networkx is not installed.
+        """
         from importlib import import_module
 
         try:

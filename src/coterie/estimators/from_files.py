@@ -78,7 +78,7 @@ def fit_files(
     >>> import coterie as ct
     >>> table = Path(tempfile.mkdtemp()) / "rows.csv"
     >>> _ = table.write_text("shop,price,sales\\nA,1,2\\nA,2,4\\nB,1,2\\nB,3,6\\n")
-    >>> edges = ct.EmpiricalGraph.from_edges([("A", "B")], ids=["A", "B"])
+    >>> edges = ct.EmpiricalGraph.from_edges([(0, 1)], ids=["A", "B"])
     >>> model = ct.fit_files(ct.NetworkedLinearRegression(edges, lam=0.1), table, node="shop", target="sales")
     >>> model.n_labelled_.tolist()
     [2, 2]

@@ -100,7 +100,34 @@ class PersistenceMixin:
 
 
 def load(path: str | Path) -> NetworkedModel:
-    """Read a model that :meth:`NetworkedModel.save` wrote; `notes_` and `versions_` are what was saved with it."""
+    """Read a model that its method ``save`` wrote.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder that it was saved to.
+
+    Returns
+    -------
+    NetworkedModel
+        The fitted model, without its training rows. `notes_` and `versions_` are what was saved with it.
+
+    Raises
+    ------
+    ModelFileError
+        If the folder holds no model, or one that is damaged or newer than this version of Coterie.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import coterie as ct
+    >>> graph = ct.EmpiricalGraph.from_edges([(0, 1)])
+    >>> model = ct.NetworkedLinearRegression(graph).fit([[1.0], [2.0], [3.0]], [2.0, 4.0, 6.0], groups=[0, 0, 1])
+    >>> folder = tempfile.mkdtemp()
+    >>> model.save(folder)
+    >>> bool((ct.load(folder).coef_ == model.coef_).all())
+    True
+    """
     record, arrays = read_model(Path(path))
     try:
         if record["schema"] == 1:

@@ -35,10 +35,23 @@ def write_report(model: NetworkedModel, path: str | Path) -> None:
 
     Parameters
     ----------
-    model : a fitted networked model, in memory or from :func:`coterie.load`
-        Its notes can add where the data came from, coordinates, baselines and more: see coterie.report.notes.
-    path : path
+    model : NetworkedModel
+        A fitted model, in memory or from :func:`coterie.load`. Its notes can add where the data came from,
+        coordinates, baselines and more: see coterie.report.notes.
+    path : str or Path
         The file to write; an old one is replaced in one step.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import coterie as ct
+    >>> graph = ct.EmpiricalGraph.from_edges([(0, 1)])
+    >>> model = ct.NetworkedLinearRegression(graph).fit([[1.0], [2.0], [3.0]], [2.0, 4.0, 6.0], groups=[0, 0, 1])
+    >>> page = Path(tempfile.mkdtemp()) / "report.html"
+    >>> ct.write_report(model, page)
+    >>> page.read_text(encoding="utf-8").startswith("<!doctype html>")
+    True
     """
     from sklearn.utils.validation import check_is_fitted
 
