@@ -1,4 +1,4 @@
-"""A fitted model in words for people, and as an object for machines."""
+"""A fitted model in sentences, and as an object for JSON."""
 
 from __future__ import annotations
 

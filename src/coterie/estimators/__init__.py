@@ -1,4 +1,4 @@
-"""Estimators in the manner of scikit-learn, thin over `solve`."""
+"""Estimators with the scikit-learn API, a thin layer over `solve`."""
 
 from coterie.estimators.baselines import compare_baselines
 from coterie.estimators.comparison import Comparison

@@ -28,7 +28,7 @@ from coterie.solver.reasons import in_words
 class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
     """Rows of all nodes and a graph in, one linear model per node out. The subclasses say which loss."""
 
-    # Node ids go wherever rows go: with scikit-learn's metadata routing nobody has to ask for them.
+    # Node ids go wherever rows go: with scikit-learn's metadata routing they need not be requested.
     __metadata_request__fit: ClassVar = {"groups": True}
     __metadata_request__predict: ClassVar = {"groups": True}
     __metadata_request__score: ClassVar = {"groups": True}

@@ -130,7 +130,7 @@ classes_ : array of shape (2,)
 
 
 def documented(*attributes: str) -> Callable[[Class], Class]:
-    """Fill {parameters} of a class docstring with those of the signature, {attributes} with the common and these ones."""
+    """Fill {parameters} of a class docstring from the signature, and {attributes} with the common ones and these."""
 
     def fill(cls: Class) -> Class:
         listed = []

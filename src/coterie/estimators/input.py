@@ -41,7 +41,7 @@ class InputMixin:
 
     @abstractmethod
     def _labels(self, y: Any, n_rows: int, first: bool) -> Array:
-        """Labels as the loss wants them, nan where there is none. `first`: learn which classes there are."""
+        """Labels as the loss takes them, nan where there is none. `first`: learn which classes there are."""
 
     def _check_labelled(self, rows: LabelledRows) -> None:
         """Refuse rows that nothing can be learnt from."""

@@ -32,7 +32,7 @@ def similarity_graph(
     """Join every node to the k labelled nodes whose local models predict most alike.
 
     Each labelled node gets a local model, drawn towards the pooled model w₀ of all nodes as if it had `ridge` more
-    points that speak for w₀. With g_i and H_i the gradient and the Hessian of its loss at w₀, and H the mean of the
+    points that agree with w₀. With g_i and H_i the gradient and the Hessian of its loss at w₀, and H the mean of the
     H_i, that is one Newton step (for squared error, the exact minimiser):
 
         ŵ_i = w₀ − (H_i + (ridge/m_i) H)⁻¹ g_i,      d(i, j)² = (ŵ_i − ŵ_j)ᵀ H (ŵ_i − ŵ_j).
