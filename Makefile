@@ -41,7 +41,7 @@ lowest:          ## the fast tests with the lowest versions that pyproject.toml 
 	$(PYTHON) -m venv $(LOWEST)
 	$(LOWEST)/bin/python $(PIP) uv
 	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct --editable '.[dev]'
-	$(LOWEST)/bin/pytest -n auto -m 'not slow'
+	HYPOTHESIS_PROFILE=quick $(LOWEST)/bin/pytest -n auto -m 'not slow' -W ignore::DeprecationWarning $(FAST)
 
 install: $(READY)   ## create .venv with the package and its development tools
 

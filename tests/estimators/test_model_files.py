@@ -29,7 +29,7 @@ def same(a, b, X, groups):
     assert type(a) is type(b)
 
 
-@pytest.mark.parametrize(("model", "library"), zip([*PLAIN, *CHOOSING], [None, pd, pl] * 2, strict=True))
+@pytest.mark.parametrize(("model", "library"), list(zip([*PLAIN, *CHOOSING], [None, pd, pl] * 2, strict=True)))
 def test_a_model_comes_back_as_it_was(tmp_path, model, library):
     X, y, nodes = rows()
     y = labels_for(model, y)
