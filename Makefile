@@ -6,9 +6,12 @@ DEMO   := $(VENV)/.demo
 READY  := $(VENV)/.ready
 BENCH  := .venv-bench
 CUT    := .venv-cut
+WHEEL  := .venv-wheel
+LOWEST := .venv-lowest
 PIP    := -m pip install --quiet --disable-pip-version-check
+FAST   := tests/problem tests/datasets tests/graphs tests/io tests/estimators tests/test_package.py tests/test_docstrings.py
 
-.PHONY: help demo paper test install bench bench-large bench-kernel bench-stream lint types imports pytest clean
+.PHONY: help demo paper check test coverage wheel lowest install bench bench-large bench-kernel bench-stream lint types imports pytest clean
 
 help:            ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -19,7 +22,26 @@ demo: $(DEMO)    ## set up and fit the paper's network, with a picture
 paper: $(DEMO)   ## set up and run the paper's experiment again (about three minutes)
 	$(BIN)/coterie paper
 
+check: lint types imports   ## set up and run the linters and the fast tests, in under a minute
+	HYPOTHESIS_PROFILE=quick $(BIN)/pytest -q -n auto -m 'not slow' $(FAST)
+
 test: lint types imports pytest   ## set up and run every check
+
+coverage: $(READY)   ## every test, and which lines and branches none of them reaches
+	$(BIN)/pytest -n auto --cov --cov-report=term:skip-covered
+
+wheel:           ## build the wheel, install it into an empty environment and try it there
+	rm -rf dist $(WHEEL)
+	$(PYTHON) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+	$(PYTHON) -m venv $(WHEEL)
+	$(WHEEL)/bin/python $(PIP) --constraint constraints.txt dist/*.whl
+	$(WHEEL)/bin/python -I tests/smoke.py
+
+lowest:          ## the fast tests with the lowest versions that pyproject.toml allows
+	$(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/python $(PIP) uv
+	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct --editable '.[dev]'
+	HYPOTHESIS_PROFILE=quick $(LOWEST)/bin/pytest -n auto -m 'not slow' -W ignore::DeprecationWarning $(FAST)
 
 install: $(READY)   ## create .venv with the package and its development tools
 
@@ -72,4 +94,4 @@ $(CUT)/.ready: pyproject.toml benchmarks/requirements-cut-pursuit.txt
 	@touch $@
 
 clean:           ## remove the environments and what tools left behind
-	rm -rf $(VENV) $(BENCH) $(CUT) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(BENCH) $(CUT) $(WHEEL) $(LOWEST) dist .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -87,7 +87,7 @@ def draw(path: Path, table: pd.DataFrame) -> None:
     """Draw error against the number of labelled stations."""
     from matplotlib.figure import Figure
 
-    from coterie.report.curves import draw_curves
+    from coterie.report.figures import draw_curves
 
     figure = Figure(figsize=(9, 4), layout="constrained")
     for ax, where in zip(figure.subplots(1, 2, sharey=True), ("unseen stations", "labelled stations"), strict=True):

@@ -1,5 +1,7 @@
 """Settings of the whole suite. (Standing here, this file also puts tests/ on the import path: `import problems`.)"""
 
+import os
+
 from hypothesis import HealthCheck, settings
 
 # The same examples on every run and no deadline: a slow machine must not make a test fail.
@@ -10,4 +12,5 @@ settings.register_profile(
     max_examples=40,
     suppress_health_check=[HealthCheck.too_slow],
 )
-settings.load_profile("coterie")
+settings.register_profile("quick", settings.get_profile("coterie"), max_examples=5)  # `make check`
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "coterie"))

@@ -1,4 +1,4 @@
-"""Every Python block of every document runs, in order, one namespace a file; every link leads somewhere."""
+"""Every Python block of every document runs, in order, one namespace per file; every link leads somewhere."""
 
 import re
 from pathlib import Path

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         NetworkedLogisticRegression,
         NetworkedLogisticRegressionCV,
         compare_baselines,
+        fit_files,
         load,
     )
     from coterie.graphs import (
@@ -72,6 +73,7 @@ _HOMES = {
         "NetworkedLogisticRegression",
         "NetworkedLogisticRegressionCV",
         "compare_baselines",
+        "fit_files",
         "load",
     ),
     "coterie.graphs": (
@@ -143,6 +145,7 @@ __all__ = [
     "algorithm1",
     "certify",
     "compare_baselines",
+    "fit_files",
     "knn_graph",
     "largest_useful_lam",
     "load",

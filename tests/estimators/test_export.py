@@ -11,8 +11,7 @@ from towns import PLAIN, TOWNS, empirical, labels_for, names, networkx_graph, qu
 import coterie as ct
 
 
-@pytest.mark.parametrize("model", PLAIN)
-@pytest.mark.parametrize("library", [pd, pl])
+@pytest.mark.parametrize(("model", "library"), list(zip(PLAIN, [pd, pl, pd], strict=True)))
 def test_coefficients_have_names(model, library):
     X, y, nodes = rows()
     table = library.DataFrame({"rain": X[:, 0], "wind": X[:, 1], "town": names(nodes)})

@@ -46,8 +46,7 @@ def test_a_fit_is_the_certified_solution(model, penalty):
     assert again.objective - again.dual_bound <= 1.01e-6 * again.objective
 
 
-@pytest.mark.parametrize("model", PLAIN)
-@pytest.mark.parametrize("graph", NAMED_GRAPHS)
+@pytest.mark.parametrize(("model", "graph"), list(zip([*PLAIN, PLAIN[0]], NAMED_GRAPHS, strict=True)))
 def test_every_kind_of_graph_gives_the_same(model, graph):
     X, y, nodes = rows()
     y = labels_for(model, y)
@@ -59,8 +58,7 @@ def test_every_kind_of_graph_gives_the_same(model, graph):
     assert (fitted.predict(X, names(nodes)) == numbered.predict(X, nodes)).all()
 
 
-@pytest.mark.parametrize("model", PLAIN)
-@pytest.mark.parametrize("library", [pd, pl])
+@pytest.mark.parametrize(("model", "library"), list(zip(PLAIN, [pd, pl, pd], strict=True)))
 def test_nodes_beside_the_table_or_inside(model, library):
     X, y, nodes = rows()
     y = labels_for(model, y)
@@ -144,8 +142,9 @@ def test_node_errors_are_weighted_means():
         assert fitted.node_errors_[i] == pytest.approx(np.average(error[nodes == i], weights=s[nodes == i]))
 
 
-@pytest.mark.parametrize("model", [*PLAIN, *CHOOSING])
-@pytest.mark.parametrize("graph", [empirical, networkx_graph])
+@pytest.mark.parametrize(
+    ("model", "graph"), list(zip([*PLAIN, *CHOOSING], [empirical, networkx_graph] * 3, strict=True))
+)
 def test_a_clone_shares_the_graph(model, graph):
     mine = graph()
     twin = clone(quick(model, mine, penalty="l2"))

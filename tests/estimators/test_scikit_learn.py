@@ -95,8 +95,7 @@ def test_cross_val_score(table, model):
     assert (scores > 0.5).all()
 
 
-@pytest.mark.parametrize("library", [pd, pl])
-@pytest.mark.parametrize("model", PLAIN)
+@pytest.mark.parametrize(("model", "library"), list(zip(PLAIN, [pd, pl, pd], strict=True)))
 def test_nodes_inside_the_table_need_no_routing(table, model, library):
     X, y, towns = table
     y = labels_for(model, y)

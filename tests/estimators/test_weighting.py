@@ -51,8 +51,7 @@ def test_rows_count_alike(model):
     assert fitted.gap_ <= 1e-9
 
 
-@pytest.mark.parametrize("way", ["rows", "nodes"])
-@pytest.mark.parametrize("model", PLAIN)
+@pytest.mark.parametrize(("model", "way"), list(zip([*PLAIN, PLAIN[0]], ["rows", "nodes"] * 2, strict=True)))
 def test_the_unit_of_sample_weights_does_not_matter(model, way):
     X, y, nodes = uneven()
     y = labels_for(model, y)

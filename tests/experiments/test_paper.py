@@ -28,9 +28,12 @@ def test_writes_page_and_figures(tmp_path):
 
 
 def test_nothing_is_left_after_a_failure(tmp_path, monkeypatch):
-    def fail(*_):
+    def fail(results, folder):
+        (folder / paper.FIGURE_1).write_bytes(b"half a picture")
         raise RuntimeError("out of luck")
 
+    for name in ("run_table", "weight_curves", "boundary_curve"):
+        monkeypatch.setattr(paper, name, lambda *_: [])
     monkeypatch.setattr(paper, "_draw", fail)
     with pytest.raises(RuntimeError, match="out of luck"):
         paper.run_paper(TINY, tmp_path / "result", quiet)

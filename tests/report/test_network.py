@@ -4,9 +4,9 @@ import pytest
 from coterie import EmpiricalGraph
 from coterie.datasets import stochastic_block_model
 from coterie.report import layout as layouts
+from coterie.report.figures import new_figure
 from coterie.report.layout import layout
 from coterie.report.network import draw_network, principal_tone
-from coterie.report.output import new_figure
 
 GRAPHS = {
     "one node": EmpiricalGraph.from_edges([], n_nodes=1),

@@ -9,9 +9,9 @@ from sklearn.exceptions import NotFittedError
 
 import coterie as ct
 from coterie.io.files import MissingExtraError
-from coterie.report import drawn as drawing
+from coterie.report import display_graph as drawing
 from coterie.report.page import render, write_report
-from coterie.report.words import smallest_error
+from coterie.report.text import smallest_error
 
 
 class Reader(HTMLParser):

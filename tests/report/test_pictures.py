@@ -8,13 +8,12 @@ from fitted_models import fitted, with_everything
 
 import coterie as ct
 from coterie.estimators.cross_validation import LamChoice
-from coterie.report.choice import draw_lam_choice, lam_choice_figure
 from coterie.report.coefficients import draw_coefficients
-from coterie.report.comparison import close_to_best, draw_comparison
 from coterie.report.convergence import Convergence, convergence_figure, draw_convergence, draw_gap, gap_figure
+from coterie.report.figures import new_figure
 from coterie.report.map import draw_map
 from coterie.report.notes import Notes
-from coterie.report.output import new_figure
+from coterie.report.validation import close_to_best, draw_comparison, draw_lam_choice, lam_choice_figure
 
 
 @pytest.fixture

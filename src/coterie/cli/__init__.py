@@ -23,7 +23,7 @@ from coterie.cli.resolve import resolve
 HELP = """\
 Learn one model for every node of a network of local datasets, with a proof of how good the answer is.
 
-You have a table with one row a measurement, a column that says where each row comes from (a station, a hospital, a
+You have a table with one row per measurement, a column that says where each row comes from (a station, a hospital, a
 shop: the nodes), and edges between nodes that are alike, or coordinates to find them by. Then
 
 coterie fit rows.csv --node station --target rain --graph edges.csv --out model
@@ -43,7 +43,7 @@ def _unwrapped(text: str) -> str:
 
 
 class _Commands(TyperGroup):
-    """Keeps the words of the command line, which travel with a model that is fitted."""
+    """Keeps the arguments of the command line, which are saved with a model that is fitted."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         ctx.obj = list(args)

@@ -1,4 +1,4 @@
-"""A fitted model in words for people, and as an object for machines."""
+"""A fitted model in sentences, and as an object for JSON."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coterie.report.words import (
+from coterie.report.text import (
     counted,
     explanation,
     federation_of,

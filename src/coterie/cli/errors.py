@@ -1,4 +1,4 @@
-"""Errors as one line on standard error, for people who did not write the program."""
+"""Errors as one line on standard error instead of a traceback."""
 
 from __future__ import annotations
 

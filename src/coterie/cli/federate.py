@@ -27,7 +27,7 @@ def init(
     """Write a Flower app that is ready to run: configuration, apps, three example sites, the graph between them."""
     with plain_errors():
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9-]*", folder.name):
-            raise BadInputError(f"{folder.name!r}: Flower wants a name of letters, digits and hyphens")
+            raise BadInputError(f"{folder.name!r}: a Flower app has a name of letters, digits and hyphens")
         if folder.exists():
             raise BadInputError(f"{folder} exists; name a new folder")
         from coterie.federation.project import write_project
@@ -44,7 +44,7 @@ def run(
     tol: Annotated[float | None, typer.Option(help="Certified gap to reach.", show_default="the app's")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Start anew, even where a checkpoint is left.")] = False,
 ) -> None:
-    """Run a federation on this machine: one SuperLink, one SuperNode a site, on loopback only."""
+    """Run a federation on this machine: one SuperLink, one SuperNode per site, on loopback only."""
     with plain_errors():
         app = (local.resolve().parent if app is None else app).resolve()
         sites = _folders(local, app)
@@ -65,9 +65,11 @@ def _run(app: Path, sites: list[Path], model: Path, config: Mapping[str, Any]) -
     except LocalError as error:
         end(error, ExitCode.FAILED)
     except KeyboardInterrupt:
-        end(f"interrupted; the same command goes on from the checkpoint in {model}", ExitCode.INTERRUPTED)
+        end(f"interrupted; the same command continues from the checkpoint in {model}", ExitCode.INTERRUPTED)
     if last["held"]:
-        typer.echo(f"coterie: warning: kept the last weights of {', '.join(last['held'])}, which went away", err=True)
+        typer.echo(
+            f"coterie: warning: kept the last weights of {', '.join(last['held'])}, which stopped answering", err=True
+        )
     typer.echo(f"{_quality(last)} ({last['done']}). Model: {model}")
 
 

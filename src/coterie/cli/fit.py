@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from enum import StrEnum
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from math import inf, nan
 from pathlib import Path
@@ -14,47 +16,26 @@ import typer
 from coterie.cli.codes import ExitCode
 from coterie.cli.errors import BadInputError, check_folder, plain_errors
 from coterie.cli.network import check_choice, read_network
-from coterie.cli.options import DataArgument, JsonOption, NodeOption, QuietOption
+from coterie.cli.options import (
+    DataArgument,
+    JsonOption,
+    LossName,
+    NodeOption,
+    OverName,
+    PenaltyName,
+    QuietOption,
+    WeightName,
+)
 from coterie.io.errors import DataError
 
 if TYPE_CHECKING:
     from coterie.cli.network import Network
     from coterie.estimators.base import NetworkedModel
+    from coterie.estimators.from_files import FileFit
 
 CV = "cv"
 MOST_EDGES = 20_000  # up to here it is quickly told whether labels resolve clusters
 DATA, NETWORK, MODEL, SOLVER = "What to learn from", "The network", "The model", "How to solve it"
-
-
-class LossName(StrEnum):
-    """Losses by the names of the option."""
-
-    squared = "squared"
-    lasso = "lasso"
-    logistic = "logistic"
-
-
-class PenaltyName(StrEnum):
-    """Penalties by the names of the option."""
-
-    l1 = "l1"
-    l2 = "l2"
-    squared = "squared"
-
-
-class WeightName(StrEnum):
-    """What counts alike."""
-
-    rows = "rows"
-    nodes = "nodes"
-
-
-class OverName(StrEnum):
-    """What folds hold out."""
-
-    auto = "auto"
-    nodes = "nodes"
-    rows = "rows"
 
 
 KINDS = {
@@ -163,25 +144,25 @@ def fit(
         model.set_params(
             standardize=scale, weight_by=weight_by.value, time_limit=time_limit, engine=_checked_engine(engine)
         )
-        from coterie.cli.learning import Task
         from coterie.cli.screen import say, working
+        from coterie.estimators.from_files import FileFit
         from coterie.io.rows import Columns
         from coterie.solver import Status
 
-        with working(quiet) as tell:
+        with working(quiet) as tell, _without_convergence_warnings():
             tell(f"reading {data}", None)
             chosen = None if features is None else [name.strip() for name in features.split(",")]
             columns = Columns.of(data, node, target, chosen, but=() if nearest is None else nearest.names)
             network = read_network(data, node, graph, nearest)
             model.set_params(graph=network.graph, verbose=tell)
             notes = _notes(context, data, network, seed)
-            task = Task(data, columns.like(network.graph), model, over.value, lam == CV, baselines)
-            rows = task.learn(partial(say, quiet=quiet))
+            files = FileFit(model, data, columns.like(network.graph), partial(say, quiet=quiet))
+            rows = files.fit(needs_rows=baselines)
             interrupted = model.solution_.status is Status.INTERRUPTED
             try:
                 if not interrupted:
                     notes |= _resolvability(model)
-                    notes |= {"baselines": task.compare(rows, folds, seed)} if rows is not None and baselines else {}
+                    notes |= _baselines(files, rows, cv=folds, over=over.value, seed=seed) if baselines else {}
             except DataError as error:
                 say(f"there are no baselines: {error}", quiet)
             except KeyboardInterrupt:
@@ -211,7 +192,7 @@ def _new_model(
         value = nan
     if not 0 <= value < inf:
         raise BadInputError(f"--lam {lam}: give a number that is not negative, or cv")
-    return getattr(coterie, estimator)(lam=value, random_state=choosing["random_state"], **strengths)
+    return getattr(coterie, estimator)(lam=value, **strengths)
 
 
 def _checked_engine(name: str) -> str:
@@ -226,8 +207,7 @@ def _checked_engine(name: str) -> str:
 
 def _notes(context: typer.Context, data: Path, network: Network, seed: int) -> dict[str, Any]:
     """What travels with the model; docs/report.md lists the keys."""
-    from coterie.io.digest import sha256_of
-    from coterie.io.sources import data_files
+    from coterie.io.sources import data_files, sha256_of
     from coterie.io.tables import count_rows
 
     return {
@@ -236,6 +216,27 @@ def _notes(context: typer.Context, data: Path, network: Network, seed: int) -> d
         "data": {"files": list(map(str, data_files(data))), "rows": count_rows(data), "sha256": sha256_of(data)},
         "coordinates": network.coordinates,
     }
+
+
+@contextmanager
+def _without_convergence_warnings() -> Iterator[None]:
+    """How a fit ended is said at the end."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
+
+
+def _baselines(files: FileFit, rows: Any, *, cv: int, over: Any, seed: int) -> dict[str, Any]:
+    """The model beside what can be had without the network: a note for the report."""
+    from coterie.estimators import compare_baselines
+    from coterie.estimators.from_files import naming_the_file
+
+    X, y = files.X_and_y(rows)
+    with naming_the_file(files.path):
+        found = compare_baselines(files.model, X, y, files.columns.node, cv=cv, over=over, random_state=seed)
+    return {"baselines": found.to_dict()}
 
 
 def _resolvability(model: NetworkedModel) -> dict[str, Any]:

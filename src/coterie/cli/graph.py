@@ -30,7 +30,7 @@ def graph(
         nearest = Knn.parse(knn)
         from coterie.cli.screen import show_json
         from coterie.io.edges import edge_frame
-        from coterie.io.sinks import write_batches
+        from coterie.io.tables import write_batches
 
         found = read_network(data, node, None, nearest).graph
         edges = edge_frame(found)

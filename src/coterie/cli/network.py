@@ -57,9 +57,9 @@ def read_network(data: Path, node: str, graph: Path | None, knn: Knn | None) -> 
         assert graph is not None
         return Network(read_graph(graph))
     from coterie.graphs import knn_graph
-    from coterie.io.places import read_places
+    from coterie.io.nodes import read_coordinates
 
-    ids, places = read_places(data, node, knn.names)
+    ids, places = read_coordinates(data, node, knn.names)
     try:
         found = knn_graph(places, knn.k, metric=knn.metric, ids=ids)
     except ValueError as error:

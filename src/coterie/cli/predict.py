@@ -40,7 +40,7 @@ def predict(
         check_table(out, data)
         from coterie.cli.screen import show_json, working
         from coterie.estimators import load
-        from coterie.io.sinks import write_batches
+        from coterie.io.tables import write_batches
 
         fitted = load(model)
         columns = _columns(fitted, model, data, node)
@@ -78,9 +78,9 @@ def _columns(fitted: NetworkedModel, model: Path, data: Path, node: str | None) 
 def _predictions(fitted: NetworkedModel, data: Path, columns: Columns) -> Iterator[pl.DataFrame]:
     from coterie.io.nodes import KnownNodes
     from coterie.io.rows import scan_rows
-    from coterie.io.sources import engine
+    from coterie.io.sources import import_polars
 
-    pl, known, schema = engine(), KnownNodes(fitted.graph_), _schema(fitted, columns)
+    pl, known, schema = import_polars(), KnownNodes(fitted.graph_), _schema(fitted, columns)
     for rows in scan_rows(data, columns):
         known.check_rows(rows, columns)
         X, ids = rows.frame.select(columns.features), rows.frame[columns.node]
@@ -92,9 +92,9 @@ def _predictions(fitted: NetworkedModel, data: Path, columns: Columns) -> Iterat
 
 def _schema(fitted: NetworkedModel, columns: Columns) -> dict[str, Any]:
     """The columns that are written."""
-    from coterie.io.sources import engine
+    from coterie.io.sources import import_polars
 
-    pl = engine()
+    pl = import_polars()
     ids = pl.String if columns.text_ids else pl.Int64
     if not hasattr(fitted, "classes_"):
         return {columns.node: ids, PREDICTION: pl.Float64}

@@ -55,12 +55,12 @@ def _of_table(source: Path, graph: Path, node: str, cluster: str, target: str) -
     from coterie.graphs import resolvability
     from coterie.io.edges import read_graph
     from coterie.io.errors import DataError
-    from coterie.io.members import read_members
+    from coterie.io.nodes import read_cluster_table
 
     network = read_graph(graph)
-    members = read_members(source, node, cluster, target, network)
+    table = read_cluster_table(source, node, cluster, target, network)
     try:
-        return resolvability(network, members.labelled, members.cluster_of)
+        return resolvability(network, table.labelled, table.cluster_of)
     except ValueError as error:
         raise DataError(f"{source}: {error}") from None
 

@@ -73,6 +73,6 @@ def show_json(result: Mapping[str, Any]) -> None:
 
 
 def say(message: str, quiet: bool) -> None:
-    """Print a message for people on standard error."""
+    """Print a message on standard error."""
     if not quiet:
         typer.echo(f"coterie: {message}", err=True)

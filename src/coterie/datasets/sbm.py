@@ -23,6 +23,7 @@ class SyntheticNetwork:
     Attributes
     ----------
     graph : EmpiricalGraph
+        Its edges and their weights.
     data : LocalDatasets
         What a learner may see: the labels of unlabelled nodes are nan.
     labels : array of shape (N,)
@@ -31,6 +32,13 @@ class SyntheticNetwork:
         The true weight vector w̄ of every node.
     cluster : array of shape (V,)
         The cluster of every node, 0, 1, …
+
+    Examples
+    --------
+    >>> from coterie.datasets import stochastic_block_model
+    >>> network = stochastic_block_model((4, 4), labelled=2)
+    >>> int(network.held_out.sum()), network.weights.shape
+    (30, (8, 2))
     """
 
     graph: EmpiricalGraph
@@ -65,21 +73,36 @@ def stochastic_block_model(
 
     Parameters
     ----------
-    sizes : sequence of int
+    sizes : sequence of int, default=(150, 150)
         The number of nodes of each cluster; nodes are numbered cluster by cluster.
-    weights : array-like of shape (clusters, n)
+    weights : array-like of shape (clusters, n), default=((2.0, 2.0), (-2.0, 2.0))
         The true weight vector of each cluster.
-    p_in, p_out : float
-        The probability of an edge inside a cluster, and across two.
-    points : int
+    p_in : float, default=0.5
+        The probability of an edge inside a cluster.
+    p_out : float, default=0.001
+        The probability of an edge across two clusters.
+    points : int, default=5
         m_i, the number of rows of each node.
-    labelled : int
+    labelled : int, default=30
         How many nodes, chosen at random, show their labels.
-    edge_weights : ((mean, sd), (mean, sd)), optional
-        Normal edge weights A_e inside a cluster and across; all 1 when left out.
-    noise : float
+    edge_weights : ((mean, sd), (mean, sd)), default=None
+        Normal edge weights A_e inside a cluster and across. None: all 1.
+    noise : float, default=0.0
         The standard deviation of the labels' noise.
-    seed : int
+    seed : int, default=0
+        Of all random streams.
+
+    Returns
+    -------
+    SyntheticNetwork
+        The graph, the data, and what is true of them.
+
+    Examples
+    --------
+    >>> from coterie.datasets import stochastic_block_model
+    >>> network = stochastic_block_model((4, 4), labelled=2, p_in=1.0, p_out=0.0)
+    >>> network.graph, network.cluster.tolist()
+    (EmpiricalGraph(8 nodes, 12 edges), [0, 0, 0, 0, 1, 1, 1, 1])
     """
     w = np.asarray(weights, dtype=np.float64)
     _check(sizes, w, p_in, p_out, points, labelled, noise)

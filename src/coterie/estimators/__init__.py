@@ -1,10 +1,11 @@
-"""Estimators in the manner of scikit-learn, thin over `solve`."""
+"""Estimators with the scikit-learn API, a thin layer over `solve`."""
 
 from coterie.estimators.baselines import compare_baselines
 from coterie.estimators.comparison import Comparison
-from coterie.estimators.files import load
+from coterie.estimators.from_files import fit_files
 from coterie.estimators.lasso import NetworkedLasso, NetworkedLassoCV
 from coterie.estimators.logistic import NetworkedLogisticRegression, NetworkedLogisticRegressionCV
+from coterie.estimators.persistence import load
 from coterie.estimators.regression import NetworkedLinearRegression, NetworkedLinearRegressionCV
 
 __all__ = [
@@ -16,5 +17,6 @@ __all__ = [
     "NetworkedLogisticRegression",
     "NetworkedLogisticRegressionCV",
     "compare_baselines",
+    "fit_files",
     "load",
 ]

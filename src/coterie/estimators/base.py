@@ -12,11 +12,12 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from coterie.estimators.carry import carried
-from coterie.estimators.names import node_ids
-from coterie.estimators.newcomers import LocalModel, weights_for, with_nodes
+from coterie.estimators.export import ExportMixin
+from coterie.estimators.input import InputMixin
+from coterie.estimators.new_nodes import LocalModel, warm_start, weights_for, with_nodes
+from coterie.estimators.persistence import PersistenceMixin
 from coterie.estimators.progress import Verbose, follow, listener
-from coterie.estimators.reading import ReadsRows
+from coterie.estimators.tables import node_ids
 from coterie.problem import EmpiricalGraph, Problem
 from coterie.problem.arrays import Array
 from coterie.problem.penalties import Penalty
@@ -24,10 +25,10 @@ from coterie.solver import NotConverged, Solution, Status, solve
 from coterie.solver.reasons import in_words
 
 
-class NetworkedModel(ReadsRows, BaseEstimator):
+class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
     """Rows of all nodes and a graph in, one linear model per node out. The subclasses say which loss."""
 
-    # Node ids go wherever rows go: with scikit-learn's metadata routing nobody has to ask for them.
+    # Node ids go wherever rows go: with scikit-learn's metadata routing they need not be requested.
     __metadata_request__fit: ClassVar = {"groups": True}
     __metadata_request__predict: ClassVar = {"groups": True}
     __metadata_request__score: ClassVar = {"groups": True}
@@ -45,7 +46,6 @@ class NetworkedModel(ReadsRows, BaseEstimator):
         engine: str,
         threads: int | None,
         warm_start: bool,
-        random_state: Any,
         verbose: Verbose,
     ) -> None:
         self.graph = graph
@@ -59,7 +59,6 @@ class NetworkedModel(ReadsRows, BaseEstimator):
         self.engine = engine
         self.threads = threads
         self.warm_start = warm_start
-        self.random_state = random_state
         self.verbose = verbose
 
     def _choose_lam(self, problem: Problem, order: Array | None) -> float:
@@ -75,19 +74,39 @@ class NetworkedModel(ReadsRows, BaseEstimator):
         Parameters
         ----------
         X : array or frame of shape (rows, features)
+            The features of each row.
         y : sequence of shape (rows,)
             Labels; nan (or None) where a row has none.
-        groups : sequence of shape (rows,), or str
+        groups : sequence of shape (rows,) or str, default=None
             The node that each row belongs to; or the column of the frame X that says so. A node of the graph
             may have no row at all. None: all rows belong to the one node there is.
-        sample_weight : sequence of shape (rows,), optional
-            A row of weight 2 counts like two rows.
+        sample_weight : sequence of shape (rows,), default=None
+            A row of weight 2 counts like two rows. None: all count alike.
+
+        Returns
+        -------
+        NetworkedModel
+            The model itself. A ConvergenceWarning says where the gap is above tol.
         """
         problem, order = self._problem(X, y, groups, sample_weight)
         return self._learn(problem, self._prepare(problem, order))
 
     def predict(self, X: Any, groups: Any = None) -> Array:
-        """Predict the label of each row with the model of its node."""
+        """Predict the label of each row with the model of its node.
+
+        Parameters
+        ----------
+        X : array or frame of shape (rows, features)
+            The features of each row.
+        groups : sequence of shape (rows,) or str, default=None
+            The node of each row, or the column of the frame X that says so. None: the column that the fit found them
+            in, or the one node there is.
+
+        Returns
+        -------
+        array of shape (rows,)
+            Numbers, or classes.
+        """
         return self._as_labels(self._loss(()).predict(*self._rows_and_weights(X, groups)))
 
     def weights_for(self, neighbours: Any, X: Any = None, y: Any = None) -> LocalModel:
@@ -96,59 +115,53 @@ class NetworkedModel(ReadsRows, BaseEstimator):
         Parameters
         ----------
         neighbours : sequence of node ids, or dict of id → weight of the edge
-        X, y : the rows of the new node, optional
-            With them, the node's own loss has a say. Without, the model is the weighted median of the neighbours'
-            (penalty "l1"), their geometric median ("l2") or their mean ("squared").
+            Nodes of the graph.
+        X : array or frame of shape (rows, features), default=None
+            Rows of the new node. With them, the node's own loss counts too. Without, the model is the weighted median
+            of the neighbours' (penalty "l1"), their geometric median ("l2") or their mean ("squared").
+        y : sequence of shape (rows,), default=None
+            The labels of these rows.
+
+        Returns
+        -------
+        LocalModel
+            Its coef and its intercept.
         """
         check_is_fitted(self)
-        return weights_for(self, neighbours, X, y)
+        w = self.scaling_.weights_back(weights_for(self, neighbours, X, y)[None])[0]
+        return LocalModel(w[: self.n_features_in_], float(w[-1]) if self.fit_intercept else 0.0)
 
     def add_nodes(self, neighbours: Any, X: Any = None, y: Any = None, groups: Any = None) -> Self:
         """Add nodes to the graph and solve again, starting from the present weights and `weights_for` the new nodes.
 
         Parameters
         ----------
-        neighbours : dict of new id → its neighbours, old or new, as for `weights_for`
-        X, y, groups : rows to add, optional
-            They may belong to new nodes and to old ones. The rows of the last fit are kept and count as before;
-            a model that was loaded from a file has none.
+        neighbours : dict of new id → its neighbours, as for `weights_for`
+            Neighbours are old nodes or new ones.
+        X : array or frame of shape (rows, features), default=None
+            Rows to add, of new nodes and of old ones. The rows of the last fit are kept and count as before; a model
+            that was loaded from a file has none.
+        y : sequence of shape (rows,), default=None
+            The labels of these rows.
+        groups : sequence of shape (rows,) or str, default=None
+            The node of each of these rows, as for `fit`.
+
+        Returns
+        -------
+        NetworkedModel
+            The model itself. graph_ has the new nodes; the parameter graph stays as it was given.
         """
         check_is_fitted(self)
-        problem, start = with_nodes(self, neighbours, X, y, groups)
-        self.graph = problem.graph
-        return self._learn(problem, start)
-
-    def coef_frame(self) -> Any:
-        """Return one row per node with its coefficients, intercept and cluster: a frame of the library X came from."""
-        from coterie.estimators.export import coef_frame
-
-        return coef_frame(self)
-
-    def to_networkx(self) -> Any:
-        """Return the graph with each node's coefficients and cluster as attributes "weights" and "cluster"."""
-        from coterie.estimators.export import to_networkx
-
-        return to_networkx(self)
-
-    def save(self, path: Any, notes: dict[str, Any] | None = None) -> None:
-        """Write the model to a folder, for :func:`coterie.load`; see :func:`coterie.estimators.files.save`."""
-        from coterie.estimators.files import save
-
-        save(self, path, notes)
+        return self._learn(*with_nodes(self, neighbours, X, y, groups))
 
     def _as_labels(self, predicted: Array) -> Array:
         """What the loss predicts, in the terms of y."""
         return self.scaling_.labels_back(predicted)
 
-    @property
-    def weights_(self) -> Array:
-        """coef_ and, where there is one, intercept_ as the last column."""
-        return np.column_stack([self.coef_, self.intercept_]) if self.fit_intercept else self.coef_
-
     def _warm(self, graph: EmpiricalGraph, n_features: int) -> Solution | None:
         if not self.warm_start or not hasattr(self, "solution_") or self.solution_.w.shape[1] != n_features:
             return None
-        return carried(self.solution_, graph)
+        return warm_start(self.solution_, graph)
 
     def _prepare(self, problem: Problem, order: Array | None) -> Solution | None:
         """Choose λ; return where to start."""

@@ -47,16 +47,37 @@ def compare_baselines(
 
     Parameters
     ----------
-    estimator : a networked model, which is not changed
-    X, y, groups, sample_weight
-        As for its fit.
-    cv, over
-        As for the CV forms.
+    estimator : NetworkedModel
+        The model to compare; it is not changed.
+    X : array or frame of shape (rows, features)
+        The features of each row.
+    y : sequence of shape (rows,)
+        Labels; nan (or None) where a row has none.
+    groups : sequence of shape (rows,) or str
+        The node of each row, or the column of the frame X that says so.
+    sample_weight : sequence of shape (rows,), default=None
+        A row of weight 2 counts like two rows. None: all count alike.
+    cv : int, splitter or iterable of (train, test), default=5
+        The number of folds, or what scikit-learn takes for cv.
+    over : {"auto", "nodes", "rows"}, default="auto"
+        What a fold holds out, as for the CV forms.
+    random_state : int or RandomState, default=0
+        Draws the folds.
 
     Returns
     -------
     Comparison
         Errors in the units of y. It says which method has the smallest, in words too.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> from coterie.datasets import stochastic_block_model
+    >>> network = stochastic_block_model((20, 20), labelled=40, points=2, p_in=0.3, noise=0.5)
+    >>> X, y, nodes = network.data.X, network.data.y, network.data.nodes
+    >>> found = ct.compare_baselines(ct.NetworkedLinearRegression(network.graph, lam=0.1), X, y, nodes, cv=2)
+    >>> found.methods[found.best]
+    'networked'
     """
     model = clone(estimator)
     problem, order = model._problem(X, y, groups, sample_weight)

@@ -28,12 +28,24 @@ class Comparison:
     Attributes
     ----------
     methods : tuple of str
+        Their names.
     errors : array of shape (methods, folds)
         Mean error of the rows held out: squared error, or log-loss.
     over : str
         What the folds held out: "nodes", "rows", or "given".
     weights : array of shape (folds,)
         How many rows each fold held out, by their weights.
+    library : str, default=None
+        The library of the frame that `frame` returns; None: pandas, or else polars.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import coterie as ct
+    >>> errors = np.array([[2.0, 3.0], [1.0, 1.5]])
+    >>> found = ct.Comparison(("pooled", "networked"), errors, "rows", weights=np.array([10.0, 10.0]))
+    >>> found.mean.tolist(), found.methods[found.best]
+    ([2.5, 1.25], 'networked')
     """
 
     methods: tuple[str, ...]
@@ -80,7 +92,13 @@ class Comparison:
         return f"The network is beaten by {winner}, {error:.3g} against {self.mean[mine]:.3g} ({much}){meaning}."
 
     def frame(self) -> Any:
-        """One row per method: its mean error, the standard error of the mean, and in how many folds it was the best."""
+        """Return the comparison as a frame.
+
+        Returns
+        -------
+        DataFrame
+            One row per method: its mean error, the standard error of the mean, and in how many folds it was the best.
+        """
         columns = {
             "method": list(self.methods),
             "mean_error": self.mean,
@@ -88,6 +106,21 @@ class Comparison:
             "folds_won": self.folds_won,
         }
         return as_frame(columns, self.library)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the comparison as JSON can hold it: the note "baselines" of a report.
+
+        Returns
+        -------
+        dict
+            With the keys "methods", "errors", "over" and "weights".
+        """
+        return {
+            "methods": list(self.methods),
+            "errors": self.errors.tolist(),
+            "over": self.over,
+            "weights": self.weights.tolist(),
+        }
 
     def _lead(self, a: int, b: int) -> tuple[float, float]:
         """By how much method a has the smaller mean error than b, and the standard error of that difference."""

@@ -2,27 +2,86 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from coterie.estimators.base import NetworkedModel
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.problem import EmpiricalGraph
+from coterie.problem.arrays import Array
 
 
-def column_names(model: NetworkedModel) -> list[str]:
+class ExportMixin:
+    """Frames and graphs of a fitted model. Mixed into a networked model; the attributes are its own."""
+
+    fit_intercept: bool
+    n_features_in_: int
+    frame_library_: str | None
+    graph_: EmpiricalGraph
+    nodes_: Array
+    coef_: Array
+    intercept_: Array
+    clusters_: NDArray[np.int64]
+    n_labelled_: NDArray[np.int64]
+
+    @property
+    def weights_(self) -> Array:
+        """coef_ and, where there is one, intercept_ as the last column."""
+        return np.column_stack([self.coef_, self.intercept_]) if self.fit_intercept else self.coef_
+
+    def coef_frame(self) -> Any:
+        """Return the coefficients, intercept and cluster of every node as a frame.
+
+        Returns
+        -------
+        DataFrame
+            One row per node, of the library that X came from; of pandas, or else polars, where X was an array.
+
+        Raises
+        ------
+        ValueError
+            If a feature is called "node", "cluster" or "intercept", like a column of the frame.
+        """
+        names = ["node", *column_names(self), "cluster"]
+        columns = [self.nodes_.tolist(), *self.weights_.T, self.clusters_]
+        for k, name in enumerate(names):
+            if name in names[:k]:
+                raise ValueError(f"coef_frame has a column {name!r} of its own; give the feature {name!r} another name")
+        return as_frame(dict(zip(names, columns, strict=True)), self.frame_library_)
+
+    def to_networkx(self) -> Any:
+        """Return the graph with the model of each node.
+
+        Returns
+        -------
+        networkx.Graph
+            Nodes have the attributes "weights" (a dict), "cluster" and "labelled_rows", edges the attribute "weight".
+
+        Raises
+        ------
+        ImportError
+            If networkx is not installed.
+        """
+        from importlib import import_module
+
+        try:
+            nx = import_module("networkx")
+        except ImportError:
+            raise ImportError("to_networkx needs networkx; install it with pip install networkx") from None
+        graph, names, w, ids = nx.Graph(), column_names(self), self.weights_, self.graph_.names
+        for k, name in enumerate(ids):
+            here = dict(zip(names, w[k].tolist(), strict=True))
+            graph.add_node(name, weights=here, cluster=int(self.clusters_[k]), labelled_rows=int(self.n_labelled_[k]))
+        for (i, j), weight in zip(self.graph_.edges.tolist(), self.graph_.weights.tolist(), strict=True):
+            graph.add_edge(ids[i], ids[j], weight=weight)
+        return graph
+
+
+def column_names(model: ExportMixin) -> list[str]:
     """Names of the columns of weights_: the features, x0, x1, … where they have none, and the intercept."""
     names = getattr(model, "feature_names_in_", None)
     features = [f"x{k}" for k in range(model.n_features_in_)] if names is None else [str(name) for name in names]
     return [*features, "intercept"] if model.fit_intercept else features
-
-
-def coef_frame(model: NetworkedModel) -> Any:
-    """One row per node: its id, coefficients, intercept and cluster."""
-    names = ["node", *column_names(model), "cluster"]
-    columns = [model.nodes_.tolist(), *model.weights_.T, model.clusters_]
-    for k, name in enumerate(names):
-        if name in names[:k]:
-            raise ValueError(f"coef_frame has a column {name!r} of its own; give the feature {name!r} another name")
-    return as_frame(dict(zip(names, columns, strict=True)), model.frame_library_)
 
 
 def as_frame(columns: dict[str, Any], library: str | None) -> Any:
@@ -36,21 +95,3 @@ def as_frame(columns: dict[str, Any], library: str | None) -> Any:
         except ImportError:
             continue
     raise ImportError("a frame needs pandas or polars; install one of them")
-
-
-def to_networkx(model: NetworkedModel) -> Any:
-    """The graph with the models of its nodes."""
-    from importlib import import_module
-
-    try:
-        nx = import_module("networkx")
-    except ImportError:
-        raise ImportError("to_networkx needs networkx; install it with pip install networkx") from None
-    graph, names, w = nx.Graph(), column_names(model), model.weights_
-    for k, name in enumerate(model.graph_.names):
-        here = dict(zip(names, w[k].tolist(), strict=True))
-        graph.add_node(name, weights=here, cluster=int(model.clusters_[k]), labelled_rows=int(model.n_labelled_[k]))
-    ids = model.graph_.names
-    for (i, j), weight in zip(model.graph_.edges.tolist(), model.graph_.weights.tolist(), strict=True):
-        graph.add_edge(ids[i], ids[j], weight=weight)
-    return graph

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from coterie.estimators.base import NetworkedModel
-from coterie.estimators.chooses_lam import ChoosesLam
+from coterie.estimators.cross_validation import ChoosesLam
+from coterie.estimators.docstrings import CHOICE, documented
 from coterie.estimators.progress import Verbose
 from coterie.estimators.regression import NetworkedRegressor
 from coterie.problem.losses import Lasso, Loss
 from coterie.problem.penalties import Penalty
 
 
+@documented()
 class NetworkedLasso(NetworkedRegressor):
     """Linear regression with sparse weights at every node, for nodes with fewer rows than features.
 
@@ -20,11 +22,21 @@ class NetworkedLasso(NetworkedRegressor):
 
     Parameters
     ----------
-    graph, lam, penalty, fit_intercept, standardize, weight_by, tol, max_iter, time_limit, engine, threads,
-    warm_start, random_state, verbose
-        As for :class:`NetworkedLinearRegression`, and so are the attributes.
-    alpha : float
-        Does not apply to the intercept.
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> graph = ct.EmpiricalGraph.from_edges([(0, 1), (1, 2), (2, 3)], ids=["A", "B", "C", "D"])
+    >>> shops = ["A", "A", "B", "B", "C", "C", "D", "D"]
+    >>> X, y = [[1, 0], [2, 1], [1, 1], [3, 0], [2, 0], [4, 1], [1, 1], [3, 0]], [2, 4, 2, 6, 4, 8, 2, 6]
+    >>> model = ct.NetworkedLasso(graph, lam=1.0, alpha=0.1).fit(X, y, groups=shops)
+    >>> (model.coef_ != 0).tolist()
+    [[True, False], [True, False], [True, False], [True, False]]
     """
 
     def __init__(
@@ -43,7 +55,6 @@ class NetworkedLasso(NetworkedRegressor):
         engine: str = "auto",
         threads: int | None = None,
         warm_start: bool = False,
-        random_state: Any = None,
         verbose: Verbose = 0,
     ) -> None:
         super().__init__(
@@ -58,7 +69,6 @@ class NetworkedLasso(NetworkedRegressor):
             engine,
             threads,
             warm_start,
-            random_state,
             verbose,
         )
         self.lam = lam
@@ -68,16 +78,27 @@ class NetworkedLasso(NetworkedRegressor):
         return Lasso(self.alpha, unpenalised, self._reduction)
 
 
+@documented(CHOICE)
 class NetworkedLassoCV(ChoosesLam, NetworkedLasso):
     """Networked Lasso with λ chosen by cross-validation; alpha stays as given.
 
     Parameters
     ----------
-    graph, alpha, penalty, fit_intercept, standardize, weight_by, tol, max_iter, time_limit, engine, threads,
-    warm_start, random_state, verbose
-        As for :class:`NetworkedLasso`.
-    lams, n_lams, cv, over, cv_repeats, rule
-        As for :class:`NetworkedLinearRegressionCV`, and so are the attributes.
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> graph = ct.EmpiricalGraph.from_edges([(0, 1), (1, 2), (2, 3)], ids=["A", "B", "C", "D"])
+    >>> shops = ["A", "A", "B", "B", "C", "C", "D", "D"]
+    >>> X, y = [[1, 0], [2, 1], [1, 1], [3, 0], [2, 0], [4, 1], [1, 1], [3, 0]], [2, 4, 2, 6, -2, -4, -1, -3]
+    >>> model = ct.NetworkedLassoCV(graph, lams=[0.001, 0.1, 10], cv=2, random_state=0).fit(X, y, groups=shops)
+    >>> model.lam_ in (0.001, 0.1)
+    True
     """
 
     def __init__(
@@ -117,13 +138,7 @@ class NetworkedLassoCV(ChoosesLam, NetworkedLasso):
             engine,
             threads,
             warm_start,
-            random_state,
             verbose,
         )
-        self.lams = lams
-        self.n_lams = n_lams
-        self.cv = cv
-        self.over = over
-        self.cv_repeats = cv_repeats
-        self.rule = rule
+        self._set_choice(lams, n_lams, cv, over, cv_repeats, rule, random_state)
         self.alpha = alpha

@@ -10,7 +10,8 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.multiclass import check_classification_targets
 
 from coterie.estimators.base import NetworkedModel
-from coterie.estimators.chooses_lam import ChoosesLam
+from coterie.estimators.cross_validation import ChoosesLam
+from coterie.estimators.docstrings import CHOICE, CLASSES, documented
 from coterie.estimators.progress import Verbose
 from coterie.estimators.tables import as_classes, as_row_weights
 from coterie.problem.arrays import Array
@@ -20,23 +21,31 @@ from coterie.problem.losses.base import linear_predictor
 from coterie.problem.penalties import Penalty
 
 
+@documented(CLASSES)
 class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
     """Classification into two classes at every node.
 
     Minimises  Σ_i (c_i/m_i) Σ_r log(1 + e^{z_r}) − y_r z_r + ridge ‖w_i‖₂²  +  lam Σ_edges A_e φ((w, b)_i − (w, b)_j)
-    with z_r = ⟨x_r, w_i⟩ + b_i, and y_r = 1 for the second of the two classes, 0 for the first.
+    with z_r = ⟨x_r, w_i⟩ + b_i, and y_r = 1 for the second of the two classes, 0 for the first. With ridge above 0,
+    nodes whose rows separate perfectly have a finite model of their own.
 
     Parameters
     ----------
-    graph, lam, penalty, fit_intercept, standardize, weight_by, tol, max_iter, time_limit, engine, threads,
-    warm_start, random_state, verbose
-        As for :class:`NetworkedLinearRegression`, and so are the attributes.
-    ridge : float
-        Does not apply to the intercept. Above 0, nodes whose rows separate perfectly have a finite model of their own.
+    {parameters}
 
     Attributes
     ----------
-    classes_ : array of two classes, in order
+    {attributes}
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> graph = ct.EmpiricalGraph.from_edges([(0, 1), (1, 2), (2, 3)], ids=["A", "B", "C", "D"])
+    >>> shops = ["A", "A", "B", "B", "C", "C", "D", "D"]
+    >>> X, y = [[1], [2], [1], [3], [1], [2], [1], [3]], ["no", "yes", "no", "yes", "yes", "no", "yes", "no"]
+    >>> model = ct.NetworkedLogisticRegression(graph, lam=0.01).fit(X, y, groups=shops)
+    >>> model.predict([[3], [3]], groups=["A", "D"]).tolist()
+    ['yes', 'no']
     """
 
     __metadata_request__predict_proba = {"groups": True}  # noqa: RUF012
@@ -59,7 +68,6 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
         engine: str = "auto",
         threads: int | None = None,
         warm_start: bool = False,
-        random_state: Any = None,
         verbose: Verbose = 0,
     ) -> None:
         super().__init__(
@@ -74,7 +82,6 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
             engine,
             threads,
             warm_start,
-            random_state,
             verbose,
         )
         self.lam = lam
@@ -88,21 +95,81 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
         return tags
 
     def decision_function(self, X: Any, groups: Any = None) -> Array:
-        """⟨x, w⟩ + b of each row: the log-odds of the second class."""
+        """Return ⟨x, w⟩ + b of each row: the log-odds of the second class.
+
+        Parameters
+        ----------
+        X : array or frame of shape (rows, features)
+            The features of each row.
+        groups : sequence of shape (rows,) or str, default=None
+            The node of each row, or the column of the frame X that says so. None: the column that the fit found them
+            in, or the one node there is.
+
+        Returns
+        -------
+        array of shape (rows,)
+            Positive where the second class is the likelier one.
+        """
         return linear_predictor(*self._rows_and_weights(X, groups))
 
     def predict_proba(self, X: Any, groups: Any = None) -> Array:
-        """The probabilities of the two classes, shape (rows, 2)."""
+        """Return the probabilities of the two classes.
+
+        Parameters
+        ----------
+        X : array or frame of shape (rows, features)
+            The features of each row.
+        groups : sequence of shape (rows,) or str, default=None
+            The node of each row, or the column of the frame X that says so. None: the column that the fit found them
+            in, or the one node there is.
+
+        Returns
+        -------
+        array of shape (rows, 2)
+            In the order of classes_.
+        """
         p = self._loss(()).predict_proba(*self._rows_and_weights(X, groups))
         return np.column_stack([1 - p, p])
 
     def predict_log_proba(self, X: Any, groups: Any = None) -> Array:
-        """The logarithms of the probabilities, exact also where a probability rounds to 0 or 1."""
+        """Return the logarithms of the probabilities, exact also where a probability rounds to 0 or 1.
+
+        Parameters
+        ----------
+        X : array or frame of shape (rows, features)
+            The features of each row.
+        groups : sequence of shape (rows,) or str, default=None
+            The node of each row, or the column of the frame X that says so. None: the column that the fit found them
+            in, or the one node there is.
+
+        Returns
+        -------
+        array of shape (rows, 2)
+            In the order of classes_.
+        """
         z = self.decision_function(X, groups)
         return -np.column_stack([np.logaddexp(0, z), np.logaddexp(0, -z)])
 
     def score(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> float:
-        """Accuracy over the rows that have a label."""
+        """Return the accuracy over the rows that have a label.
+
+        Parameters
+        ----------
+        X : array or frame of shape (rows, features)
+            The features of each row.
+        y : sequence of shape (rows,)
+            Labels; rows without one do not count.
+        groups : sequence of shape (rows,) or str, default=None
+            The node of each row, or the column of the frame X that says so. None: the column that the fit found them
+            in, or the one node there is.
+        sample_weight : sequence of shape (rows,), default=None
+            A row of weight 2 counts like two rows. None: all count alike.
+
+        Returns
+        -------
+        float
+            The share of rows whose class is predicted.
+        """
         predicted = self.predict(X, groups)
         classes, code = as_classes(y, len(predicted))
         known = ~np.isnan(code)
@@ -146,16 +213,27 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
         return self.classes_[predicted.astype(int)]
 
 
+@documented(CHOICE, CLASSES)
 class NetworkedLogisticRegressionCV(ChoosesLam, NetworkedLogisticRegression):
     """Networked logistic regression with λ chosen by cross-validation of the log-loss.
 
     Parameters
     ----------
-    graph, ridge, penalty, fit_intercept, standardize, weight_by, tol, max_iter, time_limit, engine, threads,
-    warm_start, random_state, verbose
-        As for :class:`NetworkedLogisticRegression`.
-    lams, n_lams, cv, over, cv_repeats, rule
-        As for :class:`NetworkedLinearRegressionCV`, and so are the attributes.
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> graph = ct.EmpiricalGraph.from_edges([(0, 1), (1, 2), (2, 3)], ids=["A", "B", "C", "D"])
+    >>> shops = ["A", "A", "B", "B", "C", "C", "D", "D"]
+    >>> X, y = [[1], [2], [1], [3], [1], [2], [1], [3]], ["no", "yes", "no", "yes", "yes", "no", "yes", "no"]
+    >>> model = ct.NetworkedLogisticRegressionCV(graph, n_lams=3, cv=2, random_state=0).fit(X, y, groups=shops)
+    >>> model.predict_proba([[3]], groups=["A"]).shape
+    (1, 2)
     """
 
     def __init__(
@@ -195,13 +273,7 @@ class NetworkedLogisticRegressionCV(ChoosesLam, NetworkedLogisticRegression):
             engine,
             threads,
             warm_start,
-            random_state,
             verbose,
         )
-        self.lams = lams
-        self.n_lams = n_lams
-        self.cv = cv
-        self.over = over
-        self.cv_repeats = cv_repeats
-        self.rule = rule
+        self._set_choice(lams, n_lams, cv, over, cv_repeats, rule, random_state)
         self.ridge = ridge

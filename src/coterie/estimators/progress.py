@@ -15,7 +15,7 @@ Verbose = int | Tell
 
 
 def listener(verbose: Verbose) -> Tell | None:
-    """Return whom to tell; None: nobody."""
+    """Return the function that gets progress; None: progress is not reported."""
     if callable(verbose):
         return verbose
     return _print if verbose else None

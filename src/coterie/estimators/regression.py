@@ -9,10 +9,10 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
 from coterie.estimators.base import NetworkedModel
-from coterie.estimators.chooses_lam import ChoosesLam
-from coterie.estimators.names import as_graph
+from coterie.estimators.cross_validation import ChoosesLam
+from coterie.estimators.docstrings import CHOICE, documented
 from coterie.estimators.progress import Verbose
-from coterie.estimators.tables import as_labels, as_row_weights
+from coterie.estimators.tables import as_graph, as_labels, as_row_weights
 from coterie.io.moments import Moments
 from coterie.io.rows import Columns
 from coterie.problem.arrays import Array
@@ -37,6 +37,11 @@ class NetworkedRegressor(RegressorMixin, NetworkedModel):
             As :func:`coterie.io.stream.stream_moments` returns them.
         columns : Columns
             What the columns of the files are.
+
+        Returns
+        -------
+        NetworkedRegressor
+            The model itself.
         """
         graph = as_graph(self.graph, moments.ids)
         self.n_features_in_, self.feature_names_in_ = moments.n_features, np.array(columns.features, dtype=object)
@@ -48,7 +53,25 @@ class NetworkedRegressor(RegressorMixin, NetworkedModel):
         return self
 
     def score(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> float:
-        """R² over the rows that have a label."""
+        """Return R² over the rows that have a label.
+
+        Parameters
+        ----------
+        X : array or frame of shape (rows, features)
+            The features of each row.
+        y : sequence of shape (rows,)
+            Labels; rows without one do not count.
+        groups : sequence of shape (rows,) or str, default=None
+            The node of each row, or the column of the frame X that says so. None: the column that the fit found them
+            in, or the one node there is.
+        sample_weight : sequence of shape (rows,), default=None
+            A row of weight 2 counts like two rows. None: all count alike.
+
+        Returns
+        -------
+        float
+            1 for perfect predictions, 0 for predictions as good as the mean.
+        """
         predicted = self.predict(X, groups)
         labels = as_labels(y, len(predicted))
         known = ~np.isnan(labels)
@@ -56,6 +79,7 @@ class NetworkedRegressor(RegressorMixin, NetworkedModel):
         return float(r2_score(labels[known], predicted[known], sample_weight=s if s is None else s[known]))
 
 
+@documented()
 class NetworkedLinearRegression(NetworkedRegressor):
     """Linear regression at every node, neighbours pulled together by total variation.
 
@@ -65,68 +89,23 @@ class NetworkedLinearRegression(NetworkedRegressor):
 
     Parameters
     ----------
-    graph : EmpiricalGraph, networkx.Graph, scipy.sparse matrix or frame of edges, optional
-        As for :meth:`EmpiricalGraph.from_any`. None: one node.
-    lam : float
-        λ ≥ 0. The larger it is, the more nodes share a model; at 0 each node is alone.
-    penalty : "l1", "l2", "squared" or a Penalty
-        φ: the ℓ1 norm (every coefficient has clusters of its own), the ℓ2 norm (all coefficients have the same
-        clusters), or the squared ℓ2 norm (no clusters, weights vary gradually).
-    ridge : float
-        Does not apply to the intercept.
-    fit_intercept : bool
-        The intercept is one more coefficient: neighbours' intercepts are pulled together too.
-    standardize : bool
-        Solve for features (and numeric labels) of zero mean and unit variance, over the labelled rows of all nodes:
-        λ, ridge and alpha then mean the same whatever the units, and columns of very different sizes do no harm.
-        coef_, intercept_, predictions and errors are in the units of X and y all the same; solution_ and dual_coef_
-        are in those of the problem that was solved. Without an intercept, columns are scaled and not centred.
-    weight_by : "rows" or "nodes"
-        What counts alike. "nodes": c_i = 1, a node with one row counts like one with 900. "rows": c_i = m_i/m̄, where m̄
-        is the mean of m_i over the nodes with labels, so that λ, ridge and alpha keep their size; the same where all
-        nodes have as many rows. A sample weight counts as that many rows.
-    tol : float
-        The relative duality gap to reach.
-    max_iter : int
-    time_limit : float, optional
-        Seconds for the solve; what a CV form does before, to choose λ, does not count.
-    engine : str
-        See :func:`coterie.solve`.
-    threads : int, optional
-        How many the solve uses; by default as many as pay, and not more than the environment allows.
-    warm_start : bool
-        Begin a fit where the last one ended; the graph may have changed.
-    random_state : int, RandomState or None
-        The solver draws nothing; the CV forms draw their folds with it.
-    verbose : int or callable
-        Above 0: print progress. A callable is called instead as ``verbose(line, done)``, done being from 0 to 1.
+    {parameters}
 
     Attributes
     ----------
-    coef_ : array of shape (nodes, features)
-    intercept_ : array of shape (nodes,)
-    nodes_ : array of shape (nodes,)
-        The ids of the nodes, in the order of coef_.
-    dual_coef_ : array of shape (edges, features + 1)
-        The dual variables u of the edges, in the order of ``graph_.edges``.
-    gap_ : float
-        How far the objective is from the best possible, at most, relative to it.
-    n_iter_ : int
-        At least 1, also where no iteration was needed.
-    clusters_ : array of shape (nodes,)
-        Nodes with the same number are connected and have exactly the same model.
-    undetermined_nodes_ : array
-        Ids of nodes that no label reaches; their model is zero.
-    n_labelled_ : array of shape (nodes,)
-        m_i, the number of labelled rows of each node.
-    node_errors_ : array of shape (nodes,)
-        Mean error (squared, or log-loss) of the labelled rows of each node; nan where there are none.
-    lam_ : float
-    solution_ : Solution
-        What the solver returned, with its certificate.
-    graph_ : EmpiricalGraph
-    n_features_in_, feature_names_in_
-        As in all of scikit-learn.
+    {attributes}
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> graph = ct.EmpiricalGraph.from_edges([(0, 1), (1, 2), (2, 3)], ids=["A", "B", "C", "D"])
+    >>> shops = ["A", "A", "B", "B", "C", "C", "D", "D"]
+    >>> X, y = [[1], [2], [1], [3], [2], [4], [1], [3]], [2, 4, 2, 6, -2, -4, -1, -3]
+    >>> model = ct.NetworkedLinearRegression(graph, lam=0.01).fit(X, y, groups=shops)
+    >>> model.clusters_.tolist()
+    [0, 0, 1, 1]
+    >>> model.gap_ <= 1e-6
+    True
     """
 
     def __init__(
@@ -145,7 +124,6 @@ class NetworkedLinearRegression(NetworkedRegressor):
         engine: str = "auto",
         threads: int | None = None,
         warm_start: bool = False,
-        random_state: Any = None,
         verbose: Verbose = 0,
     ) -> None:
         super().__init__(
@@ -160,7 +138,6 @@ class NetworkedLinearRegression(NetworkedRegressor):
             engine,
             threads,
             warm_start,
-            random_state,
             verbose,
         )
         self.lam = lam
@@ -170,36 +147,29 @@ class NetworkedLinearRegression(NetworkedRegressor):
         return SquaredError(self._reduction, self.ridge, unpenalised)
 
 
+@documented(CHOICE)
 class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
     """Networked linear regression with λ chosen by cross-validation.
 
     Parameters
     ----------
-    graph, penalty, ridge, fit_intercept, standardize, weight_by, tol, max_iter, time_limit, engine, threads,
-    warm_start, random_state, verbose
-        As for :class:`NetworkedLinearRegression`.
-    lams : sequence of float, optional
-        The values of λ to try. By default n_lams, evenly spaced in logarithms below the largest useful one.
-    n_lams : int
-    cv : int, splitter or iterable of (train, test)
-        The number of folds; or what scikit-learn takes for cv, with nodes numbered as its groups.
-    over : "auto", "nodes" or "rows"
-        What a fold holds out. "nodes": all labels of some nodes (can the network predict a node it has not seen?).
-        "rows": some labels of any node (can it predict new points of the nodes it knows?). "auto": nodes where
-        the graph has nodes without labels or most nodes have one row, otherwise rows.
-    cv_repeats : int
-        How many times the folds are drawn; their errors are averaged. For a number of folds only.
-    rule : "best" or "one_se"
-        The λ of smallest mean error over the rows held out, or the largest λ within one standard error of it.
+    {parameters}
 
     Attributes
     ----------
-    lam_ : float
-        The λ chosen; all other attributes are of the fit to all data with it.
-    cv_results_ : dict of arrays
-        For each λ: lam, mean_error, standard_error, the error of each fold, and the largest gap any fold had left.
-    lam_choice_ : LamChoice
-        The same, with both rules.
+    {attributes}
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> graph = ct.EmpiricalGraph.from_edges([(0, 1), (1, 2), (2, 3)], ids=["A", "B", "C", "D"])
+    >>> shops = ["A", "A", "B", "B", "C", "C", "D", "D"]
+    >>> X, y = [[1], [2], [1], [3], [2], [4], [1], [3]], [2, 4, 2, 6, -2, -4, -1, -3]
+    >>> model = ct.NetworkedLinearRegressionCV(graph, n_lams=5, cv=2, random_state=0).fit(X, y, groups=shops)
+    >>> model.lam_choice_.over
+    'rows'
+    >>> len(model.cv_results_["mean_error"])
+    5
     """
 
     def __init__(
@@ -239,13 +209,7 @@ class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
             engine,
             threads,
             warm_start,
-            random_state,
             verbose,
         )
-        self.lams = lams
-        self.n_lams = n_lams
-        self.cv = cv
-        self.over = over
-        self.cv_repeats = cv_repeats
-        self.rule = rule
+        self._set_choice(lams, n_lams, cv, over, cv_repeats, rule, random_state)
         self.ridge = ridge

@@ -20,7 +20,7 @@ class Scaling:
     """x ↦ (x − centre)/spread for each of n features, y ↦ (y − y_centre)/y_spread.
 
     Rows are those of a design, in which the column of the intercept, if there is one, comes after the features: what
-    is subtracted is that column times the centre, so that condensed rows, whose intercept is not 1, fare alike.
+    is subtracted is that column times the centre, so that condensed rows, whose intercept is not 1, are treated alike.
     """
 
     centre: Array

@@ -10,8 +10,8 @@ from coterie.experiments.methods import Outcome, certified_optimum, linear_regre
 from coterie.experiments.settings import PRINTED
 from coterie.experiments.table import Step
 from coterie.io.files import staged
+from coterie.report.figures import new_figure, save_figure
 from coterie.report.network import draw_network
-from coterie.report.output import new_figure, save_figure
 
 PICTURE = "network.png"
 STEPS = 4

@@ -9,8 +9,7 @@ from pathlib import Path
 from coterie.experiments.curves import Curve, boundary_curve, weight_curves
 from coterie.experiments.table import Line, Step, run_table
 from coterie.io.files import staged
-from coterie.report.curves import draw_curves
-from coterie.report.output import new_figure, save_figure
+from coterie.report.figures import draw_curves, new_figure, save_figure
 
 PAGE = "paper.md"
 FIGURE_1 = "figures/iterations.png"

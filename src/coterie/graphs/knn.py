@@ -35,7 +35,7 @@ def knn_graph(
         One row per node. For "haversine": latitude, longitude in degrees.
     k : int
         1 ≤ k < V.
-    weight : "inverse", "gaussian" or callable
+    weight : {"inverse", "gaussian"} or callable, default="inverse"
         How the weight A_e follows from the distance d_e, with s the median of the distances that are not zero:
 
         * "inverse": 1/(d + s/10), so that coincident points get 10/s and not infinity;
@@ -43,11 +43,21 @@ def knn_graph(
         * a callable gets the distances of all edges, shape (E,), and returns as many weights, all positive.
 
         Where all distances are zero, s = 1.
-    metric : str
+    metric : str, default="haversine"
         "haversine": the distance on the Earth's surface in kilometres. Or another metric of scikit-learn's
         NearestNeighbors, such as "euclidean", "manhattan" or "cosine", in the units of the coordinates.
-    ids : sequence, optional
-        What the nodes are called, in the order of the rows; by default their numbers.
+    ids : sequence, default=None
+        What the nodes are called, in the order of the rows. None: their numbers.
+
+    Returns
+    -------
+    EmpiricalGraph
+        One node per row of coordinates.
+
+    Raises
+    ------
+    ValueError
+        If a coordinate is missing, k does not fit the number of nodes, or a weight is not positive.
 
     Notes
     -----

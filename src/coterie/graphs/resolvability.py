@@ -33,6 +33,7 @@ class ClusterFlow:
     cluster : hashable
         The name of the cluster.
     n_nodes, n_labelled : int
+        How many nodes it has, and how many of them are labelled.
     boundary : float
         Σ A_e over the edges that leave the cluster.
     flow : float
@@ -44,8 +45,17 @@ class ClusterFlow:
     bottleneck : tuple of pairs of node ids
         The edges of the minimum cut, which hold the flow up; none where the cluster is resolved.
     next_label : node id or None
-        The node whose label would add most to the flow, and what it would add; None where the cluster is resolved.
+        The node whose label would add most to the flow; None where the cluster is resolved.
     gain : float
+        What that label would add to the flow.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> graph = ct.EmpiricalGraph.from_edges([(0, 1), (1, 2)])
+    >>> first, second = ct.resolvability(graph, labelled=[0], partition=[0, 0, 1])
+    >>> first.margin, first.resolved, second.next_label
+    (1.0, False, 2)
     """
 
     cluster: Hashable
@@ -71,7 +81,21 @@ class ClusterFlow:
 
 @dataclass(frozen=True)
 class Resolvability:
-    """Which clusters of a partition the labels resolve; iterate over it for one :class:`ClusterFlow` a cluster."""
+    """Which clusters of a partition the labels resolve; iterate over it for one :class:`ClusterFlow` per cluster.
+
+    Attributes
+    ----------
+    clusters : tuple of ClusterFlow
+        One per cluster.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> graph = ct.EmpiricalGraph.from_edges([(0, 1), (1, 2), (2, 3)], weights=[2, 1, 2])
+    >>> found = ct.resolvability(graph, labelled=[0, 3], partition=[0, 0, 1, 1])
+    >>> found.resolved, len(found), found.next_label
+    (True, 2, None)
+    """
 
     clusters: tuple[ClusterFlow, ...]
 
@@ -87,7 +111,13 @@ class Resolvability:
         return max(open_clusters, key=lambda c: c.gain).next_label if open_clusters else None
 
     def to_dict(self) -> dict[str, list]:
-        """Return columns, one row per cluster, as ``pandas.DataFrame`` or ``polars.DataFrame`` take them."""
+        """Return columns, as ``pandas.DataFrame`` or ``polars.DataFrame`` take them.
+
+        Returns
+        -------
+        dict of lists
+            One row per cluster.
+        """
         return {name: [getattr(c, name) for c in self.clusters] for name in COLUMNS}
 
     def __iter__(self) -> Iterator[ClusterFlow]:
@@ -121,9 +151,23 @@ def resolvability(graph: EmpiricalGraph, labelled: Any, partition: Any) -> Resol
     Parameters
     ----------
     graph : EmpiricalGraph
+        Its weights are the capacities A_e.
     labelled : sequence of node ids, or mask of shape (V,)
+        The nodes with labels.
     partition : array-like of shape (V,), mapping or Clusters
         The cluster of each node in the order of the graph, or by node id, or as `Solution.clusters()` returns it.
+
+    Returns
+    -------
+    Resolvability
+        One :class:`ClusterFlow` per cluster.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> graph = ct.EmpiricalGraph.from_edges([(0, 1), (1, 2), (2, 3)])
+    >>> ct.resolvability(graph, labelled=[0], partition=[0, 0, 1, 1]).next_label
+    2
     """
     M = _as_mask(graph, labelled)
     cluster, names = _as_partition(graph, partition)

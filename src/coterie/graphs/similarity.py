@@ -32,7 +32,7 @@ def similarity_graph(
     """Join every node to the k labelled nodes whose local models predict most alike.
 
     Each labelled node gets a local model, drawn towards the pooled model w₀ of all nodes as if it had `ridge` more
-    points that speak for w₀. With g_i and H_i the gradient and the Hessian of its loss at w₀, and H the mean of the
+    points that agree with w₀. With g_i and H_i the gradient and the Hessian of its loss at w₀, and H the mean of the
     H_i, that is one Newton step (for squared error, the exact minimiser):
 
         ŵ_i = w₀ − (H_i + (ridge/m_i) H)⁻¹ g_i,      d(i, j)² = (ŵ_i − ŵ_j)ᵀ H (ŵ_i − ŵ_j).
@@ -48,12 +48,13 @@ def similarity_graph(
         Labels; nan means unlabelled.
     groups : sequence of shape (N,)
         The node of each row, by any id.
-    k : int
-    weight : "inverse", "gaussian" or callable
+    k : int, default=5
+        How many neighbours each node looks for.
+    weight : {"inverse", "gaussian"} or callable, default="inverse"
         As in :func:`knn_graph`, of the distances d.
-    loss : Loss
+    loss : Loss, default=SquaredError()
         A smooth one: ``SquaredError()``, ``Logistic(ridge=…)``.
-    ridge : float
+    ridge : float, default=0.1
         > 0 where a node may have fewer points than there are features.
 
     Returns
@@ -66,6 +67,13 @@ def similarity_graph(
     -----
     The graph is made from the same labels that a model is then fitted to. Do not judge the fit by these labels:
     inside cross-validation, make the graph again from the training rows.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> X, y = [[1], [2], [1], [2], [1], [2], [1], [2]], [1, 2, 1, 2, -1, -2, -1, -2]
+    >>> ct.similarity_graph(X, y, list("aabbccdd"), k=1).edges.tolist()
+    [[0, 1], [2, 3]]
     """
     check_strength(ridge, "ridge")
     data, ids = _as_data(X, y, groups)

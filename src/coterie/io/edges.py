@@ -6,7 +6,7 @@ from os import PathLike
 from typing import TYPE_CHECKING
 
 from coterie.io.errors import BadGraphError, BadValueError, ColumnTypeError, DuplicateError
-from coterie.io.sources import engine
+from coterie.io.sources import import_polars
 from coterie.io.tables import first_row, place_in, read_table
 from coterie.problem import EmpiricalGraph
 from coterie.problem.convert import edge_columns
@@ -32,7 +32,7 @@ def read_graph(path: str | PathLike[str]) -> EmpiricalGraph:
 
 def edge_frame(graph: EmpiricalGraph) -> pl.DataFrame:
     """Return the edges by id, with their weights: what :func:`read_graph` reads."""
-    pl = engine()
+    pl = import_polars()
     names = pl.Series(list(graph.names))
     first, second = (names.gather(graph.edges[:, end]) for end in (0, 1))
     return pl.DataFrame({"from": first, "to": second, "weight": graph.weights})
@@ -40,7 +40,7 @@ def edge_frame(graph: EmpiricalGraph) -> pl.DataFrame:
 
 def _with_ids_of_one_type(edges: pl.DataFrame, path: str | PathLike[str], i: str, j: str) -> pl.DataFrame:
     """Return the edges with both ends as whole numbers, or, where one is text, both as text."""
-    pl = engine()
+    pl = import_polars()
     for name in (i, j):
         kind = edges.schema[name]
         if not (kind.is_integer() or isinstance(kind, pl.String | pl.Categorical | pl.Enum)):
@@ -53,7 +53,7 @@ def _with_ids_of_one_type(edges: pl.DataFrame, path: str | PathLike[str], i: str
 
 def _check(path: str | PathLike[str], edges: pl.DataFrame, i: str, j: str, weight: str | None) -> None:
     """Refuse the first edge that cannot be one, and name its row."""
-    pl = engine()
+    pl = import_polars()
     for name in (i, j):
         if (at := first_row(edges, pl.col(name).is_null())) is not None:
             raise BadValueError(f"{place_in(path, at, name)}: there is no node id; fill or drop the row")

@@ -1,4 +1,4 @@
-"""What can be wrong with somebody's files. Each message is one line that names the file and what to mend."""
+"""What can be wrong with files. Each message is one line that names the file and what to correct."""
 
 from __future__ import annotations
 

@@ -75,5 +75,5 @@ def require_memory_to_solve(n_nodes: int, n_edges: int, n_features: int) -> None
 
 
 def in_words(n_bytes: int) -> str:
-    """Write a number of bytes for people."""
+    """Write a number of bytes as megabytes or gigabytes."""
     return f"{n_bytes / 1e9:.1f} GB" if n_bytes >= 5e7 else f"{max(n_bytes / 1e6, 0.1):.1f} MB"

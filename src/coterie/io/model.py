@@ -1,7 +1,7 @@
 """A model on disk: a folder with `model.json` and the arrays it names, in safetensors. No pickle.
 
 The arrays' file is named after its own content, and the JSON file, which names it with its checksum, is put in
-place last: whoever reads sees the old model or the new one, never half of each.
+place last: a reader sees the old model or the new one, never a mixture.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class Moments:
 
     @classmethod
     def of(cls, X: ArrayLike, y: ArrayLike, nodes: ArrayLike) -> Moments:
-        """Compute them from rows in memory, two passes a node: the readable reference.
+        """Compute them from rows in memory, two passes per node: the readable reference.
 
         Parameters
         ----------

@@ -1,15 +1,26 @@
-"""Nodes of the data that are not in the graph."""
+"""What tables say of nodes: where they are, which cluster each belongs to, and which are not in the graph."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from os import PathLike
+from typing import TYPE_CHECKING, NamedTuple
 
-from coterie.io.errors import UnknownNodeError
-from coterie.io.rows import Columns, Rows, find_row, place_of
-from coterie.io.sources import engine
+import numpy as np
+
+from coterie.io.errors import BadValueError, DuplicateError, UnknownNodeError
+from coterie.io.rows import Columns, Rows, find_row, place_of, scan_rows
+from coterie.io.sources import import_polars
+from coterie.io.tables import first_row, place_in, read_table
 from coterie.problem import EmpiricalGraph
-from coterie.problem.ids import some_of
+from coterie.problem.arrays import Array
+from coterie.problem.ids import are_text, some_of
+
+if TYPE_CHECKING:
+    import polars as pl
+
+ID = "id"
+ROUNDING = 1e-9  # relative; rows that say a node is further off than this do not agree
 
 
 class KnownNodes:
@@ -22,7 +33,7 @@ class KnownNodes:
     def check_all(self, ids: Iterable[Hashable], path: str | PathLike[str], columns: Columns) -> None:
         """Refuse ids that files hold and the graph does not; the files are read again to name the first row."""
         if unknown := [name for name in ids if name not in self._known]:
-            where = find_row(path, columns, engine().col(columns.node).is_in(unknown), columns.node)
+            where = find_row(path, columns, import_polars().col(columns.node).is_in(unknown), columns.node)
             raise self._refused(where, unknown)
 
     def check_rows(self, rows: Rows, columns: Columns) -> None:
@@ -36,3 +47,81 @@ class KnownNodes:
         several = f" (nor are others: {some_of(unknown)})" if len(unknown) > 1 else ""
         known = f"its {self.graph.n_nodes} nodes are {some_of(self.graph.names, 3)}"
         return UnknownNodeError(f"{where} is not a node of the graph{several}; {known}")
+
+
+def read_coordinates(path: str | PathLike[str], node: str, names: tuple[str, ...]) -> tuple[list[Hashable], Array]:
+    """Return the nodes in order, and the coordinates of each, in one pass over files.
+
+    Coordinates are columns that are the same in all rows of a node.
+    """
+    pl = import_polars()
+    columns = Columns.of(path, node, features=names)
+    table = None
+    for rows in scan_rows(path, columns):
+        once = [pl.col(name).alias(f"{what} {name}") for name in names for what in ("first", "min", "max")]
+        part = rows.frame.select(pl.col(node).alias(ID), *once)
+        table = _one_row_per_node(part if table is None else pl.concat([table, part]), names)
+    assert table is not None  # else there were no rows, which is an error by now
+    table = table.sort(ID)
+    for name in names:
+        first, low, high = (table[f"{what} {name}"].to_numpy() for what in ("first", "min", "max"))
+        apart = high - low > ROUNDING * np.maximum(np.abs(first), 1.0)
+        if apart.any():
+            _refuse_second_place(path, columns, name, table[ID][int(apart.argmax())], float(first[apart.argmax()]))
+    return table[ID].to_list(), table.select(f"first {name}" for name in names).to_numpy()
+
+
+def _one_row_per_node(table: pl.DataFrame, names: tuple[str, ...]) -> pl.DataFrame:
+    """One row per node."""
+    pl = import_polars()
+    merged = [getattr(pl, what)(f"{what} {name}") for name in names for what in ("first", "min", "max")]
+    return table.group_by(ID, maintain_order=True).agg(merged)
+
+
+def _refuse_second_place(path: str | PathLike[str], columns: Columns, name: str, node: Hashable, first: float) -> None:
+    pl = import_polars()
+    differs = (pl.col(columns.node) == node) & ((pl.col(name) - first).abs() > ROUNDING * max(abs(first), 1.0))
+    where = find_row(path, columns, differs, name)
+    raise DuplicateError(f"{where}, but node {node!r} had {first!r} in an earlier row; a node is in one place")
+
+
+class ClusterTable(NamedTuple):
+    """The cluster of each node, and the nodes with a label."""
+
+    cluster_of: dict[Hashable, Hashable]
+    labelled: list[Hashable]
+
+
+def read_cluster_table(
+    path: str | PathLike[str], node: str, cluster: str, target: str, graph: EmpiricalGraph
+) -> ClusterTable:
+    """Read the clusters of the nodes of a graph; a node with some rows whose target is not empty is labelled.
+
+    Parameters
+    ----------
+    path : str or path
+        CSV, Parquet or Arrow: one row per node, or many that agree on its cluster.
+    node, cluster, target : str
+        Columns.
+    """
+    pl = import_polars()
+    table = read_table(path, [node, cluster, target])
+    if are_text(graph.names):
+        table = table.with_columns(pl.col(node).cast(pl.String))
+    for name in (node, cluster):
+        if (row := first_row(table, pl.col(name).is_null())) is not None:
+            raise BadValueError(f"{place_in(path, row, name)}: the value is missing; fill or drop the row")
+    known = set(graph.names)
+    if unknown := [name for name in table[node].unique(maintain_order=True) if name not in known]:
+        row = first_row(table, pl.col(node) == unknown[0]) or 0
+        raise UnknownNodeError(f"{place_in(path, row, node)}: {unknown[0]!r} is not a node of the graph")
+    before = pl.first(cluster).over(node)
+    if (row := first_row(table, pl.col(cluster) != before)) is not None:
+        name, here, first = table[node][row], table[cluster][row], table.select(before)[cluster][row]
+        where = place_in(path, row, cluster)
+        raise DuplicateError(f"{where}: node {name!r} is in cluster {here!r} here, and in {first!r} before")
+    there = pl.col(target).is_not_null()
+    if table.schema[target].is_float():
+        there &= pl.col(target).is_not_nan()
+    labelled = table.filter(there)[node].unique(maintain_order=True).to_list()
+    return ClusterTable(dict(zip(table[node].to_list(), table[cluster].to_list(), strict=True)), labelled)

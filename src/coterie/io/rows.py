@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coterie.io.errors import BadValueError, ColumnTypeError, DataError, EmptyDataError
-from coterie.io.sources import Source, cell, engine, sources
+from coterie.io.sources import Source, cell, import_polars, sources
 from coterie.problem import EmpiricalGraph
 from coterie.problem.arrays import LARGEST
 from coterie.problem.ids import are_text
@@ -117,7 +117,7 @@ def scan_rows(path: str | PathLike[str], columns: Columns) -> Iterator[Rows]:
 
 def read_rows(path: str | PathLike[str], columns: Columns) -> pl.DataFrame:
     """Return all rows in memory as one frame, checked like those of :func:`scan_rows`."""
-    return engine().concat([rows.frame for rows in scan_rows(path, columns)])
+    return import_polars().concat([rows.frame for rows in scan_rows(path, columns)])
 
 
 def find_row(path: str | PathLike[str], columns: Columns, wrong: pl.Expr, name: str) -> str:
@@ -135,7 +135,7 @@ def place_of(rows: Rows, name: str, place: int) -> str:
 
 
 def _batches(source: Source, columns: Columns) -> Iterator[pl.DataFrame]:
-    pl = engine()
+    pl = import_polars()
     types = {columns.node: _id_type(source, columns)} | dict.fromkeys(columns.numbers, pl.Float64)
     query = source.scan(types).select(pl.col(name).cast(kind) for name, kind in types.items())
     if columns.target is not None:
@@ -151,7 +151,7 @@ def _batches(source: Source, columns: Columns) -> Iterator[pl.DataFrame]:
 
 def _id_type(source: Source, columns: Columns) -> Any:
     """Int64 or String: as which type ids are read."""
-    pl = engine()
+    pl = import_polars()
     kind = source.schema[columns.node]
     if kind.is_integer():
         return pl.String if columns.text_ids else pl.Int64
@@ -161,7 +161,7 @@ def _id_type(source: Source, columns: Columns) -> Any:
 
 
 def _check_types(source: Source, first: Source, columns: Columns) -> None:
-    pl = engine()
+    pl = import_polars()
     here, before = _id_type(source, columns), _id_type(first, columns)
     if here != before:
         raise ColumnTypeError(
@@ -175,7 +175,7 @@ def _check_types(source: Source, first: Source, columns: Columns) -> None:
 
 def _check_values(rows: Rows, columns: Columns) -> None:
     """Quick when all is well: an empty, nan, infinite or far too large value shows in the sum of its column's sizes."""
-    pl = engine()
+    pl = import_polars()
     frame = rows.frame
     fine = frame[columns.node].null_count() == 0
     fine = fine and all(frame[name].null_count() == 0 for name in columns.features)
@@ -198,7 +198,7 @@ def _check_values(rows: Rows, columns: Columns) -> None:
 
 def _unusable(target: str) -> pl.Expr:
     """Where a label is neither nan nor a number that can be squared."""
-    label = engine().col(target)
+    label = import_polars().col(target)
     return label.is_not_nan() & (label.abs() > LARGEST)
 
 
@@ -218,7 +218,7 @@ def _refuse_value(rows: Rows, columns: Columns, name: str, place: int) -> None:
 
 def _name_unreadable(source: Source, types: dict[str, Any]) -> None:
     """Find the first cell of a CSV file that cannot be read as its column's type, and refuse it."""
-    pl = engine()
+    pl = import_polars()
     text = source.scan(dict.fromkeys(types, pl.String)).select(*types).with_row_index(ROW, offset=1)
     cells = [(pl.col(name), kind) for name, kind in types.items()]
     fails = [cell.is_not_null() & cell.cast(kind, strict=False).is_null() for cell, kind in cells]

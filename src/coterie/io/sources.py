@@ -1,8 +1,9 @@
-"""Where tables come from: CSV, Parquet or Arrow, as a file, a folder or a pattern."""
+"""Where tables come from: CSV, Parquet or Arrow, as a file, a folder or a pattern; and a fingerprint of them."""
 
 from __future__ import annotations
 
 import glob
+import hashlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ OLDEST = (1, 38)  # before that, Polars lost errors while streaming, and rows wi
 LOOK_AHEAD = 10_000  # rows of a CSV file from which the types of its columns are guessed
 
 
-def engine() -> Any:
+def import_polars() -> Any:
     """Return Polars, which is there with the extra `data` only."""
     try:
         import polars
@@ -80,7 +81,7 @@ class Source:
 
     def scan(self, types: dict[str, Any] | None = None) -> pl.LazyFrame:
         """Return the whole table, still unread; `types` are those that a CSV file is read with."""
-        pl = engine()
+        pl = import_polars()
         if self.kind == "CSV":
             return pl.scan_csv(self.file, schema_overrides=types, infer_schema_length=LOOK_AHEAD)
         return pl.scan_parquet(self.file) if self.kind == "Parquet" else pl.scan_ipc(self.file)
@@ -100,7 +101,7 @@ class Source:
         """Turn what goes wrong while reading into one line."""
         try:
             yield
-        except (engine().exceptions.PolarsError, OSError) as error:
+        except (import_polars().exceptions.PolarsError, OSError) as error:
             reason = next(iter(str(error).splitlines()), type(error).__name__)
             message = f"{self.file}: cannot be read as {self.kind}; perhaps {guess} ({reason})"
             raise UnreadableFileError(message) from None
@@ -109,6 +110,20 @@ class Source:
 def sources(path: str | PathLike[str]) -> list[Source]:
     """Return the sources of a path; see :func:`data_files`."""
     return [Source(file) for file in data_files(path)]
+
+
+def sha256_of(path: str | PathLike[str]) -> str:
+    """Return the SHA-256 of a file, or, where there are several, of their digests in the order of their names.
+
+    A model keeps it, and so says which data it was fitted on.
+    """
+    digests = []
+    for file in data_files(path):
+        with file.open("rb") as content:
+            digests.append(hashlib.file_digest(content, "sha256"))
+    if len(digests) == 1:
+        return digests[0].hexdigest()
+    return hashlib.sha256(b"".join(digest.digest() for digest in digests)).hexdigest()
 
 
 def cell(file: Path, name: str, row: int) -> str:

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.io.memory import moments_needed, require_memory_for_moments
+from coterie.io.moment_kernels import add_rows, number_ids
 from coterie.io.moments import Moments
 from coterie.io.rows import Columns, scan_rows
-from coterie.io.sources import engine
-from coterie.kernels.moments import add_rows, number_ids
+from coterie.io.sources import import_polars
 from coterie.problem.arrays import Array
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def stream_moments(path: str | PathLike[str], columns: Columns) -> Moments:
 
 def _text_keys(ids: pl.Series, known: dict[str, int]) -> NDArray[np.int64]:
     """Return whole numbers for ids that are text, the next for one that is not known yet."""
-    pl = engine()
+    pl = import_polars()
     codes = ids.cast(pl.Categorical)
     different = codes.unique()
     places = different.to_physical().to_numpy()

@@ -1,13 +1,15 @@
-"""Ordinary tables: read whole, counted, and where a row of them stands."""
+"""Ordinary tables: read whole, counted, written in batches, and where a row of them stands."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from coterie.io.errors import ColumnTypeError, EmptyDataError
-from coterie.io.sources import Source, cell, engine, sources
+from coterie.io.files import staged_file
+from coterie.io.sources import KINDS, Source, cell, import_polars, sources
 
 if TYPE_CHECKING:
     import polars as pl
@@ -18,7 +20,7 @@ def read_table(path: str | PathLike[str], columns: Sequence[str] | None = None) 
 
     Several files become one table; they have the same columns, of types that fit together.
     """
-    pl = engine()
+    pl = import_polars()
     files = sources(path)
     names = list(files[0].schema) if columns is None else list(columns)
     frames = []
@@ -62,5 +64,22 @@ def count_rows(path: str | PathLike[str]) -> int:
     total = 0
     for source in sources(path):
         with source.reading():
-            total += source.scan().select(engine().len()).collect(engine="streaming").item()
+            total += source.scan().select(import_polars().len()).collect(engine="streaming").item()
     return total
+
+
+def write_batches(path: Path, batches: Iterator[pl.DataFrame], schema: dict[str, Any]) -> None:
+    """Write frames of this schema as they come, one after the other; an error on the way leaves no file.
+
+    The ending of the name says what is written: CSV, Parquet or Arrow.
+    """
+    from polars.io.plugins import register_io_source
+
+    def source(columns: Any, predicate: Any, n_rows: Any, batch_size: Any) -> Iterator[pl.DataFrame]:
+        yield from batches
+
+    kind = KINDS[path.suffix.lower()]
+    with staged_file(path) as temporary:
+        table: Any = register_io_source(source, schema=import_polars().Schema(schema))
+        sink = {"CSV": table.sink_csv, "Parquet": table.sink_parquet, "Arrow": table.sink_ipc}[kind]
+        sink(temporary)

@@ -18,7 +18,7 @@ class LocalDatasets:
     Attributes
     ----------
     X : array of shape (N, n)
-        Features, one row a data point.
+        Features, one row per data point.
     y : array of shape (N,)
         Labels; nan where there is none.
     nodes : array of shape (N,)
@@ -27,6 +27,13 @@ class LocalDatasets:
         |V|; a node may have no row at all.
     weights : array of shape (N,)
         How much each row counts in the loss of its node.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> data = ct.LocalDatasets.from_rows([[1.0], [2.0], [3.0]], [2.0, float("nan"), 6.0], nodes=[1, 0, 1])
+    >>> data.n_nodes, data.nodes.tolist()
+    (2, [0, 1, 1])
     """
 
     X: NDArray[np.float64]
@@ -49,15 +56,26 @@ class LocalDatasets:
         Parameters
         ----------
         X : array-like of shape (N, n)
+            Features, all finite.
         y : array-like of shape (N,)
             nan means unlabelled. A node is labelled when at least one of its rows is, and its loss
             counts the labelled rows only.
         nodes : array-like of shape (N,)
             The node number of each row, in any order; nodes may have different numbers of rows.
-        n_nodes : int, optional
-            By default the largest number in `nodes` + 1.
-        weights : array-like of shape (N,), optional
-            All 1 when left out. A row of weight 2 counts like two rows, one of weight 0 like an unlabelled one.
+        n_nodes : int, default=None
+            None: the largest number in `nodes` + 1.
+        weights : array-like of shape (N,), default=None
+            A row of weight 2 counts like two rows, one of weight 0 like an unlabelled one. None: all 1.
+
+        Returns
+        -------
+        LocalDatasets
+            With the rows sorted by node.
+
+        Raises
+        ------
+        ValueError
+            If a value cannot be used, or lengths do not agree; the message says where.
         """
         X, y, nodes = as_floats(X, "X"), as_floats(y, "y"), np.asarray(nodes)
         s = np.ones(len(y)) if weights is None else as_floats(weights, "weights")

@@ -28,8 +28,14 @@ class EmpiricalGraph:
         End points i < j, in lexicographic order.
     weights : array of shape (E,)
         A_e > 0.
-    ids : tuple or None
-        What the caller calls the nodes, where that differs from their numbers.
+    ids : tuple, default=None
+        What the caller calls the nodes; None where they are called by their numbers.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> ct.EmpiricalGraph.from_edges([(0, 1), (1, 2)], weights=[1.0, 0.5], ids=["a", "b", "c"])
+    EmpiricalGraph(3 nodes, 2 edges)
     """
 
     n_nodes: int
@@ -52,12 +58,22 @@ class EmpiricalGraph:
         edges : array-like of shape (E, 2)
             Node numbers; the order inside a pair does not matter. A pair may be listed twice
             (say, once each way round) if both times carry the same weight.
-        weights : array-like of shape (E,), optional
-            Positive and finite; all 1 when left out.
-        n_nodes : int, optional
-            Needed when the last nodes have no edge; by default the number of ids, or the largest number + 1.
-        ids : sequence, optional
-            What to call node 0, 1, …; all different.
+        weights : array-like of shape (E,), default=None
+            Positive and finite. None: all 1.
+        n_nodes : int, default=None
+            Needed when the last nodes have no edge. None: the number of ids, or the largest number + 1.
+        ids : sequence, default=None
+            What to call node 0, 1, …; all different. None: by their numbers.
+
+        Returns
+        -------
+        EmpiricalGraph
+            With each edge once.
+
+        Raises
+        ------
+        ValueError
+            If an edge joins a node to itself, is given two weights, or names a node that there is not.
         """
         pairs = _as_pairs(edges)
         listed = None if ids is None else as_ids(ids)
@@ -81,10 +97,20 @@ class EmpiricalGraph:
             networkx: the edge attribute "weight", 1 where absent. Sparse: symmetric, or one triangle
             only. Frame (pandas, polars, …): two columns name the nodes; a column called "weight",
             wherever it stands, or else a third one, if there is one, holds the weights.
-        nodes : sequence, optional
+        nodes : sequence, default=None
             The ids of all nodes, in the order wanted: for a frame in which nodes without an edge
-            cannot appear. By default networkx's order, or the sorted ids of a frame. An
+            cannot appear. None: networkx's order, or the sorted ids of a frame. An
             EmpiricalGraph has its order already: other nodes are refused.
+
+        Returns
+        -------
+        EmpiricalGraph
+            An EmpiricalGraph is returned as it is.
+
+        Raises
+        ------
+        ValueError
+            If the edges make no graph, or nodes does not name the graph's own nodes.
         """
         from coterie.problem.convert import edges_of  # brings in narwhals: only when asked
 
@@ -111,7 +137,23 @@ class EmpiricalGraph:
         return numbering(self.names)
 
     def numbers(self, ids: Any) -> NDArray[np.int64]:
-        """Return the node numbers of a sequence, array or column of ids; an unknown id is an error that names it."""
+        """Return the node numbers of ids.
+
+        Parameters
+        ----------
+        ids : sequence, array or column
+            Ids of nodes, in any order and number.
+
+        Returns
+        -------
+        array of int
+            One number per id.
+
+        Raises
+        ------
+        ValueError
+            If an id is not among the nodes; the message names it.
+        """
         if self.ids is None and isinstance(ids, np.ndarray) and ids.ndim == 1 and ids.dtype.kind in "iu":
             known = (ids >= 0) & (ids < self.n_nodes)
             if known.all():

@@ -21,6 +21,24 @@ def largest_useful_lam(problem: Problem | BoundProblem) -> float:
     domain of g*, that is, |u_e| ≤ λA_e. The flow used is close to the one of least energy Σ ‖u_e‖²/A_e², so the
     result is an upper bound on the smallest such λ: exact on trees, where there is one flow only.
     It is infinite for squared variation, where no finite λ makes weights equal.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its own λ does not count.
+
+    Returns
+    -------
+    float
+        0 where labels make no demand on the edges.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> graph = ct.EmpiricalGraph.from_edges([(0, 1), (1, 2)])
+    >>> data = ct.LocalDatasets.from_rows([[1.0], [1.0]], [1.0, 3.0], nodes=[0, 2], n_nodes=3)
+    >>> ct.largest_useful_lam(ct.Problem(graph, data))
+    2.0
     """
     problem = bound(problem)
     graph, M = problem.graph, problem.M

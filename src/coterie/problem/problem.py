@@ -25,12 +25,24 @@ class Problem:
     Parameters
     ----------
     graph : EmpiricalGraph
+        The nodes, the edges E and their weights A_e.
     data : LocalDatasets
         With the same number of nodes as the graph.
-    loss : Loss
-    penalty : Penalty
-    lam : float
-        λ ≥ 0. At 0 the nodes do not speak to each other.
+    loss : Loss, default=SquaredError()
+        L_i of the labelled nodes M.
+    penalty : Penalty, default=TotalVariation()
+        φ of the difference of two neighbours' weights.
+    lam : float, default=0.001
+        λ ≥ 0. At 0 the nodes do not influence each other.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> graph = ct.EmpiricalGraph.from_edges([(0, 1), (1, 2)])
+    >>> data = ct.LocalDatasets.from_rows([[1.0], [1.0]], [1.0, 3.0], nodes=[0, 2], n_nodes=3)
+    >>> problem = ct.Problem(graph, data, lam=0.5)
+    >>> problem.M.tolist(), problem.n_features
+    ([0, 2], 1)
     """
 
     graph: EmpiricalGraph
@@ -100,7 +112,18 @@ class Problem:
         return self.bound.scale
 
     def objective(self, w: Array) -> float:
-        """f(w) + g(Dw)."""
+        """Return f(w) + g(Dw).
+
+        Parameters
+        ----------
+        w : array of shape (V, n)
+            Weights of every node.
+
+        Returns
+        -------
+        float
+            The value of the objective.
+        """
         return self.bound.objective(w)
 
 

@@ -1,4 +1,4 @@
 """Pictures and pages of solutions; nothing here solves.
 
-One picture a file: the numbers it shows, the matplotlib drawing of them and the plotly figure of them.
+A file per picture, or per two that show the same numbers: the numbers, the matplotlib drawing and the plotly figure.
 """

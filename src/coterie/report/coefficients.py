@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from coterie.problem.arrays import Array
 from coterie.report.colours import DIVERGING
-from coterie.report.drawn import by_size
+from coterie.report.display_graph import MOST_COLUMNS, by_size, most_varied
 from coterie.report.interactive import COLOUR_BAR, figure, markup, plotly
-from coterie.report.words import labels_known, plural, short
+from coterie.report.text import labels_known, plural, short
 
 if TYPE_CHECKING:
     from coterie.estimators.base import NetworkedModel
 
-MOST_ROWS, MOST_COLUMNS = 400, 40
+MOST_ROWS = 400
 ROWS_NAMED, CELLS_WRITTEN = 40, 250
 
 
@@ -84,12 +84,6 @@ class ClusterTable:
     def written(self) -> bool:
         """Whether there is room for the numbers in the cells."""
         return self.w.size <= CELLS_WRITTEN and self.w.shape[1] <= 12
-
-
-def most_varied(w: Array, most: int) -> NDArray[np.int64]:
-    """The columns that vary most between nodes, relative to their size, in their order."""
-    spread = w.std(axis=0) / np.maximum(np.abs(w).max(axis=0), np.finfo(float).tiny)
-    return np.sort(np.argsort(-spread, kind="stable")[:most])
 
 
 def draw_coefficients(ax: Any, model: NetworkedModel) -> None:

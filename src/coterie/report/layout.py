@@ -62,7 +62,7 @@ def _relax(W: csr_array, x: Array) -> Array:
     Without edges, nodes would fill the unit disc; a spring pulls SPRING times as hard as the middle does.
     A step costs of the order of V^1.5.
     """
-    from coterie.kernels.repulsion import repulsion
+    from coterie.report.repulsion import repulsion
 
     V, degrees = len(x), W.sum(axis=1)[:, None]
     spring, side, apart = SPRING / degrees.mean(), max(1, round(np.sqrt(3 * np.sqrt(V)))), np.empty_like(x)

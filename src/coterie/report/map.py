@@ -8,15 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.problem.arrays import Array
-from coterie.report.channels import Channel, cluster_channel, used_legend
-from coterie.report.coefficients import most_varied
-from coterie.report.colours import SEQUENTIAL
-from coterie.report.drawn import DrawnNetwork, neighbours
+from coterie.report.colours import SEQUENTIAL, Channel, cluster_channel, used_legend
+from coterie.report.display_graph import DisplayGraph, most_varied, neighbours
 from coterie.report.interactive import COLOUR_BAR, CUT, INK, PAPER, SOFT, figure, markup, plotly
 from coterie.report.layout import layout
 from coterie.report.network import drawn_edges
 from coterie.report.notes import Coordinates, Notes
-from coterie.report.words import plural, short, some
+from coterie.report.text import plural, short, some
 
 if TYPE_CHECKING:
     from coterie.estimators.base import NetworkedModel
@@ -28,12 +26,12 @@ WEIGHTS_SHOWN, NEIGHBOURS_SHOWN = 12, 6
 SYMBOLS = ("circle", "square", "x")  # without labels, labelled, undetermined
 
 
-def places(drawn: DrawnNetwork, coordinates: Coordinates | None) -> Array:
+def positions(drawn: DisplayGraph, coordinates: Coordinates | None) -> Array:
     """Where to draw each node."""
     return layout(drawn.graph) if coordinates is None else drawn.mean_of(coordinates.values)
 
 
-def kinds(drawn: DrawnNetwork) -> NDArray[np.int64]:
+def kinds(drawn: DisplayGraph) -> NDArray[np.int64]:
     """Which of SYMBOLS each drawn node has."""
     return np.where(drawn.undetermined, 2, drawn.n_labelled > 0)
 
@@ -50,8 +48,8 @@ def draw_map(ax: Any, model: NetworkedModel, coordinate: str | None = None) -> N
     columns, coordinates = column_names(model), Notes.of(model).coordinates
     if coordinate is not None and coordinate not in columns:
         raise ValueError(f"there is no coefficient {coordinate!r}; choose one of {', '.join(columns)}")
-    drawn = DrawnNetwork.of_model(model)
-    x = places(drawn, coordinates)
+    drawn = DisplayGraph.of_model(model)
+    x = positions(drawn, coordinates)
     for pairs, colour, alpha in zip(drawn_edges(drawn.graph, drawn.w), ("0.5", "#d55e00"), (0.35, 0.8), strict=True):
         ax.add_collection(LineCollection(list(x[pairs]), colors=colour, linewidths=0.6, alpha=alpha, zorder=1))
     if coordinate is None:
@@ -66,7 +64,7 @@ def draw_map(ax: Any, model: NetworkedModel, coordinate: str | None = None) -> N
         ax.set_ylabel(coordinates.names[1])
 
 
-def _draw_nodes(ax: Any, drawn: DrawnNetwork, x: Array, channel: Channel) -> None:
+def _draw_nodes(ax: Any, drawn: DisplayGraph, x: Array, channel: Channel) -> None:
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import ListedColormap, Normalize
 
@@ -86,7 +84,7 @@ def _draw_nodes(ax: Any, drawn: DrawnNetwork, x: Array, channel: Channel) -> Non
     ax.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
 
 
-def marker_sizes(drawn: DrawnNetwork) -> Array:
+def marker_sizes(drawn: DisplayGraph) -> Array:
     """Diameters; the area of a cluster goes with its nodes."""
     base = float(np.clip(150 / np.sqrt(len(drawn.names)), 4, 15))
     if not drawn.aggregated:
@@ -94,7 +92,7 @@ def marker_sizes(drawn: DrawnNetwork) -> Array:
     return np.clip(base * np.sqrt(drawn.n_nodes / drawn.n_nodes.mean()), 4, 45)
 
 
-def hover_texts(drawn: DrawnNetwork, columns: list[str], error: str) -> list[str]:
+def hover_texts(drawn: DisplayGraph, columns: list[str], error: str) -> list[str]:
     """What hovering over each drawn node shows."""
     names = [markup(name) for name in drawn.names]
     shown = most_varied(drawn.w, WEIGHTS_SHOWN)
@@ -117,11 +115,11 @@ def _labels(count: int) -> list[str]:
     return [f"labelled rows m: {count:,}"] if count >= 0 else []
 
 
-def map_figure(drawn: DrawnNetwork, columns: list[str], coordinates: Coordinates | None, error: str) -> Any:
+def map_figure(drawn: DisplayGraph, columns: list[str], coordinates: Coordinates | None, error: str) -> Any:
     """The picture of :func:`draw_map` for the page, without its colours, which the page takes from a channel."""
     go = plotly()
     scatter = go.Scattergl if len(drawn.names) > VECTOR_UP_TO else go.Scatter
-    x = places(drawn, coordinates)
+    x = positions(drawn, coordinates)
     inside, cut = drawn_edges(drawn.graph, drawn.w, MOST_EDGES)
     faint = float(np.clip(len(drawn.names) / max(len(inside), 1), 0.08, 0.5))
     lines = [

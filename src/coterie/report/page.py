@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coterie.io.files import MissingExtraError, write_whole
-from coterie.report.channels import channels, plain_channel, used_legend
-from coterie.report.choice import lam_choice_figure
-from coterie.report.coefficients import MOST_COLUMNS, ClusterTable, coefficients_figure
-from coterie.report.comparison import close_to_best, comparison_figure
+from coterie.report.coefficients import ClusterTable, coefficients_figure
+from coterie.report.colours import channels, plain_channel, used_legend
 from coterie.report.convergence import convergence_figure, gap_figure
-from coterie.report.drawn import DrawnNetwork
-from coterie.report.facts import data_facts, model_facts, parameters, versions
+from coterie.report.display_graph import MOST_COLUMNS, DisplayGraph
 from coterie.report.interactive import plain, plotly, script_json
 from coterie.report.map import MOST_EDGES, map_figure
 from coterie.report.network import drawn_edges
 from coterie.report.notes import Notes
-from coterie.report.words import (
+from coterie.report.summary import data_summary, model_summary, parameters, versions
+from coterie.report.text import (
     counted,
     error_of,
     explanation,
@@ -32,6 +30,7 @@ from coterie.report.words import (
     some,
     verdict,
 )
+from coterie.report.validation import close_to_best, comparison_figure, lam_choice_figure
 from coterie.solver import Status
 
 if TYPE_CHECKING:
@@ -48,10 +47,23 @@ def write_report(model: NetworkedModel, path: str | Path) -> None:
 
     Parameters
     ----------
-    model : a fitted networked model, in memory or from :func:`coterie.load`
-        Its notes can add where the data came from, coordinates, baselines and more: see coterie.report.notes.
-    path : path
+    model : NetworkedModel
+        A fitted model, in memory or from :func:`coterie.load`. Its notes can add where the data came from,
+        coordinates, baselines and more: see coterie.report.notes.
+    path : str or Path
         The file to write; an old one is replaced in one step.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import coterie as ct
+    >>> graph = ct.EmpiricalGraph.from_edges([(0, 1)])
+    >>> model = ct.NetworkedLinearRegression(graph).fit([[1.0], [2.0], [3.0]], [2.0, 4.0, 6.0], groups=[0, 0, 1])
+    >>> page = Path(tempfile.mkdtemp()) / "report.html"
+    >>> ct.write_report(model, page)
+    >>> page.read_text(encoding="utf-8").startswith("<!doctype html>")
+    True
     """
     from sklearn.utils.validation import check_is_fitted
 
@@ -64,7 +76,7 @@ def render(model: NetworkedModel) -> str:
     from coterie.estimators.export import column_names
 
     template, solution, notes, columns = _template(), model.solution_, Notes.of(model), column_names(model)
-    drawn, table = DrawnNetwork.of_model(model), ClusterTable.of(model)
+    drawn, table = DisplayGraph.of_model(model), ClusterTable.of(model)
     shown, figures = channels(drawn, columns), _figures(model, notes, drawn, table, columns)
     page = {
         "figures": {name: plain(figure) for name, figure in figures.items()},
@@ -81,8 +93,8 @@ def render(model: NetworkedModel) -> str:
         labels_known=labels_known(model),
         n_clusters=int(model.clusters_.max()) + 1,
         n_labelled_nodes=int((model.n_labelled_ > 0).sum()),
-        model_facts=model_facts(model),
-        data_facts=data_facts(model, notes),
+        model_summary=model_summary(model),
+        data_summary=data_summary(model, notes),
         channels=[channel.name for channel in shown],
         legend=used_legend(shown[0]),
         has_undetermined=bool(len(solution.undetermined)),
@@ -121,7 +133,7 @@ def _template() -> Any:
 
 
 def _figures(
-    model: NetworkedModel, notes: Notes, drawn: DrawnNetwork, table: ClusterTable, columns: list[str]
+    model: NetworkedModel, notes: Notes, drawn: DisplayGraph, table: ClusterTable, columns: list[str]
 ) -> dict[str, Any]:
     error = error_of(model)
     figures = {
@@ -137,7 +149,7 @@ def _figures(
     return figures
 
 
-def _about_map(drawn: DrawnNetwork, notes: Notes, hidden: bool) -> list[str]:
+def _about_map(drawn: DisplayGraph, notes: Notes, hidden: bool) -> list[str]:
     """What the map does not show, in sentences."""
     said = [drawn.aggregated] if drawn.aggregated else []
     if drawn.graph.n_edges > MOST_EDGES:

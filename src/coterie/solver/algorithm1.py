@@ -29,14 +29,34 @@ def algorithm1(
     Parameters
     ----------
     problem : Problem
-    n_iter : int
+        What to solve.
+    n_iter : int, default=500
         The number of iterations; there is no other stopping criterion.
-    sigma : float
+    sigma : float, default=0.5
         σ^(e) of every edge.
-    tau : float
+    tau : float, default=1.0
         τ^(i) = tau/|N_i|. The printed choice is 1; with sigma = 1/(2 tau), any tau > 0 converges.
-    callback : callable, optional
+    callback : callable, default=None
         Called as ``callback(k, w, u)`` after each iteration k = 1, 2, …; the arrays are not copies.
+
+    Returns
+    -------
+    Solution
+        The last weights, with a certificate of how far from optimal they are.
+
+    Raises
+    ------
+    ValueError
+        If n_iter is negative, or sigma or tau is not positive.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> graph = ct.EmpiricalGraph.from_edges([(0, 1), (1, 2)])
+    >>> data = ct.LocalDatasets.from_rows([[1.0], [1.0]], [1.0, 3.0], nodes=[0, 2], n_nodes=3)
+    >>> solution = ct.algorithm1(ct.Problem(graph, data, lam=0.5), n_iter=1000)
+    >>> solution.n_iter, solution.gap < 1e-3
+    (1000, True)
     """
     if n_iter < 0:
         raise ValueError(f"n_iter must not be negative, got {n_iter}")

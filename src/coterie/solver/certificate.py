@@ -320,7 +320,33 @@ def _enough(level: float, charge: float, allowed: float) -> Enough:
 
 
 def certify(problem: Problem | BoundProblem, w: Array, u: Array) -> Certificate:
-    """Return the objective at w and a lower bound on the optimum, from a dual point near u."""
+    """Return the objective at w and a lower bound on the optimum, from a dual point near u.
+
+    Parameters
+    ----------
+    problem : Problem
+        What w and u are an answer to.
+    w : array of shape (V, n)
+        Weights of every node, from any solver.
+    u : array of shape (E, n)
+        Dual variables of every edge; they need not be feasible.
+
+    Returns
+    -------
+    Certificate
+        With objective, dual_bound, whether the bound is unconditional, and the feasible u that proves it.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> graph = ct.EmpiricalGraph.from_edges([(0, 1), (1, 2)])
+    >>> data = ct.LocalDatasets.from_rows([[1.0], [1.0]], [1.0, 3.0], nodes=[0, 2], n_nodes=3)
+    >>> problem = ct.Problem(graph, data, lam=0.5)
+    >>> solution = ct.solve(problem)
+    >>> proof = ct.certify(problem, solution.w, solution.u)
+    >>> proof.unconditional, proof.objective - proof.dual_bound < 1e-6
+    (True, True)
+    """
     from coterie.solver.presolve import presolve
     from coterie.solver.units import Units
 

@@ -21,6 +21,15 @@ class Clusters:
         The cluster of each node when all coordinates must agree.
     by_coordinate : array of shape (V, n)
         The cluster of each node in each coordinate alone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import coterie as ct
+    >>> graph = ct.EmpiricalGraph.from_edges([(0, 1), (1, 2)])
+    >>> clusters = ct.Clusters.of(graph, np.array([[1.0, 2.0], [1.0, 3.0], [1.0, 3.0]]))
+    >>> clusters.joint.tolist(), clusters.sizes.tolist(), clusters.by_coordinate[:, 0].tolist()
+    ([0, 1, 1], [1, 2], [0, 0, 0])
     """
 
     joint: NDArray[np.int64]
@@ -28,6 +37,20 @@ class Clusters:
 
     @classmethod
     def of(cls, graph: EmpiricalGraph, w: Array) -> Clusters:
+        """Find the clusters of weights.
+
+        Parameters
+        ----------
+        graph : EmpiricalGraph
+            Clusters are connected in it.
+        w : array of shape (V, n)
+            The weights of every node.
+
+        Returns
+        -------
+        Clusters
+            Jointly and by coordinate.
+        """
         i, j = graph.edges.T
         equal = w[i] == w[j]
         columns = [_connected(graph, equal[:, k]) for k in range(w.shape[1])]

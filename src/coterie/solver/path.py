@@ -16,7 +16,24 @@ from coterie.solver.solve import solve
 
 @dataclass(frozen=True, eq=False)
 class Path:
-    """Solutions of one problem for several λ, in descending order."""
+    """Solutions of one problem for several λ, in descending order; iterate over it for pairs of λ and solution.
+
+    Attributes
+    ----------
+    lams : tuple of float
+        The values of λ.
+    solutions : tuple of Solution
+        One for each of them.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> graph = ct.EmpiricalGraph.from_edges([(0, 1), (1, 2)])
+    >>> data = ct.LocalDatasets.from_rows([[1.0], [1.0]], [1.0, 3.0], nodes=[0, 2], n_nodes=3)
+    >>> path = ct.solve_path(ct.Problem(graph, data), [0.1, 1.0])
+    >>> path.lams, len(path), [solution.status.name for _, solution in path]
+    ((1.0, 0.1), 2, ['OPTIMAL', 'OPTIMAL'])
+    """
 
     lams: tuple[float, ...]
     solutions: tuple[Solution, ...]
@@ -45,12 +62,35 @@ def solve_path(
     ----------
     problem : Problem
         Solved for each λ of the path. Ctrl-C ends the path with the λ that it was at.
-    lams : sequence of float, optional
-        By default n_lams values, evenly spaced in logarithms, from the largest useful λ down to `smallest` times it.
-    tol, start, **options
-        As for :func:`solve`; `start` is for the first λ.
-    progress : callable, optional
+    lams : sequence of float, default=None
+        The values of λ. None: n_lams values, evenly spaced in logarithms, from the largest useful λ down to
+        `smallest` times it.
+    n_lams : int, default=30
+        How many values, where lams is None.
+    smallest : float, default=0.001
+        The last of them, relative to the first.
+    tol : float, default=1e-6
+        The relative gap to reach at every λ.
+    start : Solution, default=None
+        Where to begin at the first λ.
+    progress : callable, default=None
         Called as ``progress(lam, solution)`` after each solve.
+    **options : dict
+        Other options of :func:`solve`.
+
+    Returns
+    -------
+    Path
+        One solution per λ.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> graph = ct.EmpiricalGraph.from_edges([(0, 1), (1, 2)])
+    >>> data = ct.LocalDatasets.from_rows([[1.0], [1.0]], [1.0, 3.0], nodes=[0, 2], n_nodes=3)
+    >>> path = ct.solve_path(ct.Problem(graph, data), n_lams=3)
+    >>> len(path), len(path.solutions[0].clusters())
+    (3, 1)
     """
     problem = bound(problem)
     values = lam_grid(problem, n_lams, smallest) if lams is None else _descending(lams)

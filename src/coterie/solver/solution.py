@@ -15,7 +15,14 @@ from coterie.solver.clusters import Clusters
 
 
 class Status(Enum):
-    """How a solve ended; the value is a sentence for people."""
+    """How a solve ended; the value is a sentence for people.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> ct.Status.OPTIMAL.value
+    'The certified gap is within the tolerance.'
+    """
 
     OPTIMAL = "The certified gap is within the tolerance."
     CONDITIONAL = "The gap is within the tolerance, but only under a condition that is not proven."
@@ -27,7 +34,25 @@ class Status(Enum):
 
 
 class Record(NamedTuple):
-    """One line of the history: the best objective and bound so far."""
+    """One line of the history: the best objective and bound so far.
+
+    Attributes
+    ----------
+    n_iter : int
+        How many iterations had been run.
+    objective, dual_bound : float
+        The best ones until then.
+    gap : float
+        The relative gap between them.
+    seconds : float
+        The time since the solve began.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> ct.Record(n_iter=10, objective=1.0, dual_bound=0.9, gap=0.1, seconds=0.01).gap
+    0.1
+    """
 
     n_iter: int
     objective: float
@@ -53,16 +78,30 @@ class Solution:
     unconditional : bool
         Whether the bound is proven; otherwise `condition` says what it rests on.
     condition : str
+        Empty where the bound is proven.
     status : Status
+        How the solve ended.
     n_iter : int
+        The number of iterations.
     seconds : float
+        The time that the solve took.
     history : tuple of Record
+        One line per computed gap.
     undetermined : array of int
         Nodes in components without any label; their weights are zero by convention.
     graph : EmpiricalGraph
         The graph that w and u live on.
-    reach : float
+    reach : float, default=inf
         The largest weight that the condition allows a minimiser; infinite where there is no condition.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> graph = ct.EmpiricalGraph.from_edges([(0, 1), (1, 2)])
+    >>> data = ct.LocalDatasets.from_rows([[1.0], [1.0]], [1.0, 3.0], nodes=[0, 2], n_nodes=3)
+    >>> solution = ct.solve(ct.Problem(graph, data, lam=0.5))
+    >>> solution.status.name, solution.unconditional, solution.w.shape
+    ('OPTIMAL', True, (3, 1))
     """
 
     w: Array
@@ -81,7 +120,13 @@ class Solution:
     reach: float = float("inf")
 
     def clusters(self) -> Clusters:
-        """Return the partition of the nodes into connected sets with equal weights, jointly and by coordinate."""
+        """Return the partition of the nodes into connected sets with equal weights.
+
+        Returns
+        -------
+        Clusters
+            Jointly and by coordinate.
+        """
         return Clusters.of(self.graph, self.w)
 
     def __repr__(self) -> str:
@@ -92,4 +137,12 @@ class Solution:
 
 
 class NotConverged(UserWarning):
-    """The gap is above the tolerance that was asked for, or rests on a condition that is not proven."""
+    """The gap is above the tolerance that was asked for, or rests on a condition that is not proven.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import coterie as ct
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", ct.NotConverged)  # where an answer must be optimal
+    """

@@ -46,25 +46,43 @@ def solve(
     Parameters
     ----------
     problem : Problem
-    tol : float
+        What to solve.
+    tol : float, default=1e-6
         The relative gap to reach; see :class:`Solution` for what it is relative to.
-    max_iter : int
-    time_limit : float, optional
-        In seconds; compiling, on first use, does not count.
-    callback : callable, optional
+    max_iter : int, default=100000
+        Iterations at most.
+    time_limit : float, default=None
+        In seconds; compiling, on first use, does not count. None: no limit.
+    callback : callable, default=None
         Called with a :class:`Record` whenever the gap has been computed.
-    start : Solution, optional
+    start : Solution, default=None
         Where to begin: the solution of a similar problem on the same graph.
-    engine : "auto", "numba", "numpy" or an Engine
+    engine : {"auto", "numba", "numpy"} or Engine, default="auto"
         What computes the iterations; "auto" is "numba".
-    threads : int, optional
-        How many the compiled engine uses. By default as many as pay, up to the number of cores, or to
+    threads : int, default=None
+        How many the compiled engine uses. None: as many as pay, up to the number of cores, or to
         NUMBA_NUM_THREADS or OMP_NUM_THREADS where these are set.
 
     Returns
     -------
     Solution
         If the gap is above tol, a :class:`NotConverged` warning says so and names it.
+
+    Raises
+    ------
+    TypeError
+        If problem is not a Problem.
+    ValueError
+        If tol or a limit is not a number ≥ 0, or start belongs to another graph.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> graph = ct.EmpiricalGraph.from_edges([(0, 1), (1, 2)])
+    >>> data = ct.LocalDatasets.from_rows([[1.0], [1.0]], [1.0, 3.0], nodes=[0, 2], n_nodes=3)
+    >>> solution = ct.solve(ct.Problem(graph, data, lam=0.5))
+    >>> solution.status.name, solution.gap <= 1e-6
+    ('OPTIMAL', True)
     """
     limits: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "time_limit": 0 if time_limit is None else time_limit}
     for name, value in limits.items():

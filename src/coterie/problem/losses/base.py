@@ -22,7 +22,14 @@ from coterie.problem.losses.design import EPS, Design, Support
 
 
 class Loss(ABC):
-    """A kind of loss, with its parameters."""
+    """A kind of loss, with its parameters: the base class of all losses.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> isinstance(ct.SquaredError(ridge=0.1), ct.Loss)
+    True
+    """
 
     @abstractmethod
     def bind(self, rows: LabelledRows) -> LocalLosses:

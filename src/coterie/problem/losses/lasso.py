@@ -41,10 +41,19 @@ class Lasso(Loss):
     Parameters
     ----------
     alpha : float
-    unpenalised : tuple of int
+        Strength of the ℓ1 norm.
+    unpenalised : tuple of int, default=()
         Columns, such as an intercept, that alpha leaves alone.
-    reduction : "mean" or "sum"
+    reduction : {"mean", "sum"}, default="mean"
         As for :class:`SquaredError`.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> graph = ct.EmpiricalGraph.from_edges([(0, 1), (1, 2)])
+    >>> data = ct.LocalDatasets.from_rows([[1.0], [1.0]], [1.0, 3.0], nodes=[0, 2], n_nodes=3)
+    >>> ct.solve(ct.Problem(graph, data, loss=ct.Lasso(alpha=9.0), lam=0.5)).w.ravel().tolist()
+    [0.0, 0.0, 0.0]
     """
 
     alpha: float

@@ -45,12 +45,21 @@ class Logistic(Loss):
 
     Parameters
     ----------
-    ridge : float
-        Without ridge, nodes that separate perfectly have no finite minimiser of their own.
-    unpenalised : tuple of int
+    ridge : float, default=0.0
+        Strength of the squared ℓ2 norm. Without it, nodes that separate perfectly have no finite minimiser.
+    unpenalised : tuple of int, default=()
         Columns, such as an intercept, that ridge leaves alone.
-    reduction : "mean" or "sum"
+    reduction : {"mean", "sum"}, default="mean"
         As for :class:`SquaredError`.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> graph = ct.EmpiricalGraph.from_edges([(0, 1), (1, 2)])
+    >>> data = ct.LocalDatasets.from_rows([[1.0], [1.0]], [0.0, 1.0], nodes=[0, 2], n_nodes=3)
+    >>> solution = ct.solve(ct.Problem(graph, data, loss=ct.Logistic(ridge=0.1), lam=0.01))
+    >>> bool(solution.w[0, 0] < 0 < solution.w[2, 0])
+    True
     """
 
     ridge: float = 0.0

@@ -21,12 +21,21 @@ class SquaredError(Loss):
 
     Parameters
     ----------
-    reduction : "mean" or "sum"
+    reduction : {"mean", "sum"}, default="mean"
         "mean" is the paper's objective; "sum" leaves the 1/m_i out. Row weights, where given, turn the mean into
         a weighted mean, as in every loss.
-    ridge : float
-    unpenalised : tuple of int
+    ridge : float, default=0.0
+        Strength of the squared ℓ2 norm.
+    unpenalised : tuple of int, default=()
         Columns, such as an intercept, that ridge leaves alone.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> graph = ct.EmpiricalGraph.from_edges([(0, 1), (1, 2)])
+    >>> data = ct.LocalDatasets.from_rows([[1.0], [1.0]], [1.0, 3.0], nodes=[0, 2], n_nodes=3)
+    >>> ct.solve(ct.Problem(graph, data, loss=ct.SquaredError(), lam=0.5)).w.round(3).ravel().tolist()
+    [1.25, ..., 2.75]
     """
 
     reduction: Reduction = "mean"

@@ -15,6 +15,12 @@ class Penalty(ABC):
     """φ, its conjugate, and the dual step; z and u have shape (E, n), c has shape (E,).
 
     `kernel` says which branch of the compiled edge passes (coterie.kernels.edges) does the same.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> isinstance(ct.TotalVariation(), ct.Penalty)
+    True
     """
 
     kernel: ClassVar[int]

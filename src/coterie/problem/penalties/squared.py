@@ -13,7 +13,15 @@ from coterie.problem.penalties.base import Penalty
 
 @dataclass(frozen=True)
 class SquaredVariation(Penalty):
-    """φ(z) = ‖z‖₂²: weights vary gradually; no two are exactly equal at any finite λ."""
+    """φ(z) = ‖z‖₂²: weights vary gradually; no two are exactly equal at any finite λ.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import coterie as ct
+    >>> ct.SquaredVariation().value(np.array([[3.0, -4.0]]), c=np.array([2.0]))
+    50.0
+    """
 
     kernel: ClassVar[int] = 2
     degree: ClassVar[int] = 2

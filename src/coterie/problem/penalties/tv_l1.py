@@ -13,7 +13,15 @@ from coterie.problem.penalties.base import Penalty
 
 @dataclass(frozen=True)
 class TotalVariation(Penalty):
-    """φ(z) = ‖z‖₁: each coordinate is piecewise constant over the graph, with cuts of its own."""
+    """φ(z) = ‖z‖₁: each coordinate is piecewise constant over the graph, with cuts of its own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import coterie as ct
+    >>> ct.TotalVariation().value(np.array([[3.0, -4.0]]), c=np.array([2.0]))
+    14.0
+    """
 
     kernel: ClassVar[int] = 0
 

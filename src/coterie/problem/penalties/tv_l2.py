@@ -13,7 +13,15 @@ from coterie.problem.penalties.base import Penalty
 
 @dataclass(frozen=True)
 class GroupTotalVariation(Penalty):
-    """φ(z) = ‖z‖₂: neighbours agree in all coordinates or differ in all, with the same cuts."""
+    """φ(z) = ‖z‖₂: neighbours agree in all coordinates or differ in all, with the same cuts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import coterie as ct
+    >>> ct.GroupTotalVariation().value(np.array([[3.0, -4.0]]), c=np.array([2.0]))
+    10.0
+    """
 
     kernel: ClassVar[int] = 1
 

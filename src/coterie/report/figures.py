@@ -1,16 +1,32 @@
-"""Curves with their spread over draws, on matplotlib axes."""
+"""Matplotlib figures without global state, and curves with their spread over draws."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from coterie.io.files import MissingExtraError
 from coterie.problem.arrays import Array
 from coterie.report.colours import COLOURS
 
 STYLES = ("-", "--", "-.", ":")
+
+
+def new_figure(width: float, height: float) -> Any:
+    """Return an empty matplotlib figure of this size in inches."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtraError("pictures need matplotlib, which comes with the extra coterie[plot]") from None
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def save_figure(figure: Any, path: Path) -> None:
+    """Write a PNG without metadata: the same figure gives the same file."""
+    figure.savefig(path, dpi=150, metadata={"Software": None})
 
 
 def draw_curves(ax: Any, curves: Iterable[tuple[str, Array, Array]], x_label: str, y_label: str) -> None:

@@ -21,7 +21,7 @@ DualStep = Callable[[Array, Array], Array]
 """From u + σ(2w' − w) and σ, of shape (·, 1), to the next u."""
 
 
-def between(at: Array, c: Array, penalty: Penalty, f: LocalLosses | None = None) -> Array:
+def fit_given_neighbours(at: Array, c: Array, penalty: Penalty, f: LocalLosses | None = None) -> Array:
     """Minimise L(w) + Σ_j c_j φ(w − at_j): the best model of a node whose k neighbours are held still.
 
     Parameters

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import coterie as ct
-from coterie.estimators.between import between
+from coterie.estimators.fit_given_neighbours import fit_given_neighbours
 from problems import EVERY_PENALTY, FIRST_LOSSES, bound_rows, case_of, rows_of_node
 
 
@@ -41,7 +41,7 @@ def oracle(at, c, penalty, loss=None, rows=None):
 def test_without_rows(penalty, k, spread):
     rng = np.random.default_rng(k)
     at, c = 3 + spread * rng.standard_normal((k, 3)), rng.uniform(0.1, 2, k)
-    w, best = between(at, c, penalty), oracle(at, c, penalty)
+    w, best = fit_given_neighbours(at, c, penalty), oracle(at, c, penalty)
     assert objective(w, at, c, penalty) <= objective(best, at, c, penalty) * (1 + 1e-9) + 1e-12
 
 
@@ -53,7 +53,7 @@ def test_with_rows(penalty, loss, m, lam):
     rng = np.random.default_rng(7)
     at, c = rng.standard_normal((4, 3)), lam * rng.uniform(0.5, 2, 4)
     rows = bound_rows(loss, (m,))
-    w, best = between(at, c, penalty, loss.bind(rows)), oracle(at, c, penalty, loss, rows)
+    w, best = fit_given_neighbours(at, c, penalty, loss.bind(rows)), oracle(at, c, penalty, loss, rows)
     mine, peer = objective(w, at, c, penalty, loss, rows), objective(best, at, c, penalty, loss, rows)
     assert mine <= peer * (1 + 1e-7) + 1e-10
 
@@ -64,7 +64,7 @@ def test_many_neighbours_and_features(penalty, loss):
     rng = np.random.default_rng(0)
     at, c = 30 * rng.standard_normal((25, 8)), rng.uniform(0.1, 2, 25)
     rows = bound_rows(loss, (4,), n=8)
-    w, best = between(at, c, penalty, loss.bind(rows)), oracle(at, c, penalty, loss, rows)
+    w, best = fit_given_neighbours(at, c, penalty, loss.bind(rows)), oracle(at, c, penalty, loss, rows)
     mine, peer = objective(w, at, c, penalty, loss, rows), objective(best, at, c, penalty, loss, rows)
     assert mine <= peer * (1 + 1e-8)
 
@@ -72,20 +72,22 @@ def test_many_neighbours_and_features(penalty, loss):
 @pytest.mark.parametrize("c", [np.array([1.0, 1.0, 1.0, 1.0]), np.array([2.0, 1.0, 1.0, 2.0])])
 def test_a_tie_of_medians_is_settled_in_the_middle(c):
     at = np.array([[0.0], [1.0], [3.0], [10.0]])
-    assert between(at, c, ct.TotalVariation()) == pytest.approx([2.0])
+    assert fit_given_neighbours(at, c, ct.TotalVariation()) == pytest.approx([2.0])
 
 
 def test_a_heavy_neighbour_is_the_median():
     at = np.array([[0.0, 5.0], [1.0, 1.0], [3.0, 7.0]])
-    assert between(at, np.array([1.0, 1.0, 2.5]), ct.TotalVariation()).tolist() == [3.0, 7.0]
+    assert fit_given_neighbours(at, np.array([1.0, 1.0, 2.5]), ct.TotalVariation()).tolist() == [3.0, 7.0]
 
 
 def test_known_medians_and_means():
     corners = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 2.0], [2.0, 2.0]])
-    assert between(corners, np.ones(4), ct.GroupTotalVariation()) == pytest.approx([1.0, 1.0], abs=1e-8)
-    assert between(corners, np.array([1.0, 1.0, 1.0, 3.0]), ct.SquaredVariation()) == pytest.approx([8 / 6, 8 / 6])
+    assert fit_given_neighbours(corners, np.ones(4), ct.GroupTotalVariation()) == pytest.approx([1.0, 1.0], abs=1e-8)
+    assert fit_given_neighbours(corners, np.array([1.0, 1.0, 1.0, 3.0]), ct.SquaredVariation()) == pytest.approx(
+        [8 / 6, 8 / 6]
+    )
     line = np.array([[0.0, 0.0], [1.0, 1.0], [5.0, 5.0]])
-    assert between(line, np.ones(3), ct.GroupTotalVariation()) == pytest.approx([1.0, 1.0], abs=1e-8)
+    assert fit_given_neighbours(line, np.ones(3), ct.GroupTotalVariation()) == pytest.approx([1.0, 1.0], abs=1e-8)
 
 
 @given(
@@ -94,7 +96,7 @@ def test_known_medians_and_means():
 )
 def test_a_median_is_never_beaten(at, c):
     points, strengths = np.array(at, dtype=float)[:, None], np.array(c[: len(at)])
-    w = between(points, strengths, ct.TotalVariation())
+    w = fit_given_neighbours(points, strengths, ct.TotalVariation())
     best = min(objective(p, points, strengths, ct.TotalVariation()) for p in points)
     assert objective(w, points, strengths, ct.TotalVariation()) <= best + 1e-9
 
@@ -105,7 +107,7 @@ def test_a_geometric_median_among_points_that_nearly_coincide(seed, apart):
     rng = np.random.default_rng(seed)
     at, c = 500 * rng.standard_normal((5, 4)), 10 ** rng.uniform(-1, 1, 5)
     at[:3] = at[0] + apart * rng.standard_normal((3, 4))
-    w = between(at, c, ct.GroupTotalVariation())
+    w = fit_given_neighbours(at, c, ct.GroupTotalVariation())
     value = objective(w, at, c, ct.GroupTotalVariation())
     rivals = [oracle(at, c, ct.GroupTotalVariation()), *at]
     assert value <= min(objective(v, at, c, ct.GroupTotalVariation()) for v in rivals) * (1 + 1e-9)

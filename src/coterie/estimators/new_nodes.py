@@ -1,4 +1,4 @@
-"""Nodes that join later: a model from the neighbours' models, which stay as they are."""
+"""Graphs that change after a fit: where to start from then, and models for new nodes from their neighbours' models."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from coterie.estimators.between import between
-from coterie.estimators.carry import carried
+from coterie.estimators.fit_given_neighbours import fit_given_neighbours
 from coterie.problem import EmpiricalGraph, Problem
 from coterie.problem.arrays import Array, as_floats
-from coterie.problem.ids import numbering
+from coterie.problem.ids import look_up, numbering
 from coterie.problem.penalties import as_penalty
 from coterie.solver import Solution
 
@@ -42,22 +41,16 @@ def as_neighbours(neighbours: Any) -> dict[Hashable, float]:
     return dict.fromkeys(ids, 1.0)
 
 
-def weights_for(model: NetworkedModel, neighbours: Any, X: Any, y: Any) -> LocalModel:
-    """See :meth:`NetworkedModel.weights_for`."""
-    w = model.scaling_.weights_back(_weights_for(model, neighbours, X, y)[None])[0]
-    return LocalModel(w[: model.n_features_in_], float(w[-1]) if model.fit_intercept else 0.0)
-
-
-def _weights_for(model: NetworkedModel, neighbours: Any, X: Any = None, y: Any = None) -> Array:
-    """The same in the units of the problem that was solved."""
+def weights_for(model: NetworkedModel, neighbours: Any, X: Any = None, y: Any = None) -> Array:
+    """See :meth:`NetworkedModel.weights_for`; here in the units of the problem that was solved."""
     joined = as_neighbours(neighbours)
     if not joined:
         raise ValueError("a node without neighbours has no model but its own; fit one to its rows")
     at, A = model.solution_.w[model.graph_.numbers(list(joined))], np.array(list(joined.values()))
     f = None if X is None else model._loss_of_one(X, y)
-    if f is not None and model.lam_ == 0:  # the neighbours have no say
+    if f is not None and model.lam_ == 0:  # the neighbours do not count
         return f.pooled(np.zeros(1, dtype=np.int64), 1)[0][0]
-    return between(at, A if f is None else model.lam_ * A, as_penalty(model.penalty), f)
+    return fit_given_neighbours(at, A if f is None else model.lam_ * A, as_penalty(model.penalty), f)
 
 
 def with_nodes(
@@ -72,10 +65,10 @@ def with_nodes(
     data = replace(model.problem_.data, n_nodes=graph.n_nodes)
     if X is not None:
         data = data.joined_with(model._rows(X, y, groups, None, graph, first=False)[0])
-    start, old = carried(model.solution_, graph), set(model.graph_.names)
+    start, old = warm_start(model.solution_, graph), set(model.graph_.names)
     for new, joined in neighbours.items():
         if known := {name: weight for name, weight in as_neighbours(joined).items() if name in old}:
-            start.w[graph.numbers([new])] = _weights_for(model, known)
+            start.w[graph.numbers([new])] = weights_for(model, known)
     return replace(model.problem_, graph=graph, data=data), start
 
 
@@ -93,3 +86,27 @@ def grown(graph: EmpiricalGraph, neighbours: Mapping[Hashable, Any]) -> Empirica
             A.append(weight)
     edges = np.concatenate([graph.edges, np.array(pairs, dtype=np.int64).reshape(-1, 2)])
     return EmpiricalGraph.from_edges(edges, np.concatenate([graph.weights, A]), ids=ids)
+
+
+def warm_start(solution: Solution, graph: EmpiricalGraph) -> Solution:
+    """Return a solution to start from on `graph`: weights and duals of nodes and edges that were there, else zero."""
+    if graph is solution.graph:
+        return solution
+    old, n = solution.graph, solution.w.shape[1]
+    to = look_up(list(old.names), numbering(graph.names))
+    w = np.zeros((graph.n_nodes, n))
+    w[to[to >= 0]] = solution.w[to >= 0]
+    ends = to[old.edges]
+    kept = (ends >= 0).all(axis=1)
+    key = _keys(np.sort(ends[kept], axis=1), graph.n_nodes)
+    sign = np.where(ends[kept, 0] < ends[kept, 1], 1.0, -1.0)[:, None]
+    keys = _keys(graph.edges, graph.n_nodes)  # ascending, as edges are in lexicographic order
+    place = np.minimum(np.searchsorted(keys, key), max(len(keys) - 1, 0))
+    there = keys[place] == key if len(keys) else np.zeros(len(key), dtype=bool)
+    u = np.zeros((graph.n_edges, n))
+    u[place[there]] = (sign * solution.u[kept])[there]
+    return replace(solution, w=w, u=u, graph=graph)
+
+
+def _keys(edges: Array, n_nodes: int) -> Array:
+    return edges[:, 0] * n_nodes + edges[:, 1]

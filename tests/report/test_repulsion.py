@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from coterie.kernels.repulsion import repulsion
+from coterie.report.repulsion import repulsion
 
 
 def by_definition(x: np.ndarray) -> np.ndarray:

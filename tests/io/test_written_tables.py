@@ -1,7 +1,7 @@
 import polars as pl
 import pytest
 
-from coterie.io.sinks import write_batches
+from coterie.io.tables import write_batches
 
 SCHEMA = {"a": pl.Int64, "b": pl.String}
 

@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 from coterie.problem import EmpiricalGraph
 from coterie.problem.arrays import Array
 from coterie.report.network import principal_tone
-from coterie.report.words import plural
+from coterie.report.text import plural
 
 if TYPE_CHECKING:
     from coterie.estimators.base import NetworkedModel
 
-MOST_NODES = 10_000
+MOST_NODES, MOST_COLUMNS = 10_000, 40
 
 
 @dataclass(frozen=True, eq=False)
-class DrawnNetwork:
+class DisplayGraph:
     """Nodes to draw; each stands for one node of the model, or for a cluster of them.
 
     Attributes
@@ -49,7 +49,7 @@ class DrawnNetwork:
     aggregated: str
 
     @classmethod
-    def of_model(cls, model: NetworkedModel, most: int | None = None) -> DrawnNetwork:
+    def of_model(cls, model: NetworkedModel, most: int | None = None) -> DisplayGraph:
         most = MOST_NODES if most is None else most
         V = model.graph_.n_nodes
         if most >= V:
@@ -69,7 +69,7 @@ class DrawnNetwork:
     @classmethod
     def _make(
         cls, model: NetworkedModel, of: NDArray[np.int64], graph: EmpiricalGraph, names: list[str], aggregated: str
-    ) -> DrawnNetwork:
+    ) -> DisplayGraph:
         drawn = np.flatnonzero(of >= 0)
         example = drawn[np.unique(of[drawn], return_index=True)[1]]
         undetermined = np.zeros(model.graph_.n_nodes, dtype=bool)
@@ -114,3 +114,9 @@ def neighbours(graph: EmpiricalGraph) -> Any:
     at, to, A = np.concatenate([i, j]), np.concatenate([j, i]), np.tile(graph.weights, 2)
     order = np.lexsort((to, -A, at))
     return np.split(to[order], np.cumsum(graph.degrees)[:-1])
+
+
+def most_varied(w: Array, most: int) -> NDArray[np.int64]:
+    """The columns that vary most between nodes, relative to their size, in their order."""
+    spread = w.std(axis=0) / np.maximum(np.abs(w).max(axis=0), np.finfo(float).tiny)
+    return np.sort(np.argsort(-spread, kind="stable")[:most])

@@ -1,4 +1,4 @@
-"""Numbers and facts in words."""
+"""Numbers and models in words."""
 
 from __future__ import annotations
 

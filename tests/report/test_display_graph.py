@@ -5,10 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coterie import EmpiricalGraph
-from coterie.report.channels import cluster_channel
-from coterie.report.coefficients import ClusterTable, most_varied
-from coterie.report.colours import CATEGORIES
-from coterie.report.drawn import DrawnNetwork, contracted, neighbours
+from coterie.report.coefficients import ClusterTable
+from coterie.report.colours import CATEGORIES, cluster_channel
+from coterie.report.display_graph import DisplayGraph, contracted, most_varied, neighbours
 from coterie.report.map import hover_texts
 from coterie.report.network import drawn_edges
 
@@ -19,7 +18,7 @@ def model():
 
 
 def test_all_nodes_are_drawn_where_they_fit(model):
-    drawn = DrawnNetwork.of_model(model)
+    drawn = DisplayGraph.of_model(model)
     assert drawn.graph is model.graph_
     assert not drawn.aggregated
     np.testing.assert_array_equal(drawn.w, model.weights_)
@@ -28,7 +27,7 @@ def test_all_nodes_are_drawn_where_they_fit(model):
 
 
 def test_clusters_stand_for_their_nodes_where_there_are_too_many(model):
-    drawn = DrawnNetwork.of_model(model, most=10)
+    drawn = DisplayGraph.of_model(model, most=10)
     clusters = int(model.clusters_.max()) + 1
     assert len(drawn.names) == clusters < 10
     assert drawn.n_nodes.sum() == 14
@@ -46,7 +45,7 @@ def test_clusters_stand_for_their_nodes_where_there_are_too_many(model):
 
 
 def test_of_too_many_clusters_the_largest_are_drawn(model):
-    drawn = DrawnNetwork.of_model(model, most=2)
+    drawn = DisplayGraph.of_model(model, most=2)
     assert len(drawn.names) == 2
     assert (drawn.of == -1).any()
     assert "the largest 2 are drawn" in drawn.aggregated
@@ -77,7 +76,7 @@ def test_neighbours_come_strongest_first():
 
 def test_neighbouring_clusters_have_different_colours():
     model = fitted(lam=1e-6)
-    drawn = DrawnNetwork.of_model(model)
+    drawn = DisplayGraph.of_model(model)
     pairs = drawn.graph.edges[drawn.cluster[drawn.graph.edges[:, 0]] != drawn.cluster[drawn.graph.edges[:, 1]]]
     values = cluster_channel(drawn).values
     i, j = values[pairs].T
@@ -85,7 +84,7 @@ def test_neighbouring_clusters_have_different_colours():
 
 
 def test_few_clusters_have_a_colour_each(model):
-    drawn = DrawnNetwork.of_model(model)
+    drawn = DisplayGraph.of_model(model)
     values = cluster_channel(drawn).values
     for cluster in set(drawn.cluster):
         assert len(set(values[drawn.cluster == cluster])) == 1

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import coterie as ct
-from coterie.estimators.carry import carried
+from coterie.estimators.new_nodes import warm_start
 from problems import graphs, instance
 
 
@@ -21,7 +21,7 @@ def test_nodes_and_edges_keep_their_values(graph, data):
     graph = ct.EmpiricalGraph.from_any(new)
     rng = np.random.default_rng(0)
     w, u = rng.standard_normal((old.n_nodes, 2)), rng.standard_normal((old.n_edges, 2))
-    start = carried(solution(old, w, u), graph)
+    start = warm_start(solution(old, w, u), graph)
     for k, name in enumerate(graph.names):
         assert (start.w[k] == (w[name] if name < old.n_nodes else 0)).all()
     dual = {tuple(e): u_e for e, u_e in zip(old.edges.tolist(), u, strict=True)}
@@ -37,4 +37,4 @@ def solution(graph, w, u):
 
 def test_the_same_graph_needs_nothing():
     done = ct.solve(instance())
-    assert carried(done, done.graph) is done
+    assert warm_start(done, done.graph) is done

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie.kernels.moments import add_rows, number_ids
+from coterie.io.moment_kernels import add_rows, number_ids
 
 WHOLE = st.integers(-(2**63), 2**63 - 1)
 

@@ -2,93 +2,132 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from importlib.metadata import version
 from inspect import signature
 from math import isfinite
 from numbers import Integral
 from pathlib import Path
 from platform import python_version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from coterie.estimators.base import NetworkedModel
 from coterie.estimators.cross_validation import LamChoice
-from coterie.estimators.lasso import NetworkedLasso, NetworkedLassoCV
-from coterie.estimators.logistic import NetworkedLogisticRegression, NetworkedLogisticRegressionCV
-from coterie.estimators.regression import NetworkedLinearRegression, NetworkedLinearRegressionCV
 from coterie.estimators.scaling import Scaling
 from coterie.io.errors import ModelFileError
 from coterie.io.model import read_model, write_model
 from coterie.problem import EmpiricalGraph
 from coterie.problem.arrays import Array
-from coterie.problem.penalties import PENALTIES
+from coterie.problem.penalties import PENALTIES, Penalty
 from coterie.solver import Record, Solution, Status
 
+if TYPE_CHECKING:
+    from coterie.estimators.base import NetworkedModel
+
 PACKAGES = ("coterie", "numpy", "scipy", "numba", "scikit-learn")
-MODELS: dict[str, type[NetworkedModel]] = {
-    model.__name__: model
-    for model in (
-        NetworkedLasso,
-        NetworkedLassoCV,
-        NetworkedLinearRegression,
-        NetworkedLinearRegressionCV,
-        NetworkedLogisticRegression,
-        NetworkedLogisticRegressionCV,
-    )
-}
+MODELS = tuple(
+    f"Networked{kind}{cv}" for kind in ("Lasso", "LinearRegression", "LogisticRegression") for cv in ("", "CV")
+)
 CERTIFICATE = ("objective", "dual_bound", "gap", "unconditional", "condition", "n_iter", "seconds")
 
 
-def save(model: NetworkedModel, path: str | Path, notes: dict[str, Any] | None = None) -> None:
-    """Write a fitted model to a folder.
+class PersistenceMixin:
+    """Write a model to a folder. Mixed into a networked model; the attributes are its own."""
 
-    Parameters
-    ----------
-    path : path
-        A folder; a model that is there already is replaced in one step.
-    notes : dict, optional
-        Anything that JSON can hold and that should travel with the model: where the data came from, say. By default
-        those that it was loaded with.
-    """
-    check_is_fitted(model)
-    solution, graph = model.solution_, model.graph_
-    record = {
-        "estimator": type(model).__name__,
-        "parameters": _parameters(model),
-        "lam": model.lam_,
-        "row_weight": model.row_weight_,
-        "n_features": model.n_features_in_,
-        "feature_names": getattr(model, "feature_names_in_", None),
-        "classes": getattr(model, "classes_", None),
-        "groups_column": model.groups_column_,
-        "frame_library": model.frame_library_,
-        "nodes": None if graph.ids is None else [_json_id(name) for name in graph.ids],
-        "certificate": {name: getattr(solution, name) for name in CERTIFICATE} | {"status": solution.status.name},
-        "history": [list(line) for line in solution.history],
-        "versions": versions(),
-        "notes": getattr(model, "notes_", {}) if notes is None else notes,
-    }
-    arrays = {
-        "w": solution.w,
-        "u": solution.u,
-        "edges": graph.edges,
-        "weights": graph.weights,
-        "undetermined": solution.undetermined,
-        "n_labelled": model.n_labelled_,
-        "node_errors": model.node_errors_,
-        "centre": np.append(model.scaling_.centre, model.scaling_.y_centre),
-        "spread": np.append(model.scaling_.spread, model.scaling_.y_spread),
-    }
-    if isinstance(choice := getattr(model, "lam_choice_", None), LamChoice):
-        record["over"] = choice.over
-        arrays |= {f"cv_{name}": getattr(choice, name) for name in ("lams", "errors", "gaps", "weights")}
-    write_model(Path(path), record, arrays)
+    penalty: str | Penalty
+    solution_: Solution
+    graph_: EmpiricalGraph
+    lam_: float
+    row_weight_: float
+    n_features_in_: int
+    groups_column_: str | None
+    frame_library_: str | None
+    n_labelled_: Array
+    node_errors_: Array
+    scaling_: Scaling
+
+    def save(self, path: str | Path, notes: dict[str, Any] | None = None) -> None:
+        """Write the fitted model to a folder, for :func:`coterie.load`. The training rows are not written.
+
+        Parameters
+        ----------
+        path : str or Path
+            A folder; a model that is there already is replaced in one step.
+        notes : dict, default=None
+            Anything that JSON can hold and that should travel with the model: where the data came from, say. None:
+            those that it was loaded with.
+
+        Raises
+        ------
+        TypeError
+            If a node id or the penalty is of a type that a model file cannot hold.
+        """
+        check_is_fitted(self)
+        solution, graph = self.solution_, self.graph_
+        record = {
+            "estimator": type(self).__name__,
+            "parameters": _parameters(self),
+            "lam": self.lam_,
+            "row_weight": self.row_weight_,
+            "n_features": self.n_features_in_,
+            "feature_names": getattr(self, "feature_names_in_", None),
+            "classes": getattr(self, "classes_", None),
+            "groups_column": self.groups_column_,
+            "frame_library": self.frame_library_,
+            "nodes": None if graph.ids is None else [_json_id(name) for name in graph.ids],
+            "certificate": {name: getattr(solution, name) for name in CERTIFICATE} | {"status": solution.status.name},
+            "history": [list(line) for line in solution.history],
+            "versions": versions(),
+            "notes": getattr(self, "notes_", {}) if notes is None else notes,
+        }
+        arrays = {
+            "w": solution.w,
+            "u": solution.u,
+            "edges": graph.edges,
+            "weights": graph.weights,
+            "undetermined": solution.undetermined,
+            "n_labelled": self.n_labelled_,
+            "node_errors": self.node_errors_,
+            "centre": np.append(self.scaling_.centre, self.scaling_.y_centre),
+            "spread": np.append(self.scaling_.spread, self.scaling_.y_spread),
+        }
+        if isinstance(choice := getattr(self, "lam_choice_", None), LamChoice):
+            record["over"] = choice.over
+            arrays |= {f"cv_{name}": getattr(choice, name) for name in ("lams", "errors", "gaps", "weights")}
+        write_model(Path(path), record, arrays)
 
 
 def load(path: str | Path) -> NetworkedModel:
-    """Read a model that :meth:`NetworkedModel.save` wrote; `notes_` and `versions_` are what was saved with it."""
+    """Read a model that its method ``save`` wrote.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder that it was saved to.
+
+    Returns
+    -------
+    NetworkedModel
+        The fitted model, without its training rows. `notes_` and `versions_` are what was saved with it.
+
+    Raises
+    ------
+    ModelFileError
+        If the folder holds no model, or one that is damaged or newer than this version of Coterie.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import coterie as ct
+    >>> graph = ct.EmpiricalGraph.from_edges([(0, 1)])
+    >>> model = ct.NetworkedLinearRegression(graph).fit([[1.0], [2.0], [3.0]], [2.0, 4.0, 6.0], groups=[0, 0, 1])
+    >>> folder = tempfile.mkdtemp()
+    >>> model.save(folder)
+    >>> bool((ct.load(folder).coef_ == model.coef_).all())
+    True
+    """
     record, arrays = read_model(Path(path))
     try:
         if record["schema"] == 1:
@@ -111,7 +150,7 @@ def _from_schema_1(record: dict[str, Any], arrays: dict[str, Array]) -> tuple[di
 def _restore(record: dict[str, Any], arrays: dict[str, Array]) -> NetworkedModel:
     ids = record["nodes"]
     graph = EmpiricalGraph.from_edges(arrays["edges"], arrays["weights"], n_nodes=len(arrays["w"]), ids=ids)
-    model = MODELS[record["estimator"]](graph, **record["parameters"])
+    model = _class_of(record["estimator"])(graph, **_known(record))
     certificate = {name: _number(value) for name, value in record["certificate"].items()}
     solution = Solution(
         w=arrays["w"],
@@ -144,12 +183,24 @@ def _restore(record: dict[str, Any], arrays: dict[str, Array]) -> NetworkedModel
     return model
 
 
+def _known(record: dict[str, Any]) -> dict[str, Any]:
+    """The parameters; models that draw nothing were once written with a random_state."""
+    draws = record["estimator"].endswith("CV")
+    return {name: value for name, value in record["parameters"].items() if draws or name != "random_state"}
+
+
+def _class_of(name: str) -> type[NetworkedModel]:
+    if name not in MODELS:
+        raise ValueError(f"there is no estimator {name!r}")
+    return getattr(import_module("coterie.estimators"), name)
+
+
 def versions() -> dict[str, str]:
     """What is installed here of what a fit depends on."""
     return {name: version(name) for name in PACKAGES} | {"python": python_version()}
 
 
-def _parameters(model: NetworkedModel) -> dict[str, Any]:
+def _parameters(model: Any) -> dict[str, Any]:
     """The parameters but for the graph, each as JSON can hold it."""
     parameters, of_class = model.get_params(deep=False), signature(type(model)).parameters
     del parameters["graph"], parameters["threads"]  # how many a machine has says nothing about a model

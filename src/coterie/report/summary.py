@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coterie.report.notes import Notes
-from coterie.report.words import error_of, labels_of, penalty_of, plural, short, some, weighting_of
+from coterie.report.text import error_of, labels_of, penalty_of, plural, short, some, weighting_of
 
 if TYPE_CHECKING:
     from coterie.estimators.base import NetworkedModel
 
-Facts = list[tuple[str, str]]
+Summary = list[tuple[str, str]]
 MOST_LISTED = 20
 
 
-def model_facts(model: NetworkedModel) -> Facts:
+def model_summary(model: NetworkedModel) -> Summary:
     """What was fitted."""
     names = getattr(model, "feature_names_in_", None)
     count = plural(model.n_features_in_, "feature") + (" and an intercept" if model.fit_intercept else "")
@@ -45,7 +45,7 @@ def _how_chosen(model: NetworkedModel) -> str:
     return f", chosen by cross-validation{held} ({folds}{drawn}, {rule})"
 
 
-def data_facts(model: NetworkedModel, notes: Notes) -> Facts:
+def data_summary(model: NetworkedModel, notes: Notes) -> Summary:
     """What it was fitted on."""
     graph, labelled = model.graph_, model.n_labelled_ > 0
     parts = int(graph.components.max()) + 1
@@ -58,7 +58,7 @@ def data_facts(model: NetworkedModel, notes: Notes) -> Facts:
     return facts + [(str(name).capitalize(), shown(value)) for name, value in notes.data.items() if name != "sha256"]
 
 
-def parameters(model: NetworkedModel) -> Facts:
+def parameters(model: NetworkedModel) -> Summary:
     """All parameters of the constructor but the graph."""
     values = model.get_params(deep=False)
     return [(name, shown(values[name])) for name in sorted(values) if name != "graph"]
@@ -66,7 +66,7 @@ def parameters(model: NetworkedModel) -> Facts:
 
 def versions(model: NetworkedModel) -> dict[str, str]:
     """What the model was fitted with: for one that was fitted here, what is installed."""
-    from coterie.estimators.files import versions
+    from coterie.estimators.persistence import versions
 
     return versions() if hasattr(model, "problem_") else dict(model.versions_)
 

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from coterie.estimators.names import as_graph
 from coterie.estimators.scaling import Scaling
-from coterie.estimators.tables import as_row_weights, check_numbers, has_column, library_of, take_groups
+from coterie.estimators.tables import as_graph, as_row_weights, check_numbers, has_column, library_of, take_groups
 from coterie.problem import EmpiricalGraph, LocalDatasets, Problem
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
@@ -21,7 +20,7 @@ from coterie.problem.losses.squared import Reduction
 from coterie.problem.penalties import Penalty, as_penalty
 
 
-class ReadsRows:
+class InputMixin:
     """Read X, y and groups. Mixed into a networked model; the parameters and attributes are its own."""
 
     graph: Any
@@ -42,7 +41,7 @@ class ReadsRows:
 
     @abstractmethod
     def _labels(self, y: Any, n_rows: int, first: bool) -> Array:
-        """Labels as the loss wants them, nan where there is none. `first`: learn which classes there are."""
+        """Labels as the loss takes them, nan where there is none. `first`: learn which classes there are."""
 
     def _check_labelled(self, rows: LabelledRows) -> None:
         """Refuse rows that nothing can be learnt from."""

@@ -5,7 +5,7 @@ import pytest
 from fitted_models import fitted
 
 import coterie as ct
-from coterie.report.words import at_most, explanation, kind_of, penalty_of, plural, short, some, verdict
+from coterie.report.text import at_most, explanation, kind_of, penalty_of, plural, short, some, verdict
 from coterie.solver import Status
 
 

@@ -1,6 +1,6 @@
 import hashlib
 
-from coterie.io.digest import sha256_of
+from coterie.io.sources import sha256_of
 
 
 def test_one_file_and_several(tmp_path):

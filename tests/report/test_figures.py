@@ -3,7 +3,7 @@ import sys
 import pytest
 
 from coterie.io.files import MissingExtraError
-from coterie.report.output import new_figure, save_figure
+from coterie.report.figures import new_figure, save_figure
 
 
 def test_missing_matplotlib_names_the_extra(monkeypatch):

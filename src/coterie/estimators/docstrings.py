@@ -1,0 +1,144 @@
+"""The docstrings of the estimators: what they have in common is written once, and defaults come from signatures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from inspect import cleandoc, signature
+from textwrap import indent
+from typing import TypeVar
+
+Class = TypeVar("Class", bound=type)
+
+PARAMETERS = {
+    "graph": """\
+EmpiricalGraph, networkx.Graph, scipy.sparse matrix or frame of edges
+As for :meth:`coterie.EmpiricalGraph.from_any`. None: one node.""",
+    "lam": """\
+float
+λ ≥ 0. The larger it is, the more nodes share a model; at 0 each node is alone.""",
+    "alpha": """\
+float
+Strength of the ℓ1 norm of the weights. It does not apply to the intercept.""",
+    "ridge": """\
+float
+Strength of the squared ℓ2 norm of the weights. It does not apply to the intercept.""",
+    "penalty": """\
+{"l1", "l2", "squared"} or Penalty
+φ: the ℓ1 norm (every coefficient has clusters of its own), the ℓ2 norm (all coefficients have the same clusters), or
+the squared ℓ2 norm (no clusters, weights vary gradually).""",
+    "fit_intercept": """\
+bool
+The intercept is one more coefficient: neighbours' intercepts are pulled together too.""",
+    "standardize": """\
+bool
+Solve for features (and numeric labels) of zero mean and unit variance, over the labelled rows of all nodes: λ, ridge
+and alpha then mean the same whatever the units, and columns of very different sizes do no harm. coef_, intercept_,
+predictions and errors are in the units of X and y all the same; solution_ and dual_coef_ are in those of the problem
+that was solved. Without an intercept, columns are scaled and not centred.""",
+    "weight_by": """\
+{"rows", "nodes"}
+What counts alike. "nodes": c_i = 1, a node with one row counts like one with 900. "rows": c_i = m_i/m̄, where m̄ is
+the mean of m_i over the nodes with labels, so that λ, ridge and alpha keep their size; the same where all nodes have
+as many rows. A sample weight counts as that many rows.""",
+    "tol": """\
+float
+The relative duality gap to reach.""",
+    "max_iter": """\
+int
+Iterations at most.""",
+    "time_limit": """\
+float
+Seconds for the solve; what a CV form does before, to choose λ, does not count. None: no limit.""",
+    "engine": """\
+str
+What computes: see :func:`coterie.solve`.""",
+    "threads": """\
+int
+How many threads the solve uses. None: as many as pay, and not more than the environment allows.""",
+    "warm_start": """\
+bool
+Begin a fit where the last one ended; the graph may have changed.""",
+    "lams": """\
+sequence of float
+The values of λ to try. None: n_lams values, evenly spaced in logarithms below the largest useful one.""",
+    "n_lams": """\
+int
+How many values of λ to try.""",
+    "cv": """\
+int, splitter or iterable of (train, test)
+The number of folds; or what scikit-learn takes for cv, with nodes numbered as its groups.""",
+    "over": """\
+{"auto", "nodes", "rows"}
+What a fold holds out. "nodes": all labels of some nodes (can the network predict a node it has not seen?). "rows":
+some labels of any node (can it predict new points of the nodes it knows?). "auto": nodes where the graph has nodes
+without labels or most nodes have one row, otherwise rows.""",
+    "cv_repeats": """\
+int
+How many times the folds are drawn; their errors are averaged. For a number of folds only.""",
+    "rule": """\
+{"best", "one_se"}
+The λ of smallest mean error over the rows held out, or the largest λ within one standard error of it.""",
+    "random_state": """\
+int or RandomState
+Draws the folds.""",
+    "verbose": """\
+int or callable
+Above 0: print progress. A callable is called instead as ``verbose(line, done)``, done being from 0 to 1.""",
+}
+
+ATTRIBUTES = """\
+coef_ : array of shape (nodes, features)
+    The coefficients of every node.
+intercept_ : array of shape (nodes,)
+    The intercepts; zero without fit_intercept.
+nodes_ : array of shape (nodes,)
+    The ids of the nodes, in the order of coef_.
+dual_coef_ : array of shape (edges, features + 1)
+    The dual variables u of the edges, in the order of ``graph_.edges``.
+gap_ : float
+    How far the objective is from the best possible, at most, relative to it.
+n_iter_ : int
+    At least 1, also where no iteration was needed.
+clusters_ : array of shape (nodes,)
+    Nodes with the same number are connected and have exactly the same model.
+undetermined_nodes_ : array
+    Ids of nodes that no label reaches; their model is zero.
+n_labelled_ : array of shape (nodes,)
+    m_i, the number of labelled rows of each node.
+node_errors_ : array of shape (nodes,)
+    Mean error (squared, or log-loss) of the labelled rows of each node; nan where there are none.
+lam_ : float
+    The λ of the fit: as given, or as cross-validation chose it.
+solution_ : Solution
+    What the solver returned, with its certificate.
+graph_ : EmpiricalGraph
+    The graph of the fit, with the nodes that were added since.
+n_features_in_ : int
+    The number of features.
+feature_names_in_ : array of shape (n_features_in_,)
+    Their names, where X was a frame."""
+
+CHOICE = """\
+cv_results_ : dict of arrays
+    For each λ: lam, mean_error, standard_error, the error of each fold, and the largest gap any fold had left.
+lam_choice_ : LamChoice
+    The same, with both rules."""
+
+CLASSES = """\
+classes_ : array of shape (2,)
+    The two classes, in order."""
+
+
+def documented(*attributes: str) -> Callable[[Class], Class]:
+    """Fill {parameters} of a class docstring from the signature, and {attributes} with the common ones and these."""
+
+    def fill(cls: Class) -> Class:
+        listed = []
+        for one in signature(cls).parameters.values():
+            kind, _, text = PARAMETERS[one.name].partition("\n")
+            listed += [f"{one.name} : {kind}, default={one.default!r}", indent(text, "    ")]
+        doc = cleandoc(cls.__doc__ or "").replace("{parameters}", "\n".join(listed))
+        cls.__doc__ = doc.replace("{attributes}", "\n".join([ATTRIBUTES, *attributes]))
+        return cls
+
+    return fill

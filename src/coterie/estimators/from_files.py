@@ -1,0 +1,204 @@
+"""From files to a fitted model: in one pass where that is enough, with the rows in memory where it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from coterie.estimators.base import NetworkedModel
+from coterie.estimators.cross_validation import ChoosesLam
+from coterie.estimators.folds import what_to_hold_out
+from coterie.estimators.progress import listener
+from coterie.estimators.tables import as_graph
+from coterie.io.errors import BadLabelError, DataError
+from coterie.io.memory import (
+    in_words,
+    memory_available,
+    memory_needed,
+    moments_needed,
+    require_memory,
+    require_memory_to_solve,
+)
+from coterie.io.nodes import KnownNodes
+from coterie.io.rows import Columns, find_row, read_rows
+from coterie.io.sources import import_polars
+from coterie.problem import EmpiricalGraph
+
+if TYPE_CHECKING:
+    import polars as pl
+
+UNEVEN = 100  # columns whose sizes differ by more are worth a warning; an intercept is a column of ones
+MUCH = 1e8  # bytes of moments from which on it is worth counting rows
+Say = Callable[[str], None]
+
+
+def fit_files(
+    model: NetworkedModel,
+    path: str | PathLike[str],
+    node: str,
+    target: str,
+    features: Sequence[str] | None = None,
+) -> NetworkedModel:
+    """Fit a model to tables in files, which may be larger than memory.
+
+    Squared error and Lasso read the files once and keep no rows, but the moments of every node. Rows are read into
+    memory where a fit needs them: for logistic regression, for folds that hold out rows, and for tables so wide that
+    moments would take more memory than the rows. What does not fit in memory is refused before it is read.
+
+    Parameters
+    ----------
+    model : NetworkedModel
+        A model with its graph. It is fitted in place.
+    path : str or Path
+        CSV, Parquet or Arrow: a file, a folder, or a pattern such as ``days/*.parquet``.
+    node : str
+        The column that says which node a row belongs to.
+    target : str
+        The column to predict; empty or nan where it is not known.
+    features : sequence of str, default=None
+        The columns to predict from. None: all other columns.
+
+    Returns
+    -------
+    NetworkedModel
+        The model that was given.
+
+    Raises
+    ------
+    coterie.io.errors.DataError
+        If the files cannot be used; the message names file, column and row, and what to do.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import coterie as ct
+    >>> table = Path(tempfile.mkdtemp()) / "rows.csv"
+    >>> _ = table.write_text("shop,price,sales\\nA,1,2\\nA,2,4\\nB,1,2\\nB,3,6\\n")
+    >>> edges = ct.EmpiricalGraph.from_edges([(0, 1)], ids=["A", "B"])
+    >>> model = ct.fit_files(ct.NetworkedLinearRegression(edges, lam=0.1), table, node="shop", target="sales")
+    >>> model.n_labelled_.tolist()
+    [2, 2]
+    """
+    tell = listener(model.verbose)
+    columns = Columns.of(path, node, target, features).like(as_graph(model.graph, node))
+    FileFit(model, path, columns, (lambda line: None) if tell is None else (lambda line: tell(line, 0.0))).fit()
+    return model
+
+
+@dataclass(frozen=True, eq=False)
+class FileFit:
+    """A fit of a model to files.
+
+    Attributes
+    ----------
+    model : NetworkedModel
+        Not fitted yet, with its graph.
+    path : str or Path
+    columns : Columns
+    say : callable
+        Called with each sentence that a user should read.
+    """
+
+    model: NetworkedModel
+    path: str | PathLike[str]
+    columns: Columns
+    say: Say
+
+    @property
+    def graph(self) -> EmpiricalGraph:
+        """The graph of the model."""
+        return as_graph(self.model.graph, self.columns.node)
+
+    def fit(self, needs_rows: bool = False) -> pl.DataFrame | None:
+        """Fit the model; return the rows if they were read into memory, as they are where `needs_rows`."""
+        require_memory_to_solve(self.graph.n_nodes, self.graph.n_edges, len(self.columns.features))
+        over_rows = isinstance(self.model, ChoosesLam) and self.model.over == "rows"
+        needs_rows = needs_rows or over_rows or not hasattr(self.model, "fit_moments") or self._is_wide()
+        return self._from_rows() if needs_rows or not self._from_moments() else None
+
+    def X_and_y(self, rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series]:
+        """Split rows into nodes with features, and labels."""
+        assert self.columns.target is not None
+        return rows.select(self.columns.node, *self.columns.features), rows[self.columns.target]
+
+    def _is_wide(self) -> bool:
+        """Whether moments, n² numbers per node, would take much memory, and more than the rows themselves."""
+        moments = moments_needed(self.graph.n_nodes, len(self.columns.features))
+        return moments > MUCH and memory_needed(self.path, len(self.columns.features)) < moments
+
+    def _from_moments(self) -> bool:
+        """Fit from one pass over the files; False where folds have to be made of rows."""
+        from coterie.io.stream import stream_moments
+
+        moments = stream_moments(self.path, self.columns)
+        self._check(moments.ids, bool(moments.m.any()))
+        m = moments.m[moments.m > 0]
+        model: Any = self.model
+        if isinstance(model, ChoosesLam) and what_to_hold_out(model.over, m, self.graph.n_nodes) == "rows":
+            return False
+        self._check_sizes(moments.sizes[:-1].tolist())
+        with naming_the_file(self.path):
+            model.fit_moments(moments, self.columns)
+        return True
+
+    def _from_rows(self) -> pl.DataFrame:
+        needed = memory_needed(self.path, len(self.columns.features))
+        self.say(f"this keeps all rows in memory, about {in_words(needed)} (available: {in_words(memory_available())})")
+        require_memory(needed, self.path)
+        pl, rows = import_polars(), read_rows(self.path, self.columns)
+        X, y = self.X_and_y(rows)
+        self._check_sizes(X.select(self.columns.features).select(pl.all().pow(2).mean().sqrt()).row(0))
+        self._check(rows[self.columns.node].unique(maintain_order=True), y.is_not_nan().any())
+        if hasattr(self.model, "predict_proba"):
+            self._check_classes(y)
+        with naming_the_file(self.path):
+            self.model.fit(X, y, groups=self.columns.node)
+        if hasattr(self.model, "classes_"):
+            self.model.classes_ = self.model.classes_.astype(int)
+        return rows
+
+    def _check(self, ids: Any, labelled: bool) -> None:
+        graph, ids = self.graph, list(ids)
+        KnownNodes(graph).check_all(ids, self.path, self.columns)
+        if not labelled:
+            raise BadLabelError(
+                f"{self.path}: column {self.columns.target!r} is empty in every row; nothing to learn from"
+            )
+        if (without := graph.n_nodes - len(ids)) > 0:
+            self.say(
+                f"{without} of the {graph.n_nodes} nodes of the graph have no rows; their models come from neighbours"
+            )
+
+    def _check_sizes(self, sizes: Sequence[float]) -> None:
+        """Warn of columns of very different sizes, with which solves take long."""
+        by_size = sorted((size, name) for size, name in zip(sizes, self.columns.features, strict=True) if size > 0)
+        if not self.model.standardize and by_size and max(by_size[-1][0], 1.0) > UNEVEN * min(by_size[0][0], 1.0):
+            listed = ", ".join(f"{name} {size:.1g}" for size, name in (by_size[0], by_size[-1]))
+            self.say(f"features of very different sizes ({listed}) take long to solve unless they are standardised")
+
+    def _check_classes(self, y: pl.Series) -> None:
+        """Labels are 0 and 1, both of them, or empty."""
+        name, pl = y.name, import_polars()
+        wrong = ~(pl.col(name).is_in([0.0, 1.0]) | pl.col(name).is_nan())
+        if y.to_frame().select(wrong.any()).item():
+            where = find_row(self.path, self.columns, wrong, name)
+            raise BadLabelError(
+                f"{where} is not a class; labels of a logistic regression are 0 or 1, empty where unknown"
+            )
+        if y.drop_nans().n_unique() < 2:
+            raise BadLabelError(f"{self.path}: column {name!r} has labels of one class only; two are needed")
+
+
+@contextmanager
+def naming_the_file(path: str | PathLike[str]) -> Iterator[None]:
+    """Turn what an estimator finds wrong with data into an error that names the file."""
+    try:
+        yield
+    except DataError:
+        raise
+    except ValueError as error:
+        raise DataError(f"{path}: {error}") from error
