@@ -13,6 +13,8 @@ Where every loss is strongly convex there is a third way, accelerated gradient s
 
     dual:      ŵ = argmin f(w) + ⟨Dᵀu, w⟩,  û = prox_{σg*}(u + σDŵ),  u ← û + k/(k+3) · (û − û of the last iteration).
 
+and with single numbers for weights a fourth, in which edges are solved exactly, pair by pair (`pairs.py`).
+
 A loss whose primal update has no closed form may offer quadratic models (`LocalLosses.model`). Then every block of
 iterations has them, around the ŵ it begins with, in the place of L_i: a closed primal update, with the same
 fixed point once ŵ stands still.
@@ -39,6 +41,7 @@ class Mode(Enum):
     RELAXED = "relaxed"
     HALPERN = "halpern"
     DUAL = "dual"
+    PAIRS = "pairs"
 
 
 class Travel(NamedTuple):
@@ -51,7 +54,8 @@ class Travel(NamedTuple):
 class Engine(Protocol):
     """Runs iterations of T. All steps come from the driver: τ_i = η/(ω d_i) and σ_e = ηω s_e/2.
 
-    If it has an attribute `threads`, certificates do not use more than that (None: as many as pay).
+    If it has an attribute `threads`, certificates do not use more than that (None: as many as pay). If it has a method
+    `for_pairs`, that returns the engine for Mode.PAIRS.
     """
 
     def setup(self, problem: Problem, w: Array, u: Array) -> None:

@@ -14,7 +14,7 @@ from coterie.kernels.interruption import TimeUp, allow, check, interruptible, se
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
 from coterie.solver import interior
-from coterie.solver.balance import Steps
+from coterie.solver.balance import Steps, suit_pairs
 from coterie.solver.best import Best
 from coterie.solver.certificate import BATCH, MOST
 from coterie.solver.joint_system import is_small
@@ -24,6 +24,7 @@ BLOCK = 20  # iterations between two looks at the residual
 SHRINK = 0.2  # an epoch ends when the residual has shrunk by this factor
 LONGEST = 0.25  # … or when it has lasted this part of all iterations
 TRY_OTHER = 4  # every so many epochs, the slower mode gets a chance
+DIVERGES = 2.0  # times the residual of its first block: an epoch in pairs that ends like that is the last
 ROUNDING = 1e-12  # a residual this much smaller than the largest has no more to give
 SOONER = 2 / 3  # of the expected iterations have passed when the gap is first looked at …
 LATEST = 120  # … but it is after this many, as a warm start may be much better than expected
@@ -78,9 +79,12 @@ def drive(
         if best.reached() or max_iter == 0:
             return best.solution(best.reached() or Status.ITERATION_LIMIT, 0)
         check()
+        plain, for_pairs = engine, getattr(engine, "for_pairs", None)
+        if for_pairs is not None and suit_pairs(problem):
+            engine = for_pairs()
         engine.setup(problem, w, u)
         check()
-        steps = Steps.of(problem)
+        steps = Steps.of(problem) if engine is plain else Steps.in_pairs()
     except (KeyboardInterrupt, TimeUp) as reason:
         return best.solution(_ended_by(reason), 0)
     small, forest = is_small(problem), interior.applies(problem)
@@ -124,6 +128,10 @@ def drive(
                 before = r
             if mode is Mode.RELAXED and r > 1.01 * first:  # cannot happen while the steps are short enough
                 steps.be_careful()
+            if mode is Mode.PAIRS and r > DIVERGES * first:
+                plain.setup(problem, *engine.point())
+                engine, steps = plain, Steps.of(problem)
+                race = Race(*steps.modes)
             race.report(mode, first, r, epoch)
             steps.rebalance(travel)
     except (KeyboardInterrupt, TimeUp) as reason:
@@ -161,7 +169,7 @@ def _last_rounds(done: int) -> int:
 
 
 def _epoch_ends(mode: Mode, epoch: int, done: int, first: float, before: float, r: float) -> bool:
-    if mode is Mode.DUAL:
+    if mode in (Mode.DUAL, Mode.PAIRS):
         return r > before
     shrunk = r <= SHRINK * first or (mode is Mode.HALPERN and r <= 0.5 * first and r > before)
     return shrunk or epoch >= max(2 * BLOCK, LONGEST * done)
