@@ -238,3 +238,28 @@ def test_the_worst_corner_in_exact_arithmetic(seed: int, offset: float, count: i
     ]
     truth = inner(slope, [a - b for a, b in zip(fractions(z.ravel()), fractions(w.ravel()), strict=True)])
     assert Fraction(float(out[0])) <= truth
+
+
+@given(
+    st.lists(st.tuples(*[st.floats(-1, 1)] * 3, st.integers(-6, 6)), min_size=1, max_size=8),
+    st.sampled_from([0.0, 1e-3, 1e6]),
+    st.booleans(),
+)
+def test_rows_cap_single_numbers(nodes: list, lam: float, fits: bool) -> None:
+    """No weight of a point is above the cap at its own objective, also where the rows fit and that is rounding."""
+    x, y, w = (np.array([node[k] * 10.0 ** node[3] for node in nodes]) for k in range(3))
+    x[np.abs(x) < 1e-9] = 0.0
+    y = x * w if fits else y
+    if not x.any():
+        return
+    V = len(nodes)
+    path = ct.EmpiricalGraph.from_edges(np.stack([np.arange(V - 1), np.arange(1, V)], axis=1), n_nodes=V)
+    problem = ct.Problem(path, ct.LocalDatasets.from_rows(x[:, None], y, np.arange(V)), lam=lam)
+    enclosure, w = Enclosure(problem), w[:, None]
+    level = enclosure.design.ceiling(problem.objective(w), w)
+    cap = enclosure._row_cap(level)
+    assert np.abs(w).max() <= cap
+    assert (cap == np.inf) == (x == 0).any()
+    if cap < np.inf:
+        rho = np.ones_like(w)
+        assert -enclosure.charge(Rest(rho, rho, w), problem.objective(w), np.inf) >= 2 * V * np.abs(w).max()

@@ -13,6 +13,8 @@ Where every loss is strongly convex there is a third way, accelerated gradient s
 
     dual:      ŵ = argmin f(w) + ⟨Dᵀu, w⟩,  û = prox_{σg*}(u + σDŵ),  u ← û + k/(k+3) · (û − û of the last iteration).
 
+and with single numbers for weights a fourth, in which edges are solved exactly, pair by pair (`pairs.py`).
+
 A loss whose primal update has no closed form may offer quadratic models (`LocalLosses.model`). Then every block of
 iterations has them, around the ŵ it begins with, in the place of L_i: a closed primal update, with the same
 fixed point once ŵ stands still.
@@ -39,6 +41,7 @@ class Mode(Enum):
     RELAXED = "relaxed"
     HALPERN = "halpern"
     DUAL = "dual"
+    PAIRS = "pairs"
 
 
 class Travel(NamedTuple):
@@ -65,6 +68,9 @@ class Engine(Protocol):
 
     def restart(self) -> Travel:
         """Go to Tz, make it the anchor, and say how far it lies from the last anchor."""
+
+    def for_pairs(self) -> Engine | None:
+        """Return the engine for Mode.PAIRS, where there is one."""
 
     def point(self) -> tuple[Array, Array]:
         """Return Tz = (ŵ, û) of the last iteration, for the caller to keep; to restart, advance first."""

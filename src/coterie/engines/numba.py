@@ -12,6 +12,7 @@ import numpy as np
 from coterie.engines.base import LARGE, RELAXATION, Mode, Travel
 from coterie.engines.models import Models
 from coterie.engines.ordering import Ordering, are_far
+from coterie.engines.pairs import PairsEngine
 from coterie.kernels import aligned, cut, edges, nodes, register
 from coterie.kernels.interruption import check, pieces
 from coterie.kernels.model import model_share
@@ -37,6 +38,9 @@ class NumbaEngine:
     def __init__(self, threads: int | None = None) -> None:
         self.threads = threads
         self.u_hat: Array | None = None
+
+    def for_pairs(self) -> PairsEngine:
+        return PairsEngine(self.threads)
 
     def setup(self, problem: BoundProblem, w: Array, u: Array) -> None:
         self.problem = problem

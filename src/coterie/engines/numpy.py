@@ -17,6 +17,9 @@ class NumpyEngine:
 
     threads: int | None = 1
 
+    def for_pairs(self) -> None:
+        """There is none: this engine takes the steps of the paper."""
+
     def setup(self, problem: BoundProblem, w: Array, u: Array) -> None:
         self.problem = problem
         self.w, self.u = w.copy(), u.copy()

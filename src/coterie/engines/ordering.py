@@ -45,6 +45,12 @@ class Ordering:
         edge = np.lexsort((pairs[:, 1], pairs[:, 0]))
         return cls(rank, pairs[edge].astype(np.uint32), edge, sign[edge][:, None])
 
+    def regrouped(self, places: NDArray[np.int64]) -> Ordering:
+        """The same with edge places[k] of this order as edge k."""
+        edge = places if self.edge is None else self.edge[places]
+        sign = np.ones((len(places), 1)) if self.sign is None else self.sign[places]
+        return Ordering(self.rank, self.ends[places], edge, sign)
+
     def nodes_in(self, values: Array) -> Array:
         """Node values in the inner order."""
         inside = np.empty_like(values)

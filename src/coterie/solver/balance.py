@@ -12,9 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import eigvalsh_tridiagonal
 
-from coterie.engines.base import Mode, Travel
+from coterie.engines.base import LARGE, Mode, Travel
+from coterie.kernels.edges import L1
 from coterie.kernels.interruption import check
 from coterie.kernels.norms import lanczos
+from coterie.kernels.pairs import MOST_EDGES
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.quadratic import Quadratics
@@ -26,13 +28,19 @@ UNEVEN = 3.0  # mean √(largest/smallest share of an edge's two ends) from whic
 
 @dataclass(eq=False)
 class Steps:
-    """s_e, d_i, η and ω of a problem; or, where accelerated dual ascent applies, its steps σ."""
+    """s_e, d_i, η and ω of a problem; or, where accelerated dual ascent applies, its steps σ; or, in pairs, nothing."""
 
     s: Array
     d: Array
     eta: float = 1.0
     omega: float = 1.0
     ascent: Array | None = None
+    pairs: bool = False
+
+    @classmethod
+    def in_pairs(cls) -> Steps:
+        """Edges that are solved exactly need no steps."""
+        return cls(np.empty(0), np.empty(0), pairs=True)
 
     @classmethod
     def of(cls, problem: BoundProblem) -> Steps:
@@ -52,6 +60,8 @@ class Steps:
     @property
     def modes(self) -> tuple[Mode, ...]:
         """The ways of moving that are worth trying."""
+        if self.pairs:
+            return (Mode.PAIRS,)
         return (Mode.RELAXED, Mode.HALPERN) if self.ascent is None else (Mode.DUAL,)
 
     @property
@@ -78,18 +88,40 @@ def _ascent(problem: BoundProblem, s: Array, d: Array) -> Array | None:
     They need Σ_{e∋i} 2σ_e ≤ λ_min(H_i), so σ_e = s_e/2 · min(λ_min(H_i)/d_i, λ_min(H_j)/d_j): the poorer end of an
     edge sets its pace. Where a hub does that for many edges, the other modes, with steps τ_i at each end, are faster.
     """
+    h = _curvatures(problem)
+    if h is None or (h.max(axis=1) > EVEN * h.min(axis=1)).any():
+        return None
+    poorer = _poorer_end(problem, h.min(axis=1) / d)
+    return None if poorer is None else 0.5 * s * poorer
+
+
+def suit_pairs(problem: BoundProblem) -> bool:
+    """Whether dual ascent can go pair by pair (`engines/pairs.py`): one feature, ℓ1, no node with very many edges."""
+    graph, h = problem.graph, _curvatures(problem)
+    return (
+        h is not None
+        and problem.n_features == 1
+        and problem.lam > 0
+        and 0 < graph.n_edges <= LARGE
+        and problem.penalty.kernel == L1
+        and int(graph.degrees.max()) <= MOST_EDGES
+        and _poorer_end(problem, h[:, 0]) is not None
+    )
+
+
+def _curvatures(problem: BoundProblem) -> Array | None:
+    """The curvatures h (V, n) of quadratic losses; None where some loss is not strongly convex."""
     q = problem.f
     if not isinstance(q, Quadratics) or len(problem.M) < problem.graph.n_nodes or q.seen is not None:
         return None
-    least = q.h.min(axis=1)
-    if (q.h.max(axis=1) > EVEN * least).any():
-        return None
-    share = least / d
+    return q.h
+
+
+def _poorer_end(problem: BoundProblem, share: Array) -> Array | None:
+    """The smaller share of each edge's two ends; None where they are too uneven for dual ascent."""
     i, j = problem.graph.edges.T
     poorer, richer = np.minimum(share[i], share[j]), np.maximum(share[i], share[j])
-    if len(s) and np.sqrt(richer / poorer).mean() > UNEVEN:
-        return None
-    return 0.5 * s * poorer
+    return None if len(poorer) and np.sqrt(richer / poorer).mean() > UNEVEN else poorer
 
 
 def _longest_eta(problem: BoundProblem, s: Array, d: Array) -> float:

@@ -12,7 +12,7 @@ from coterie.kernels.interruption import TimeUp, allow, check, interruptible, se
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.solver import interior
-from coterie.solver.balance import Steps
+from coterie.solver.balance import Steps, suit_pairs
 from coterie.solver.best import Best
 from coterie.solver.certificate import BATCH, MOST
 from coterie.solver.epochs import BLOCK, Epoch, Race
@@ -54,9 +54,9 @@ def drive(
         if best.reached() or max_iter == 0:
             return best.solution(best.reached() or Status.ITERATION_LIMIT, 0)
         check()
-        engine.setup(problem, w, u)
-        check()
-        run = Run(problem, engine, best, max_iter, callback, expected)
+        new = Run(problem, engine, best, max_iter, callback, expected)
+        new.begin(w, u)
+        run = new
         return run.to_its_end()
     except (KeyboardInterrupt, TimeUp) as reason:
         ended = Status.TIME_LIMIT if isinstance(reason, TimeUp) else Status.INTERRUPTED
@@ -75,13 +75,20 @@ class Run:
         callback: Callable[[Record], None] | None,
         expected: int,
     ) -> None:
-        self.problem, self.engine, self.best, self.max_iter, self.callback = problem, engine, best, max_iter, callback
-        self.steps = Steps.of(problem)
-        self.race = Race(*self.steps.modes)
+        self.problem, self.best, self.max_iter, self.callback = problem, best, max_iter, callback
+        self.plain, in_pairs = engine, engine.for_pairs() if suit_pairs(problem) else None
+        self.engine = engine if in_pairs is None else in_pairs
         self.small, self.forest = is_small(problem), interior.applies(problem)
         self.second_order = CRAWLS if self.small else max_iter + 1
         self.done, self.checked, self.look = 0, 0, max(BLOCK, min(int(SOONER * expected), LATEST))
         self.largest, self.took = 0.0, 0.0  # the largest residual, and the seconds of the last certificate
+
+    def begin(self, w: Array, u: Array) -> None:
+        """Set the engine up, and choose steps."""
+        self.engine.setup(self.problem, w, u)
+        check()
+        self.steps = Steps.of(self.problem) if self.engine is self.plain else Steps.in_pairs()
+        self.race = Race(*self.steps.modes)
 
     def to_its_end(self) -> Solution:
         """Epoch after epoch."""
@@ -111,6 +118,11 @@ class Run:
                 travel = self.engine.restart()
             if ended := self._look_if_due(epoch.last):
                 return ended
+        if epoch.went_wrong and self.engine is not self.plain:
+            w, u = self.engine.point()
+            self.engine = self.plain
+            self.begin(w, u)
+            return None
         if epoch.went_wrong:
             self.steps.be_careful()
         self.race.report(epoch)

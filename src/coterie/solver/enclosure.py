@@ -1,9 +1,10 @@
 """Where a minimiser provably lies, and what an imperfect dual point costs there.
 
 Losses and penalties are never negative, so at a minimiser w* each part of the objective is at most Δ, any objective
-that was reached. Three things follow, and all are used, the cheapest first:
+that was reached. Four things follow, and all are used, the cheapest first:
 
 * ridge_k w² ≤ Δ and alpha_k |w| ≤ Δ cap the weights of labelled nodes in penalised columns;
+* s(y − xw)² ≤ Δ caps weights that are single numbers;
 * g(Dw*) ≤ Δ keeps the nodes of a component within R of each other, and its rows keep a v near them in an ellipsoid;
 * a labelled node whose own rows see every direction is in an ellipsoid of its own.
 
@@ -65,8 +66,9 @@ class Enclosure:
             return -np.inf
         level = self.design.ceiling(level, rest.w[self.problem.labelled])
         caps, best = self._caps(level), -np.inf
-        if np.isfinite(caps).all():
-            best = -float(((np.abs(rest.rho) + rest.doubt) * (caps + np.abs(rest.w))).sum()) * WIDER
+        nearest = np.minimum(caps, self._row_cap(level))
+        if np.isfinite(nearest).all():
+            best = -float(((np.abs(rest.rho) + rest.doubt) * (nearest + np.abs(rest.w))).sum()) * WIDER
         if best < -enough:
             best = max(best, total(self._by_component(rest, self._share_of(level), caps)[0]))
         if best < -enough and self._own_can_help and (thorough or best == -np.inf):
@@ -143,6 +145,17 @@ class Enclosure:
         if box is not None:
             caps = np.minimum(caps, _divide(level, np.minimum(box[1], -box[0])))
         return np.minimum(caps, np.sqrt(_divide(level, self.design.ridge))) * WIDER
+
+    def _row_cap(self, level: float) -> float:
+        """|w| at labelled nodes at most, by the first row of each; ∞ where weights are not single numbers."""
+        d = self.design
+        assert d is not None
+        if d.kind != SQUARED or d.X.shape[1] != 1:
+            return np.inf
+        row = d.starts[:-1]
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # a row of zero caps nothing
+            caps = (np.abs(d.y[row]) + np.sqrt(level) / np.sqrt(d.s[row])) / np.abs(d.X[row, 0])
+        return float(np.where(d.X[row, 0] == 0, np.inf, caps).max(initial=0.0)) * WIDER
 
     @cached_property
     def _cappable(self) -> NDArray[np.bool_]:

@@ -12,7 +12,7 @@ BLOCK = 20  # iterations between two looks at the residual
 SHRINK = 0.2  # an epoch ends when the residual has shrunk by this factor
 LONGEST = 0.25  # … or when it has lasted this part of all iterations
 TRY_OTHER = 4  # every so many epochs, the slower mode gets a chance
-GREW = 1.01  # times its first residual at the end of an epoch: that cannot happen while the steps are short enough
+GREW = {Mode.RELAXED: 1.01, Mode.PAIRS: 2.0}  # times its first residual, at the end of an epoch: too much
 
 
 @dataclass
@@ -34,15 +34,15 @@ class Epoch:
     def is_over(self, done: int) -> bool:
         """Whether to restart, after `done` iterations altogether."""
         r, rises = self.last, self.last > self.before
-        if self.mode is Mode.DUAL:
+        if self.mode in (Mode.DUAL, Mode.PAIRS):
             return rises
         shrunk = r <= SHRINK * self.first or (self.mode is Mode.HALPERN and r <= 0.5 * self.first and rises)
         return shrunk or self.length >= max(2 * BLOCK, LONGEST * done)
 
     @property
     def went_wrong(self) -> bool:
-        """Whether the residual has grown although it cannot."""
-        return self.mode is Mode.RELAXED and self.last > GREW * self.first
+        """Whether the residual has grown: of relaxed steps it cannot, and momentum in pairs has run away."""
+        return self.last > GREW.get(self.mode, np.inf) * self.first
 
 
 class Race:

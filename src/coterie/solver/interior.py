@@ -34,10 +34,10 @@ ENOUGH = 0.3  # of the gap that is asked for may be left to the products of z an
 def applies(problem: BoundProblem) -> bool:
     """Whether the graph is a forest, the penalty ℓ1, the loss one with a Hessian, and there is room for V inverses."""
     graph, n = problem.graph, problem.n_features
-    trees = int(graph.components.max()) + 1
     return (
         problem.lam > 0
-        and 0 < graph.n_edges == graph.n_nodes - trees
+        and 0 < graph.n_edges < graph.n_nodes
+        and graph.n_edges == graph.n_nodes - (int(graph.components.max()) + 1)
         and problem.f.smooth
         and problem.penalty.kernel == L1
         and graph.n_nodes * n * n <= LARGE

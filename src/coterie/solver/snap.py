@@ -79,9 +79,9 @@ def contract(problem: BoundProblem, partition: Partition) -> Problem:
     assert isinstance(q, Quadratics)
     h = np.bincount(label, weights=q.H.ravel(), minlength=K)
     centre = np.bincount(label, weights=q.b.ravel(), minlength=K) / h
-    ends = np.sort(label[problem.graph.edges], axis=1)
-    cut = ends[:, 0] < ends[:, 1]
-    key, edge = np.unique(ends[cut, 0] * K + ends[cut, 1], return_inverse=True)
+    i, j = label[problem.graph.edges.T]
+    cut = i != j
+    key, edge = np.unique(np.minimum(i, j)[cut] * K + np.maximum(i, j)[cut], return_inverse=True)
     edges = np.stack([key // K, key % K], axis=1)
     graph = EmpiricalGraph.from_edges(edges, np.bincount(edge, weights=problem.c[cut], minlength=len(key)), n_nodes=K)
     x = np.sqrt(0.5 * h)  # (y − xw)² has the curvature 2x²
