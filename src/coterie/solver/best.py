@@ -54,7 +54,7 @@ class Best:
         apart = self.certify.enclosure.separating_weights()
         if apart is not None:
             self._offer(apart)
-        elif hurry and self.gap > self.tol and FAR < self._excess(u) < np.inf:
+        elif hurry and self.gap > self.tol and FAR < self._excess(self._glance(u)) < np.inf:
             self._note(0)
             return
         given = u.copy() if u.any() else u
@@ -97,13 +97,16 @@ class Best:
         """
         self._offer(w)
         partition = self.partition = Partition.shown_by(self.problem, u)
-        aimed = None
+        aimed, below = None, None
         if partition is not None:
             self._offer(partition.average(w))
-            if contracts(self.problem, partition) and self._excess(u) <= NEAR:
-                self._offer(refine(self.problem, partition, self.tol / 3))
+            if contracts(self.problem, partition):
+                below = self._glance(u)
+                if self._excess(below) <= NEAR:
+                    self._offer(refine(self.problem, partition, self.tol / 3))
             aimed = self._aim(partition, w, u, n_iter, rounds, hurry)
-        excess = self._excess(u) if aimed is None and hurry and self.gap > self.tol else 0.0
+        in_doubt = aimed is None and hurry and self.gap > self.tol
+        excess = self._excess(self._glance(u) if below is None else below) if in_doubt else 0.0
         if FAR < excess < np.inf:
             self.checks.append((n_iter, excess))
             self._note(n_iter)
@@ -113,11 +116,13 @@ class Best:
         self.checks.append((n_iter, beyond / self.goal if self.goal > 0 else np.inf))
         self._note(n_iter)
 
-    def _excess(self, u: Array) -> float:
-        """How many times the gap that is asked for is left, about, as a glance at duals u tells; ∞ if that is zero."""
-        if self.goal == 0:
-            return np.inf
-        return (self.objective - self.certify.glance(self.w, u, self.objective)) / self.goal
+    def _glance(self, u: Array) -> float:
+        """About what these duals prove; for quadratic losses, whatever the weights are."""
+        return self.certify.glance(self.w, u, self.objective) if self.goal > 0 else -np.inf
+
+    def _excess(self, below: float) -> float:
+        """How many times the gap that is asked for is left, about, where this is proven; ∞ if none is asked for."""
+        return (self.objective - below) / self.goal if self.goal > 0 else np.inf
 
     def improve_by_newton(self, n_iter: int) -> None:
         """Take what second-order steps offer, from the best weights."""
