@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from coterie.kernels import known
+from coterie.kernels.choice import Either
+from coterie.kernels.gradients import ConjugateGradients
 from coterie.problem.arrays import Array
 from coterie.problem.graph import EmpiricalGraph
 from coterie.problem.problem import Problem
+
+contract, laplacian = Either("contract"), Either("laplacian")
 
 CG_STEPS = 300
 ACCURACY = 1e-9
@@ -36,10 +41,6 @@ def _small_flow(graph: EmpiricalGraph, demand: Array) -> Array:
 
     The potential φ comes from conjugate gradients and may be rough; a spanning forest carries what is missing.
     """
-    from coterie.kernels import known, laplacian
-    from coterie.kernels.conjugate import ConjugateGradients
-    from coterie.kernels.contract import push_flows, spanning_forest
-
     S = np.repeat(graph.weights[:, None] ** 2, demand.shape[1], axis=1)
     diagonal = np.empty_like(demand)
     laplacian.diagonal(graph.edges, S, laplacian.NO_GROUND, diagonal)
@@ -50,6 +51,6 @@ def _small_flow(graph: EmpiricalGraph, demand: Array) -> Array:
     potential = ConjugateGradients(product, demand.copy(), diagonal, lambda x: None).run(CG_STEPS, ACCURACY)
     u = S * (graph.D @ potential)
     via, order = np.empty(graph.n_nodes, dtype=np.int64), np.empty(graph.n_nodes, dtype=np.int64)
-    spanning_forest(graph.n_nodes, graph.edges, via, order)
-    push_flows(graph.edges, via, order, -demand, u)
+    contract.spanning_forest(graph.n_nodes, graph.edges, via, order)
+    contract.push_flows(graph.edges, via, order, -demand, u)
     return u

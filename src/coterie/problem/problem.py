@@ -9,12 +9,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.kernels.choice import Either
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows, LocalDatasets
 from coterie.problem.graph import EmpiricalGraph
 from coterie.problem.losses import LocalLosses, Loss, SquaredError
 from coterie.problem.losses.base import check_strength
 from coterie.problem.penalties import Penalty, TotalVariation
+
+flow = Either("flow")
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,9 +105,9 @@ class Problem:
 
     def objective(self, w: Array) -> float:
         """f(w) + g(Dw)."""
-        from coterie.kernels.flow import variation
-
-        return float(self.f.exact(w[self.labelled]).sum() + variation(self.penalty.kernel, self.graph.edges, self.c, w))
+        return float(
+            self.f.exact(w[self.labelled]).sum() + flow.variation(self.penalty.kernel, self.graph.edges, self.c, w)
+        )
 
     @cached_property
     def scale(self) -> float:

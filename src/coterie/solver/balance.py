@@ -13,11 +13,13 @@ import numpy as np
 from scipy.linalg import eigvalsh_tridiagonal
 
 from coterie.engines.base import Mode, Travel
+from coterie.kernels.choice import Either
 from coterie.kernels.interruption import check
-from coterie.kernels.norms import lanczos
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.quadratic import Quadratics
+
+norms = Either("norms")
 
 LANCZOS_STEPS = 16
 EVEN = 4.0  # condition number of each H_i up to which dual ascent is worth it
@@ -97,7 +99,7 @@ def _longest_eta(problem: Problem, s: Array, d: Array) -> float:
     if problem.graph.n_edges == 0:
         return 1.0
     start = np.random.default_rng(0).standard_normal(problem.graph.n_nodes)
-    alpha, beta = lanczos(problem.graph.edges, s, d, start, LANCZOS_STEPS)
+    alpha, beta = norms.lanczos(problem.graph.edges, s, d, start, LANCZOS_STEPS)
     largest = float(eigvalsh_tridiagonal(alpha, beta[:-1])[-1])
     return max(1.0, 0.98 / np.sqrt(largest))
 

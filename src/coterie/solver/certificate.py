@@ -18,10 +18,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from coterie.engines.base import LARGE
-from coterie.kernels import flow, register
-from coterie.kernels.edges import L1, SQUARED
+from coterie.kernels import L1, SQUARED, register
+from coterie.kernels.choice import Either
 from coterie.kernels.interruption import check_with_grace, time_is_up
-from coterie.kernels.model import model_fall
 from coterie.problem import Problem
 from coterie.problem.arrays import Array, as_floats
 from coterie.problem.losses.design import EPS, FAINT, LOGISTIC, Support
@@ -31,6 +30,8 @@ from coterie.solver.joint_system import is_small
 from coterie.solver.local import Locality, lowest_that_holds
 from coterie.solver.repair import Enough, Repair
 from coterie.solver.twofold import twofold_duals
+
+flow, models = Either("flow"), Either("model")
 
 FLOOR = 1e-8  # relative gaps divide by the objective, or by this part of the loss of the best constant model
 ROUNDING = 32 * EPS  # of the size of its terms: more than pairwise sums of 2⁵⁰ numbers can be off
@@ -163,7 +164,7 @@ class Certifier:
         if model is None:
             return np.inf
         g = flow.variation(problem.penalty.kernel, problem.graph.edges, problem.c, w)
-        fall = model_fall(register(w.shape[1]), model.H, rest[M] + model.slope)
+        fall = models.model_fall(register(w.shape[1]), model.H, rest[M] + model.slope)
         return level - g + float((rest * w).sum()) - fall - edges
 
     def _tight_split(self, w: Array, u: Array) -> Array:

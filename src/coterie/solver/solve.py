@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from coterie.engines.base import Engine
-from coterie.engines.numba import NumbaEngine
 from coterie.engines.numpy import NumpyEngine
+from coterie.kernels.choice import using
 from coterie.kernels.interruption import TimeUp, allow, interruptible, seconds_left
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
@@ -75,22 +75,23 @@ def solve(
     point = None if start is None else check_point(problem, start.w, start.u)
     began = time.perf_counter()
     allow(min(inf if time_limit is None else time_limit, seconds_left()))
-    units = Units.of(problem)
-    reduced = presolve(units.problem)
-    w, u = _first(reduced.problem) if point is None else reduced.restrict(*units.into(*point))
-    w[reduced.problem.undetermined] = 0.0
-    solution = drive(
-        reduced.problem,
-        engine_for(engine, threads),
-        w,
-        u,
-        tol=tol,
-        max_iter=int(max_iter),
-        callback=units.telling(callback),
-        expected=0 if start is None else start.n_iter,
-    )
-    w, u = reduced.lift(solution.w, solution.u)
-    solution = units.back(replace(solution, w=w, u=u, undetermined=units.problem.undetermined, graph=problem.graph))
+    with using(compiled=engine != "numpy"):
+        units = Units.of(problem)
+        reduced = presolve(units.problem)
+        w, u = _first(reduced.problem) if point is None else reduced.restrict(*units.into(*point))
+        w[reduced.problem.undetermined] = 0.0
+        solution = drive(
+            reduced.problem,
+            engine_for(engine, threads),
+            w,
+            u,
+            tol=tol,
+            max_iter=int(max_iter),
+            callback=units.telling(callback),
+            expected=0 if start is None else start.n_iter,
+        )
+        w, u = reduced.lift(solution.w, solution.u)
+        solution = units.back(replace(solution, w=w, u=u, undetermined=units.problem.undetermined, graph=problem.graph))
     solution = replace(solution, seconds=time.perf_counter() - began)
     if solution.status is not Status.OPTIMAL:
         warnings.warn(in_words(problem, solution, tol), NotConverged, stacklevel=3)
@@ -114,4 +115,8 @@ def engine_for(name: str | Engine, threads: int | None = None) -> Engine:
         return name
     if name not in ENGINES:
         raise ValueError(f"there is no engine {name!r}; choose one of {', '.join(ENGINES)}")
-    return NumpyEngine() if name == "numpy" else NumbaEngine(threads)
+    if name == "numpy":
+        return NumpyEngine()
+    from coterie.engines.numba import NumbaEngine
+
+    return NumbaEngine(threads)
