@@ -66,17 +66,18 @@ def spanning_forest(V: int, ends: Integers, via: Integers, order: Integers) -> N
 
     order ← all nodes, each after the one that it points at.
     """
-    i, j = ends.T
-    number = coo_array((np.arange(len(ends)) + 1, (i, j)), shape=(V + 1, V + 1)).tocsr()
-    component = connected_components(number, directed=False)[1][:V]
+    links = coo_array((np.ones(len(ends), dtype=np.int8), tuple(ends.T)), shape=(V, V))
+    component = connected_components(links, directed=False)[1]
     first = np.unique(component, return_index=True)[1]  # joined to a node V, from which all are reached
-    joined = number + coo_array((np.ones(len(first), dtype=int), (np.full(len(first), V), first)), shape=number.shape)
-    nodes, before = breadth_first_order(joined, V, directed=False)
-    order[:] = nodes[1:]
-    via[:] = -1
+    i, j = np.concatenate([ends, np.stack([first, np.full(len(first), V)], axis=1)]).T
+    links = coo_array((np.ones(len(i), dtype=np.int8), (i, j)), shape=(V + 1, V + 1))
+    nodes, before = breadth_first_order(links.tocsr(), V, directed=False)
+    order[:], via[:] = nodes[1:], -1
     inner = order[before[order] < V]
     above = before[inner]
-    via[inner] = number[np.minimum(inner, above), np.maximum(inner, above)] - 1
+    key = ends.min(axis=1) * V + ends.max(axis=1)
+    by_key = np.argsort(key)
+    via[inner] = by_key[np.searchsorted(key[by_key], np.minimum(inner, above) * V + np.maximum(inner, above))]
 
 
 def push_flows(ends: Integers, via: Integers, order: Integers, rest: Array, u: Array) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 from coterie.kernels.reference.ends import Array, Integers
@@ -49,9 +49,9 @@ def route(
     tails = np.concatenate([at[:, 0], np.full(V, V), nodes])
     heads = np.concatenate([at[:, 1], nodes, np.full(V, V + 1)])
     most = np.minimum(np.concatenate([room, excess, lack]) / unit, UNITS).astype(np.int32)
-    graph = coo_array((most, (tails, heads)), shape=(V + 2, V + 2)).tocsr()
-    sent = maximum_flow(graph, V, V + 1).flow
-    flow = unit * sent[at[::2, 0], at[::2, 1]]
+    graph = csr_matrix((most, (tails, heads)), shape=(V + 2, V + 2))
+    sent = csr_matrix(maximum_flow(graph, V, V + 1).flow)
+    flow = unit * np.asarray(sent[at[::2, 0], at[::2, 1]]).ravel()
     u[:, k] -= flow
     room[::2] -= flow
     room[1::2] += flow
@@ -60,7 +60,7 @@ def route(
     return not sent[V].sum() or level[lack > least].max(initial=-1) < 0
 
 
-def _reached(graph: csr_array, sent: csr_array, V: int) -> Integers:
+def _reached(graph: csr_matrix, sent: csr_matrix, V: int) -> Integers:
     """The nodes that more could be sent to."""
     left = graph - sent
     left.data = (left.data > 0).astype(np.int8)
