@@ -27,6 +27,11 @@ def using(*, compiled: bool) -> Iterator[None]:
         _chosen.reset(token)
 
 
+def compile_from_now_on() -> None:
+    """Inside `using`, and to its end: kernels are compiled."""
+    _chosen.set(True)
+
+
 def compiled() -> bool:
     """Whether kernels are the compiled ones here; where nobody has chosen, whether the compiler has been loaded."""
     chosen = _chosen.get()
