@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie.kernels import L1, L2, SQUARED, clusters, conjugate, contract, flow, known, laplacian, norms, register
+from coterie.kernels import L1, L2, SQUARED, clusters, conjugate, contract, flow, known, laplacian, norms, register, repulsion
 from coterie.kernels import reference as package
 from coterie.kernels.reference import clusters as plain_clusters
 from coterie.kernels.reference import conjugate as plain_conjugate
@@ -19,6 +19,7 @@ from coterie.kernels.reference import contract as plain_contract
 from coterie.kernels.reference import flow as plain_flow
 from coterie.kernels.reference import laplacian as plain_laplacian
 from coterie.kernels.reference import norms as plain_norms
+from coterie.kernels.reference import repulsion as plain_repulsion
 from problems import Graph, graphs
 
 KINDS = st.sampled_from([L1, L2, SQUARED])
@@ -222,3 +223,10 @@ def test_graphs_without_edges(V: int) -> None:
     plain_contract.spanning_forest(V, ends, via, order)
     assert (via == -1).all()
     assert sorted(order) == list(range(V))
+
+
+@pytest.mark.parametrize("V", [1, 2, 50, 300])
+@pytest.mark.parametrize("side", [1, 3, 7])
+def test_points_of_a_drawing(V: int, side: int) -> None:
+    x = np.random.default_rng(V).standard_normal((V, 2))
+    agree(repulsion.repulsion, plain_repulsion.repulsion, x, side, np.empty_like(x))

@@ -17,7 +17,7 @@ def gather(rho, doubt, w, group, centre, first, lost, total, slack, size):
 
     size ← Σ (|ρ_i| + doubt_i), entry by entry.
     """
-    (G, n), (order, starts) = centre.shape, grouped(group, len(centre))
+    n, (order, starts) = centre.shape[1], grouped(group, len(centre))
     r, d = rho[order], doubt[order]
     far = np.where((r != 0) | (d != 0), centre[group[order]] - w[order], 0.0)
     hi, lo = sum_rows_exactly(starts, *sum_columns_exactly(*two_product(r, far)))

@@ -42,21 +42,26 @@ def _rows_in(X, C, of_rows):
     return z, (X.shape[1] + 1) * EPS * doubt
 
 
+def _squares(groups, h, z):
+    """Σ_r h_r z_r z_rᵀ, group by group."""
+    if len(groups.rows) == 1:
+        return ((h[:, None] * z).T @ z)[None]
+    return np.stack([groups.over_rows((h * column)[:, None] * z) for column in z.T], axis=1)
+
+
 @quiet
 def gram(X, h, starts, ridge, group, C, G, doubt, spoilt, longest):
     """G ← Σ_r h_r z_r z_rᵀ + Σ_i Cᵀ diag(ridge) C; doubt ← how far that is from the truth at most (Frobenius norm).
 
     spoilt ← Σ_r h_r |error of z_r|², column by column; longest ← the largest |z_r|, or a little more.
     """
-    groups, n = _Groups(starts, group, len(G)), X.shape[1]
+    groups = _Groups(starts, group, len(G))
     z, dz = _rows_in(X, C, groups.of_rows)
     zz, dd = (z * z).sum(axis=1), (dz * dz).sum(axis=1)
     penalty = groups.nodes[:, None] * ridge
-    for j in range(n):
-        G[:, j, : j + 1] = groups.over_rows((h * z[:, j])[:, None] * z[:, : j + 1])
-        for k in np.flatnonzero(ridge):
-            G[:, j, : j + 1] += (penalty[:, k] * C[:, k, j])[:, None] * C[:, k, : j + 1]
-        G[:, :j, j] = G[:, j, :j]
+    G[:] = _squares(groups, h, z) + (penalty[:, :, None] * C).transpose(0, 2, 1) @ C
+    below = np.tril_indices(X.shape[1], -1)
+    G[:, below[1], below[0]] = G[:, below[0], below[1]]
     spoilt[:] = groups.over_rows(h[:, None] * dz * dz)
     longest[:] = 0.0
     np.maximum.at(longest, groups.of_rows, np.sqrt(zz) + np.sqrt(dd))
@@ -85,14 +90,13 @@ def orthonormalise(G, spoilt, C, weak):
     least = np.maximum(8 * n * EPS * diagonal, 4 * spoilt)
     L[diagonal == 0] = 0.0
     for j in range(n):
-        pivot, here = L[:, j, j].copy(), L[:, j:, j]
-        empty = diagonal[:, j] == 0
+        pivot, empty = L[:, j, j], diagonal[:, j] == 0
         weak[:, j] = empty | (pivot < 4 * least[:, j])
-        here /= np.where(empty, 1.0, np.sqrt(np.maximum(pivot, least[:, j])))[:, None]
-        L[:, j, j] = np.where(empty, 1.0, np.sqrt(np.maximum(pivot, least[:, j])))
-        L[:, j + 1 :, j + 1 :] -= here[:, 1:, None] * here[:, None, 1:]
-        C[:, :, j] /= L[:, j, j, None]
-        C[:, :, j + 1 :] -= C[:, :, j, None] * L[:, None, j + 1 :, j]
+        root = np.where(empty, 1.0, np.sqrt(np.maximum(pivot, least[:, j])))
+        below = L[:, j + 1 :, j] / root[:, None]
+        L[:, j + 1 :, j + 1 :] -= below[:, :, None] * below[:, None, :]
+        C[:, :, j] /= root[:, None]
+        C[:, :, j + 1 :] -= C[:, :, j, None] * below[:, None, :]
 
 
 @quiet
