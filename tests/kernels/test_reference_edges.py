@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from fractions import Fraction
 from functools import partial
+from pkgutil import iter_modules
 from typing import Any
 
 import numpy as np
@@ -11,7 +14,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie.kernels import L1, L2, SQUARED, clusters, conjugate, contract, flow, known, laplacian, norms, register, repulsion
+from coterie.kernels import (
+    L1,
+    L2,
+    SQUARED,
+    clusters,
+    conjugate,
+    contract,
+    flow,
+    known,
+    laplacian,
+    norms,
+    register,
+    repulsion,
+)
 from coterie.kernels import reference as package
 from coterie.kernels.reference import clusters as plain_clusters
 from coterie.kernels.reference import conjugate as plain_conjugate
@@ -57,13 +73,9 @@ def agree(compiled: Any, plain: Any, *arguments: Any, exactly: bool = False) -> 
 
 
 def test_no_numpy_form_needs_the_compiler() -> None:
-    import subprocess
-    import sys
-    from pkgutil import iter_modules
-
     names = [f"{package.__name__}.{module.name}" for module in iter_modules(package.__path__)]
-    script = f"import sys, importlib\nfor name in {names}: importlib.import_module(name)\nassert 'numba' not in sys.modules"
-    subprocess.run([sys.executable, "-c", script], check=True)
+    script = f"import sys, importlib\nfor name in {names}: importlib.import_module(name)\n"
+    subprocess.run([sys.executable, "-c", script + "assert 'numba' not in sys.modules"], check=True)
 
 
 @given(CASES)
@@ -153,9 +165,7 @@ def test_conjugate_gradients_and_lanczos(case: Case) -> None:
     agree(conjugate.turn, plain_conjugate.turn, 0.3, a, b)
     if len(case.ends):
         degree = np.bincount(case.ends.ravel(), minlength=case.V) + 1.0
-        bare, plain = (
-            module.lanczos(case.ends, case.c, degree, a[:, 0].copy(), 4) for module in (norms, plain_norms)
-        )
+        bare, plain = (module.lanczos(case.ends, case.c, degree, a[:, 0].copy(), 4) for module in (norms, plain_norms))
         steps = int(np.flatnonzero(np.append(bare[1] < 1e-6, True))[0])  # after that, all is rounding
         np.testing.assert_allclose(plain[0][:steps], bare[0][:steps], rtol=1e-6, atol=1e-9)
 

@@ -1,7 +1,7 @@
 """Loops over arrays: plain functions, no classes, no allocation per node or edge.
 
-Every module here is compiled on first use; `reference` holds the same functions in NumPy, and `choice` says which of the
-two a solve uses. Nothing in this file, nor in `choice` and `reference`, needs the compiler.
+Every module here is compiled on first use; `reference` holds the same functions in NumPy, and `choice` says which of
+the two a solve uses. Nothing in this file, nor in `choice` and `reference`, needs the compiler.
 
 Compiled kernels take a *register*, a tuple of n zeros. From its length the compiler knows n, unrolls the loops over
 coordinates and keeps them in vector registers, 1.4 to 2.8 times faster than a loop of unknown length. Above n = 10

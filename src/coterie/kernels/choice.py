@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from contextvars import ContextVar
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -46,6 +48,13 @@ def is_chosen() -> bool:
 def is_loaded() -> bool:
     """Whether this process has loaded the compiler."""
     return f"{COMPILED}.compiling" in sys.modules
+
+
+def are_kept() -> bool:
+    """Whether some compiled kernels have been kept on disk: in NUMBA_CACHE_DIR, or beside their sources."""
+    folder = os.environ.get("NUMBA_CACHE_DIR")
+    kept = Path(folder).glob("*/*.nbi") if folder else (Path(__file__).parent / "__pycache__").glob("*.nbi")
+    return any(kept)
 
 
 class Either:

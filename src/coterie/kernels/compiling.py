@@ -10,7 +10,6 @@ from typing import Any
 import numba
 from numba.core import event
 
-from coterie import kernels
 from coterie.kernels import compilation
 
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract", "nsz", "nnan", "ninf"}}
@@ -77,7 +76,7 @@ class _Announcer(event.Listener):
         if not self.settings:
             self.began = time.perf_counter()
         self.settings.append(numba.config.SLP_VECTORIZE)  # type: ignore[attr-defined]
-        ours = (event.data["dispatcher"].py_func.__module__ or "").startswith(kernels.__name__)
+        ours = (event.data["dispatcher"].py_func.__module__ or "").startswith("coterie.kernels")
         if ours:
             numba.config.SLP_VECTORIZE = 1  # type: ignore[attr-defined]
         if ours and not self.silent:

@@ -1,23 +1,21 @@
 """NumPy or compiled? How long a solve will take in NumPy, and when compiling pays.
 
 Compiled kernels are specialised to the number of features, the penalty and the kind of loss: what they take to compile
-(or, where that has been done before, to load) is paid once for each of these *sorts* of problems and process. So a small
-problem of a new sort is solved in NumPy; and once NumPy has worked on a sort for about as long as compiling takes,
-there is more to come, and it is compiled (decision 22).
+(or, where that has been done before, to load) is paid once for each of these *sorts* of problems and process. So a
+small problem of a new sort is solved in NumPy; and once NumPy has worked on a sort for about as long as compiling
+takes, there is more to come, and it is compiled (decision 22).
 """
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
-from pathlib import Path
 
-from coterie import kernels
 from coterie.kernels import BLOCK, Stopwatch, is_wide
+from coterie.kernels.choice import are_kept
 from coterie.problem import Problem
 
 SHORT = 1.0  # seconds in NumPy up to which a solve is short
@@ -83,7 +81,4 @@ class Pace:
 @cache
 def patience() -> float:
     """How many seconds in NumPy are worth compiled kernels: few where some have been kept on disk."""
-    folder = os.environ.get("NUMBA_CACHE_DIR")
-    beside = Path(kernels.__file__).parent / "__pycache__"
-    kept = Path(folder).glob("*/edges.*.nbi") if folder else beside.glob("edges.*.nbi")
-    return LOADING if any(kept) else COMPILING
+    return LOADING if are_kept() else COMPILING

@@ -42,7 +42,8 @@ def break_cycles(ends: Integers, via: Integers, root: Integers, order: Integers)
     """
     V = len(via)
     goal = np.where(via >= 0, ends[via].sum(axis=1) - np.arange(V) if len(ends) else -1, -1).tolist()
-    state, end, found = [NEW] * V, list(range(V)), []
+    state, end = [NEW] * V, list(range(V))
+    found: list[int] = []
     for i in range(V):
         walk = []
         while state[i] == NEW:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.kernels.reference.sums import grouped, sum_rows_exactly
 
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
+Array = NDArray[Any]
+Integers = NDArray[Any]
 
 
 def by_group(group: Integers, values: Array, G: int) -> Array:

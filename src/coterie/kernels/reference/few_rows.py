@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from coterie.kernels import is_wide
 from coterie.kernels.reference.blocks import by_node
 from coterie.kernels.reference.cholesky import solve
-
-WIDE = 10  # columns, above which few rows are worth it
 
 
 def are_few(rows, n):
     """Whether so many rows of n columns are worth it."""
-    return n > WIDE and 2 * rows <= n
+    return is_wide(n) and 2 * rows <= n
 
 
 def inner_products(X, diagonal):

@@ -50,7 +50,7 @@ def route(
     heads = np.concatenate([at[:, 1], nodes, np.full(V, V + 1)])
     most = np.minimum(np.concatenate([room, excess, lack]) / unit, UNITS).astype(np.int32)
     graph = csr_matrix((most, (tails, heads)), shape=(V + 2, V + 2))
-    sent = csr_matrix(maximum_flow(graph, V, V + 1).flow)
+    sent = csr_matrix(maximum_flow(graph, V, V + 1).flow)  # type: ignore[arg-type]
     flow = unit * np.asarray(sent[at[::2, 0], at[::2, 1]]).ravel()
     u[:, k] -= flow
     room[::2] -= flow

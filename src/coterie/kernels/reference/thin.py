@@ -81,7 +81,7 @@ def _by_rank(B, g, kappa):
 
 
 def _falls(length, rho, d, slope, e, alpha, kappa):
-    """Nodes where φ falls at ρ + length · d, where the slopes are slope − length · e; or rounding hides that it rises."""
+    """Nodes where φ falls at ρ + length · d (slopes are slope − length · e there), or rounding hides that it rises."""
     along, across = (rho + length * d) * d, soft(slope - length * e, alpha) * e / kappa
     size = np.abs(along).sum(axis=1) + np.abs(across).sum(axis=1)
     return along.sum(axis=1) - across.sum(axis=1) <= ROUNDING * size

@@ -29,9 +29,7 @@ def eliminate(
             S[above, diagonal, diagonal] += theta[e]
 
 
-def substitute(
-    order: Integers, parent: Integers, via: Integers, theta: Array, S: Array, b: Array, x: Array
-) -> None:
+def substitute(order: Integers, parent: Integers, via: Integers, theta: Array, S: Array, b: Array, x: Array) -> None:
     """x ← the solution for the right-hand side b, which is used up."""
     for i in order[::-1]:
         x[i] = b[i] @ S[i]
