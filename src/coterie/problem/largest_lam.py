@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.kernels import known
-from coterie.kernels.choice import Either
+from coterie.kernels.choice import Either, compiled, using
 from coterie.kernels.gradients import ConjugateGradients
 from coterie.problem.arrays import Array
 from coterie.problem.graph import EmpiricalGraph
@@ -14,6 +14,7 @@ from coterie.problem.problem import Problem
 contract, laplacian = Either("contract"), Either("laplacian")
 
 CG_STEPS = 300
+MANY = 200_000  # duals, from which on compiled kernels are worth their loading
 ACCURACY = 1e-9
 
 
@@ -33,7 +34,9 @@ def largest_useful_lam(problem: Problem) -> float:
     demand[M] = -p
     if not demand.any():
         return 0.0
-    return problem.penalty.strength_needed(_small_flow(graph, demand), graph.weights)
+    with using(compiled=compiled() or graph.n_edges * problem.n_features > MANY):
+        u = _small_flow(graph, demand)
+    return problem.penalty.strength_needed(u, graph.weights)
 
 
 def _small_flow(graph: EmpiricalGraph, demand: Array) -> Array:

@@ -19,7 +19,7 @@ from coterie.kernels.choice import are_kept
 from coterie.problem import Problem
 
 SHORT = 1.0  # seconds in NumPy up to which a solve is short
-LOADING, COMPILING = 1.0, 8.0  # seconds in NumPy that are worth kernels from the disk, and new ones
+LOADING, COMPILING = 1.0, 10.0  # seconds in NumPy that are worth kernels from the disk, and new ones
 ITERATIONS = 400  # of a solve
 OVERHEAD, EACH = 1e-4, 1.5e-8  # seconds for an iteration in NumPy, and for each number that it works on
 
@@ -42,6 +42,11 @@ def seconds_in_numpy(problem: Problem) -> float:
     return ITERATIONS * (OVERHEAD + EACH * numbers)
 
 
+def is_long(problem: Problem) -> bool:
+    """Whether a solve takes long in NumPy."""
+    return seconds_in_numpy(problem) > SHORT
+
+
 @contextmanager
 def expecting(solves: int) -> Iterator[None]:
     """Inside, solves are some of so many of one sort."""
@@ -58,11 +63,11 @@ class Pace:
     def __init__(self, problem: Problem) -> None:
         self.sort = sort_of(problem)
         self.spent = _spent.setdefault(self.sort, Stopwatch())
-        self.seconds, self.began = seconds_in_numpy(problem), time.perf_counter()
+        self.seconds, self.long, self.began = seconds_in_numpy(problem), is_long(problem), time.perf_counter()
 
     def compiles(self) -> bool:
         """Whether to begin with compiled kernels."""
-        if self.sort in _compiled or self.seconds > SHORT:
+        if self.sort in _compiled or self.long:
             return True
         return self.spent.seconds + _solves.get() * self.seconds > patience()
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from coterie.problem import Problem, largest_useful_lam
 from coterie.problem.penalties import TotalVariation
+from coterie.solver.pace import expecting
 from coterie.solver.solution import Solution, Status
 from coterie.solver.solve import solve
 
@@ -54,13 +55,14 @@ def solve_path(
     """
     values = lam_grid(problem, n_lams, smallest) if lams is None else _descending(lams)
     solutions: list[Solution] = []
-    for lam in values:
-        start = solutions[-1] if solutions else start
-        solutions.append(solve(replace(problem, lam=lam), tol, start=start, **options))
-        if progress is not None:
-            progress(lam, solutions[-1])
-        if solutions[-1].status is Status.INTERRUPTED:
-            break
+    with expecting(len(values)):
+        for lam in values:
+            start = solutions[-1] if solutions else start
+            solutions.append(solve(replace(problem, lam=lam), tol, start=start, **options))
+            if progress is not None:
+                progress(lam, solutions[-1])
+            if solutions[-1].status is Status.INTERRUPTED:
+                break
     return Path(tuple(values[: len(solutions)]), tuple(solutions))
 
 
