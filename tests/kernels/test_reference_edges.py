@@ -24,6 +24,7 @@ from coterie.kernels import (
     flow,
     known,
     laplacian,
+    moments,
     norms,
     register,
     repulsion,
@@ -34,6 +35,7 @@ from coterie.kernels.reference import conjugate as plain_conjugate
 from coterie.kernels.reference import contract as plain_contract
 from coterie.kernels.reference import flow as plain_flow
 from coterie.kernels.reference import laplacian as plain_laplacian
+from coterie.kernels.reference import moments as plain_moments
 from coterie.kernels.reference import norms as plain_norms
 from coterie.kernels.reference import repulsion as plain_repulsion
 from problems import Graph, graphs
@@ -240,3 +242,23 @@ def test_graphs_without_edges(V: int) -> None:
 def test_points_of_a_drawing(V: int, side: int) -> None:
     x = np.random.default_rng(V).standard_normal((V, 2))
     agree(repulsion.repulsion, plain_repulsion.repulsion, x, side, np.empty_like(x))
+
+
+@given(st.lists(st.integers(-(2**62), 2**62), max_size=30), SEEDS)
+def test_numbers_of_ids(ids: list[int], seed: int) -> None:
+    given_ids = np.random.default_rng(seed).choice(np.array([*ids, 7], dtype=np.int64), 40)
+    table = np.full((128, 2), -1)
+    numbers = np.empty(40, dtype=np.int64)
+    known = agree(moments.number_ids, plain_moments.number_ids, given_ids, table, 0, numbers, exactly=True)
+    moments.number_ids(given_ids, table, 0, numbers)
+    agree(moments.number_ids, plain_moments.number_ids, given_ids[::-1].copy(), table, known, numbers, exactly=True)
+
+
+@given(st.integers(0, 40), st.sampled_from([1, 2]), SEEDS)
+def test_moments(count: int, parts: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(0, 5, count), rng.standard_normal((3, count)) + 1e3
+    state = [np.zeros(5, dtype=np.int64), np.zeros((5, 3)), np.zeros((5, 3)), np.zeros((5, 6))]
+    for _ in range(2):  # into nothing, and to what is there
+        agree(moments.add_rows, plain_moments.add_rows, parts - 1, parts, *rows, *state)
+        moments.add_rows(parts - 1, parts, *rows, *state)

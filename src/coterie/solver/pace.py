@@ -19,9 +19,9 @@ from coterie.kernels.choice import are_kept
 from coterie.problem import Problem
 
 SHORT = 1.0  # seconds in NumPy up to which a solve is short
-LOADING, COMPILING = 1.0, 10.0  # seconds in NumPy that are worth kernels from the disk, and new ones
+LOADING, COMPILING = 1.0, 10.0  # CPU seconds in NumPy that are worth kernels from the disk, and new ones
 ITERATIONS = 400  # of a solve
-OVERHEAD, EACH = 1e-4, 1.5e-8  # seconds for an iteration in NumPy, and for each number that it works on
+OVERHEAD, EACH = 6e-5, 1.5e-8  # seconds for an iteration in NumPy, and for each number that it works on
 
 _spent: dict[Hashable, Stopwatch] = {}
 _compiled: set[Hashable] = set()
@@ -58,29 +58,29 @@ def expecting(solves: int) -> Iterator[None]:
 
 
 class Pace:
-    """Keeps the time that solves of one sort take in NumPy."""
+    """Keeps the time that solves of one sort take in NumPy, without what other processes take."""
 
     def __init__(self, problem: Problem) -> None:
         self.sort = sort_of(problem)
         self.spent = _spent.setdefault(self.sort, Stopwatch())
-        self.seconds, self.long, self.began = seconds_in_numpy(problem), is_long(problem), time.perf_counter()
+        self.seconds, self.long, self.began = seconds_in_numpy(problem), is_long(problem), time.thread_time()
 
     def compiles(self) -> bool:
         """Whether to begin with compiled kernels."""
         if self.sort in _compiled or self.long:
             return True
-        return self.spent.seconds + _solves.get() * self.seconds > patience()
+        return max(self.spent.seconds, _solves.get() * self.seconds) > patience()
 
     def impatient(self) -> bool:
         """Whether NumPy has worked on problems of this sort for so long that compiling pays."""
-        return self.spent.seconds + time.perf_counter() - self.began > patience()
+        return self.spent.seconds + time.thread_time() - self.began > patience()
 
     def ended(self, *, compiled: bool) -> None:
         """Note what a solve was done with, and how long it took."""
         if compiled:
             _compiled.add(self.sort)
         else:
-            self.spent.seconds += time.perf_counter() - self.began
+            self.spent.seconds += time.thread_time() - self.began
 
 
 @cache
