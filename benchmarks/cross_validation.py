@@ -32,7 +32,7 @@ def main() -> None:
     arguments = parser.parse_args()
     problem = FAMILIES[arguments.family](arguments.scale)
     warnings.simplefilter("ignore", ct.NotConverged)
-    ct.solve(FAMILIES[arguments.family](0.01))  # compiles
+    ct.solve(FAMILIES[arguments.family](0.01), engine="numba")  # compiles
     fresh = replace(problem, data=replace(problem.data))
     began = time.process_time()
     print(ct.solve(replace(fresh, lam=problem.lam)))

@@ -13,9 +13,9 @@ import coterie as ct
 from coterie.engines.base import Mode
 from coterie.engines.numba import NumbaEngine
 from coterie.engines.pairs import PairsEngine
-from coterie.kernels.pairs import MOST_EDGES, matchings
+from coterie.kernels.pairs import matchings
 from coterie.solver import driver
-from coterie.solver.balance import Steps, suit_pairs
+from coterie.solver.balance import MOST_EDGES, Steps, suit_pairs
 from problems import Graph, graphs, oracle
 
 DECADES = st.floats(-3, 3).map(lambda power: 10.0**power)

@@ -13,7 +13,7 @@ import pytest
 from numba.core.caching import CacheImpl
 
 import coterie
-from coterie import kernels
+from coterie.kernels import compiling
 from coterie.kernels.exact import strict
 
 WITHOUT_OVERRIDE = ("setpriv", "--bounding-set=-dac_override", "--inh-caps=-dac_override")  # permissions bind root, too
@@ -40,11 +40,11 @@ def total(values):
 @pytest.fixture
 def nowhere_to_write(monkeypatch):
     monkeypatch.setattr(CacheImpl, "_locator_classes", [])
-    monkeypatch.setattr(kernels, "_announcer", kernels._Announcer())
+    monkeypatch.setattr(compiling, "_announcer", compiling._Announcer())
 
 
 @pytest.mark.usefixtures("nowhere_to_write")
-@pytest.mark.parametrize("decorator", [kernels.jit, kernels.reordered, strict])
+@pytest.mark.parametrize("decorator", [compiling.jit, compiling.reordered, strict])
 def test_a_kernel_works_without_a_cache_and_says_so_once(decorator):
     with pytest.warns(UserWarning, match="NUMBA_CACHE_DIR"):
         kernel = decorator(total)
@@ -58,9 +58,9 @@ def test_other_errors_of_the_compiler_are_not_swallowed(monkeypatch):
     def broken(**options):
         raise RuntimeError("something else")
 
-    monkeypatch.setattr(kernels.numba, "njit", broken)
+    monkeypatch.setattr(compiling.numba, "njit", broken)
     with pytest.raises(RuntimeError, match="something else"):
-        kernels.jit(total)
+        compiling.jit(total)
 
 
 @pytest.mark.slow

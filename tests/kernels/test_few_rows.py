@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from coterie.kernels import inner, jit, register
+from coterie.kernels import inner, register
+from coterie.kernels.compiling import jit
 from coterie.kernels.few_rows import inner_products, step_by_rows
 from coterie.kernels.inner import logistic_newton
 

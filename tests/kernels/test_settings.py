@@ -9,7 +9,7 @@ import sys
 import numba
 import pytest
 
-from coterie.kernels import OPTIONS
+from coterie.kernels.compiling import OPTIONS
 from coterie.kernels.team import Team, cores
 
 

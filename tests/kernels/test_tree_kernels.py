@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.kernels import jit, register, tree
+from coterie.kernels import register, tree
+from coterie.kernels.compiling import jit
 from coterie.kernels.invert import invert, scratch
 from coterie.solver.interior import Rooted
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import coterie as ct
-from coterie.kernels.conjugate import ConjugateGradients
+from coterie.kernels.gradients import ConjugateGradients
 from coterie.solver.repair import Enough, Repair
 from problems import EVERY_PENALTY, KINDS, case_of, instance, outside_domain, problems, rows_of_node
 

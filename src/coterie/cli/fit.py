@@ -196,10 +196,10 @@ def _new_model(
 
 
 def _checked_engine(name: str) -> str:
-    from coterie.solver.solve import engine_for
+    from coterie.solver.solve import check_engine
 
     try:
-        engine_for(name)
+        check_engine(name)
     except ValueError as error:
         raise BadInputError(f"--engine: {error}") from None
     return name

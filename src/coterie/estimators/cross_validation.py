@@ -17,6 +17,7 @@ from coterie.estimators.scaling import Scaling
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
 from coterie.solver import NotConverged, Solution, lam_grid, solve_path
+from coterie.solver.pace import expecting
 
 PATH_TOL = 1e-2
 """The gap that a fold's path is solved to: see docs/decisions/0007-tolerance-of-folds.md."""
@@ -126,7 +127,7 @@ def cross_validate_lam(
     for k, fold in enumerate(folds):
         training = without(problem, fold)
         rows = reachable(training, fold)
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), expecting(len(folds)):
             warnings.simplefilter("ignore", NotConverged)  # the gaps are reported
             told = progress and partial(progress, k)
             path = solve_path(training, values, tol=tol, start=first, progress=told, **options)

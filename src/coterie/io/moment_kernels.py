@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.kernels import jit
+from coterie.kernels.compiling import jit
 
 SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2⁶⁴ over the golden ratio: neighbouring ids land far apart
 HALF = np.uint64(32)

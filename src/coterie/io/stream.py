@@ -12,15 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.io.memory import moments_needed, require_memory_for_moments
-from coterie.io.moment_kernels import add_rows, number_ids
 from coterie.io.moments import Moments
 from coterie.io.rows import Columns, scan_rows
 from coterie.io.sources import import_polars
+from coterie.kernels.choice import Either, compiled, using
 from coterie.problem.arrays import Array
 
 if TYPE_CHECKING:
     import polars as pl
 
+kernels = Either("moments", "coterie.io.moment_kernels")
+
+FEW = 2_000_000  # products, up to which compiled loops are not worth their loading
 BLOCK = 1 << 14  # rows that are handled at a time: they fit a processor's cache
 FIRST_ROOM = 1 << 10  # nodes; the room doubles when it is full
 SMALL = 1 << 26  # bytes that may be taken in advance: wide tables begin with fewer nodes and rows
@@ -73,7 +76,7 @@ class RunningMoments:
     """
 
     def __init__(self, q: int) -> None:
-        self._known = 0
+        self._known, self._work = 0, 0
         self._table = _free_table(FIRST_ROOM)
         self._spare = SMALL // moments_needed(1, q - 1)  # nodes that may be too many
         room = min(FIRST_ROOM, self._spare)
@@ -93,6 +96,11 @@ class RunningMoments:
 
     def add(self, ids: NDArray[np.int64], table: pl.DataFrame) -> None:
         """Add rows: one id each, and finite numbers, but for labels that are nan."""
+        self._work += len(ids) * len(self._Z) ** 2
+        with using(compiled=compiled() or self._work > FEW):
+            self._add(ids, table)
+
+    def _add(self, ids: NDArray[np.int64], table: pl.DataFrame) -> None:
         columns = table.get_columns()
         for start in range(0, len(ids), self._block):
             nodes = self._numbered(ids[start : start + self._block])
@@ -103,7 +111,7 @@ class RunningMoments:
             if not labelled.all():
                 nodes, Z = nodes[labelled], Z[:, labelled]
             rows: tuple[Any, ...] = (self._parts, nodes, Z, self._m, self._origin, self._mean, self._C)
-            for done in [self._pool.submit(add_rows, part, *rows) for part in range(self._parts)]:
+            for done in [self._pool.submit(kernels.add_rows, part, *rows) for part in range(self._parts)]:
                 done.result()
 
     def keys(self) -> NDArray[np.int64]:
@@ -123,9 +131,9 @@ class RunningMoments:
         if 2 * (self._known + len(ids)) > len(self._table):
             keys = self.keys()
             self._table = _free_table(2 * (self._known + len(ids)))
-            number_ids(keys, self._table, 0, np.empty_like(keys))
+            kernels.number_ids(keys, self._table, 0, np.empty_like(keys))
         numbers = self._numbers[: len(ids)]
-        self._known = number_ids(ids, self._table, self._known, numbers)
+        self._known = kernels.number_ids(ids, self._table, self._known, numbers)
         if self._known > len(self._m):
             require_memory_for_moments(self._known, self._mean.shape[1] - 1)
             room = self._known + min(self._known, max(self._spare, self._known // 4))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coterie.kernels import inlined, reordered
+from coterie.kernels.compiling import inlined, reordered
 
 LONG = 32  # rows from which on sums in any order, several terms at a time, are faster
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.kernels import inlined, jit
-from coterie.kernels.edges import L2
+from coterie.kernels import L2
+from coterie.kernels.compiling import inlined, jit
 
 NEVER = 2.0
 FARTHEST = np.finfo(float).max  # compiled code does not know infinity

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.kernels import inlined, jit
+from coterie.kernels.compiling import inlined, jit
 from coterie.kernels.exact import add, strict
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from coterie.kernels import inlined, jit
 from coterie.kernels.cholesky import solve_in_place
+from coterie.kernels.compiling import inlined, jit
 from coterie.kernels.interruption import WORK, time_is_up
 
 TRY_SUPPORT = 4  # sweeps between two exact solves on the support

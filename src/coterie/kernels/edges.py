@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from coterie.kernels import inlined, is_wide, jit, known, spliced
+from coterie.kernels import L1, L2, SQUARED, is_wide, known
+from coterie.kernels.compiling import inlined, jit, spliced
 from coterie.kernels.prefetch import AHEAD, prefetch_node
 from coterie.kernels.vector import at, put
 
-L1, L2, SQUARED = 0, 1, 2  # which penalty
 RELAXED, ANCHORED, KEEPING = 0, 1, 2  # u ← aû + bu, or + gu₀, or with u₀ ← û
 BEGIN = np.uint64(0)  # of the coordinates
 

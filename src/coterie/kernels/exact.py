@@ -13,7 +13,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from coterie.kernels import cached
+from coterie.kernels.compiling import cached
 
 EPS = 2.0**-52  # twice the unit roundoff, to be on the safe side
 FAINT = 2.0**-900  # more than all that underflow can take from a sum, even times EPS²

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.kernels import UNROLL_UP_TO, inlined
+from coterie.kernels import UNROLL_UP_TO
 from coterie.kernels.cholesky import dot, solve_in_place
+from coterie.kernels.compiling import inlined
 
 
 @inlined

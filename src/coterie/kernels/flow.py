@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.kernels import inlined, jit
-from coterie.kernels.edges import L1, L2
+from coterie.kernels import L1, L2
+from coterie.kernels.compiling import inlined, jit
 from coterie.kernels.exact import EPS, add, strict
 from coterie.kernels.prefetch import AHEAD, prefetch_node
+from coterie.kernels.reference.flow import LEAST_WEIGHT, PUSHED, PUSHED_WEIGHT
 from coterie.kernels.vector import put
-
-LEAST_WEIGHT = 0.1  # of an edge without slack, against 1 for an edge with all of it
-PUSHED_WEIGHT = 0.03  # … when the last correction pushed it against its bound
-PUSHED = -1.0  # marks such edges in S
 
 
 @inlined

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from coterie.kernels import inlined, jit
 from coterie.kernels.cholesky import LONG, dot, solve_in_place
+from coterie.kernels.compiling import inlined, jit
 from coterie.kernels.few_rows import are_few, inner_products, step_by_rows
 from coterie.kernels.interruption import WORK, time_is_up
 from coterie.kernels.vector import put

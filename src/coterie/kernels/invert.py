@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.kernels import UNROLL_UP_TO, inlined
+from coterie.kernels import UNROLL_UP_TO
+from coterie.kernels.compiling import inlined
 
 WIDTH = 4  # pivots at a time, in larger matrices
 

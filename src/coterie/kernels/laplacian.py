@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from coterie.kernels import cut, inlined, is_wide, jit
+from coterie.kernels import cut, is_wide
+from coterie.kernels.compiling import inlined, jit
 from coterie.kernels.edges import BEGIN
 from coterie.kernels.prefetch import AHEAD, prefetch_node
+from coterie.kernels.reference.laplacian import NO_GROUND
 from coterie.kernels.vector import at, put
 
-NO_GROUND = np.empty((0, 0))
+__all__ = ["NO_GROUND", "apply", "diagonal"]
 
 
 @inlined

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.kernels import inlined, jit
 from coterie.kernels.cholesky import solve_in_place
+from coterie.kernels.compiling import inlined, jit
 from coterie.kernels.invert import invert, scratch
 
 

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from coterie.kernels import jit
+from coterie.kernels.compiling import jit
 from coterie.kernels.vector import put
 
 

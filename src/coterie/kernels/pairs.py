@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.kernels import jit
-
-MOST_EDGES = 32  # at a node: then 63 matchings are always enough, one bit of a number for each
+from coterie.kernels.compiling import jit
 
 
 @jit
 def matchings(ends, V):
-    """The matching of every edge: the first in which both its ends are free."""
+    """The matching of every edge: the first in which both its ends are free.
+
+    With up to 32 edges at a node 63 matchings are always enough, one bit of a number for each.
+    """
     taken, matching = np.zeros(V, dtype=np.uint64), np.empty(len(ends), dtype=np.uint8)
     one = np.uint64(1)
     for e in range(len(ends)):

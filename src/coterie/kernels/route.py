@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.kernels import inlined, jit
+from coterie.kernels.compiling import inlined, jit
 
 NO_ROOM = 1e-12  # of c_e: room that is not worth a way through it
 

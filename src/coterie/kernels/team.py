@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextvars import copy_context
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ class Team:
         """Do work(t, first, last) on every range, one a thread; the first is the caller's own."""
         if self.helpers is None:
             return [work(0, cuts[0], cuts[1])]
-        jobs = [self.helpers.submit(work, t, cuts[t], cuts[t + 1]) for t in range(1, self.T)]
+        jobs = [self.helpers.submit(copy_context().run, work, t, cuts[t], cuts[t + 1]) for t in range(1, self.T)]
         try:
             return [work(0, cuts[0], cuts[1]), *(job.result() for job in jobs)]
         finally:

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from coterie.kernels import inlined, jit
 from coterie.kernels.cholesky import dot, factorise, solve_in_place, substitute
+from coterie.kernels.compiling import inlined, jit
 from coterie.kernels.descent import in_pieces, largest, none_missed, signs_agree, support_of
 
 ROUNDING = 1e-13  # of a sum of n terms, relative to their sizes

@@ -6,7 +6,7 @@ it; ``place[i]`` is the row of node i in arrays of labelled nodes, or −1. Θ (
 
 from __future__ import annotations
 
-from coterie.kernels import jit
+from coterie.kernels.compiling import jit
 from coterie.kernels.invert import invert, scratch
 
 RIDGE = 1e-13  # of the diagonal of a root, along directions that no node sees

@@ -7,7 +7,7 @@ from numba import types
 from numba.cpython.unsafe.tuple import tuple_setitem
 from numba.extending import overload
 
-from coterie.kernels import inlined
+from coterie.kernels.compiling import inlined
 
 
 def put(vector, k, value):

@@ -8,10 +8,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.kernels.choice import Either
 from coterie.problem.arrays import Array
 from coterie.problem.graph import EmpiricalGraph
 from coterie.problem.losses.base import LocalLosses, check_strength
 from coterie.problem.penalties import Penalty
+
+flow = Either("flow")
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,9 +70,8 @@ class BoundProblem:
 
     def objective(self, w: Array) -> float:
         """f(w) + g(Dw)."""
-        from coterie.kernels.flow import variation
-
-        return float(self.f.exact(w[self.labelled]).sum() + variation(self.penalty.kernel, self.graph.edges, self.c, w))
+        variation = flow.variation(self.penalty.kernel, self.graph.edges, self.c, w)
+        return float(self.f.exact(w[self.labelled]).sum() + variation)
 
     @cached_property
     def scale(self) -> float:

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from coterie.kernels import known
+from coterie.kernels.choice import Either, compiled, using
+from coterie.kernels.gradients import ConjugateGradients
 from coterie.problem.arrays import Array
 from coterie.problem.bound_problem import BoundProblem
 from coterie.problem.graph import EmpiricalGraph
 from coterie.problem.problem import Problem, bound
 
+contract, laplacian = Either("contract"), Either("laplacian")
+
 CG_STEPS = 300
+MANY = 200_000  # duals, from which on compiled kernels are worth their loading
 ACCURACY = 1e-9
 
 
@@ -48,7 +54,9 @@ def largest_useful_lam(problem: Problem | BoundProblem) -> float:
     demand[M] = -p
     if not demand.any():
         return 0.0
-    return problem.penalty.strength_needed(_small_flow(graph, demand), graph.weights)
+    with using(compiled=compiled() or graph.n_edges * problem.n_features > MANY):
+        u = _small_flow(graph, demand)
+    return problem.penalty.strength_needed(u, graph.weights)
 
 
 def _small_flow(graph: EmpiricalGraph, demand: Array) -> Array:
@@ -56,10 +64,6 @@ def _small_flow(graph: EmpiricalGraph, demand: Array) -> Array:
 
     The potential φ comes from conjugate gradients and may be rough; a spanning forest carries what is missing.
     """
-    from coterie.kernels import known, laplacian
-    from coterie.kernels.conjugate import ConjugateGradients
-    from coterie.kernels.contract import push_flows, spanning_forest
-
     S = np.repeat(graph.weights[:, None] ** 2, demand.shape[1], axis=1)
     diagonal = np.empty_like(demand)
     laplacian.diagonal(graph.edges, S, laplacian.NO_GROUND, diagonal)
@@ -70,6 +74,6 @@ def _small_flow(graph: EmpiricalGraph, demand: Array) -> Array:
     potential = ConjugateGradients(product, demand.copy(), diagonal, lambda x: None).run(CG_STEPS, ACCURACY)
     u = S * (graph.D @ potential)
     via, order = np.empty(graph.n_nodes, dtype=np.int64), np.empty(graph.n_nodes, dtype=np.int64)
-    spanning_forest(graph.n_nodes, graph.edges, via, order)
-    push_flows(graph.edges, via, order, -demand, u)
+    contract.spanning_forest(graph.n_nodes, graph.edges, via, order)
+    contract.push_flows(graph.edges, via, order, -demand, u)
     return u

@@ -5,9 +5,13 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
+from coterie.kernels.choice import Either, using
 from coterie.problem import EmpiricalGraph
 from coterie.problem.arrays import Array
 
+kernels = Either("repulsion", "coterie.report.repulsion")
+
+FEW = 500  # nodes, up to which all pairs take less time than compiling
 FORCES_UP_TO = 20_000  # nodes; larger components keep their spectral layout
 ITERATIONS = 100
 SPRING = 4.0
@@ -62,12 +66,11 @@ def _relax(W: csr_array, x: Array) -> Array:
     Without edges, nodes would fill the unit disc; a spring pulls SPRING times as hard as the middle does.
     A step costs of the order of V^1.5.
     """
-    from coterie.report.repulsion import repulsion
-
     V, degrees = len(x), W.sum(axis=1)[:, None]
     spring, side, apart = SPRING / degrees.mean(), max(1, round(np.sqrt(3 * np.sqrt(V)))), np.empty_like(x)
     for step in np.geomspace(0.3, 0.003, ITERATIONS):
-        repulsion(x, side, apart)
+        with using(compiled=V > FEW):
+            kernels.repulsion(x, side, apart)
         force = apart / V - spring * (degrees * x - W @ x) - x
         length = np.maximum(np.linalg.norm(force, axis=1, keepdims=True), 1e-12)
         x = x + force / length * np.minimum(length, step)

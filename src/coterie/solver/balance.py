@@ -13,13 +13,16 @@ import numpy as np
 from scipy.linalg import eigvalsh_tridiagonal
 
 from coterie.engines.base import LARGE, Mode, Travel
-from coterie.kernels.edges import L1
+from coterie.kernels import L1
+from coterie.kernels.choice import Either
 from coterie.kernels.interruption import check
-from coterie.kernels.norms import lanczos
-from coterie.kernels.pairs import MOST_EDGES
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.quadratic import Quadratics
+
+norms = Either("norms")
+
+MOST_EDGES = 32  # at a node, for matchings
 
 LANCZOS_STEPS = 16
 EVEN = 4.0  # condition number of each H_i up to which dual ascent is worth it
@@ -129,7 +132,7 @@ def _longest_eta(problem: BoundProblem, s: Array, d: Array) -> float:
     if problem.graph.n_edges == 0:
         return 1.0
     start = np.random.default_rng(0).standard_normal(problem.graph.n_nodes)
-    alpha, beta = lanczos(problem.graph.edges, s, d, start, LANCZOS_STEPS)
+    alpha, beta = norms.lanczos(problem.graph.edges, s, d, start, LANCZOS_STEPS)
     largest = float(eigvalsh_tridiagonal(alpha, beta[:-1])[-1])
     return max(1.0, 0.98 / np.sqrt(largest))
 

@@ -18,10 +18,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from coterie.engines.base import LARGE
-from coterie.kernels import flow, register
-from coterie.kernels.edges import L1, SQUARED
+from coterie.kernels import L1, SQUARED, register
+from coterie.kernels.choice import Either, compiled, using
 from coterie.kernels.interruption import check_with_grace, time_is_up
-from coterie.kernels.model import model_fall
 from coterie.problem import BoundProblem, Problem, bound
 from coterie.problem.arrays import Array, as_floats
 from coterie.problem.losses.design import EPS, FAINT, LOGISTIC, Support
@@ -30,8 +29,11 @@ from coterie.solver.bound import Bound
 from coterie.solver.enclosure import Enclosure, Rest
 from coterie.solver.joint_system import is_small
 from coterie.solver.local import Locality, lowest_that_holds
+from coterie.solver.pace import is_long
 from coterie.solver.repair import Enough, Repair
 from coterie.solver.twofold import twofold_duals
+
+flow, models = Either("flow"), Either("model")
 
 FLOOR = 1e-8  # relative gaps divide by the objective, or by this part of the loss of the best constant model
 ROUNDING = 32 * EPS  # of the size of its terms: more than pairwise sums of 2⁵⁰ numbers can be off
@@ -173,7 +175,7 @@ class Certifier:
         if model is None:
             return np.inf
         g = flow.variation(problem.penalty.kernel, problem.graph.edges, problem.c, w)
-        fall = model_fall(register(w.shape[1]), model.H, rest[M] + model.slope)
+        fall = models.model_fall(register(w.shape[1]), model.H, rest[M] + model.slope)
         return level - g + float((rest * w).sum()) - fall - edges
 
     def _tight_split(self, w: Array, u: Array) -> Array:
@@ -353,13 +355,14 @@ def certify(problem: Problem | BoundProblem, w: Array, u: Array) -> Certificate:
     problem = bound(problem)
     units = Units.of(problem)
     w, u = units.into(*check_point(problem, w, u))
-    proof = Certifier(units.problem)(w, u.copy())
-    reduced = presolve(units.problem)
-    if reduced.rounds:  # the smaller problem has the same optimum, and less to charge
-        smaller = Certifier(reduced.problem)(*reduced.restrict(w, u))
-        if smaller.dual_bound > proof.dual_bound:
-            dual = reduced.lift(np.zeros((reduced.problem.graph.n_nodes, w.shape[1])), smaller.u)[1]
-            proof = replace(smaller, objective=proof.objective, u=dual)
+    with using(compiled=compiled() or is_long(problem)):
+        proof = Certifier(units.problem)(w, u.copy())
+        reduced = presolve(units.problem)
+        if reduced.rounds:  # the smaller problem has the same optimum, and less to charge
+            smaller = Certifier(reduced.problem)(*reduced.restrict(w, u))
+            if smaller.dual_bound > proof.dual_bound:
+                dual = reduced.lift(np.zeros((reduced.problem.graph.n_nodes, w.shape[1])), smaller.u)[1]
+                proof = replace(smaller, objective=proof.objective, u=dual)
     bound_in_units = Bound(
         proof.dual_bound * units.value,
         proof.unconditional,

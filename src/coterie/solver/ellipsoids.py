@@ -16,11 +16,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.kernels.choice import Either
 from coterie.kernels.interruption import TimeUp
 from coterie.problem.arrays import Array
 from coterie.problem.losses.design import SQUARED, Design
 from coterie.problem.losses.pooling import Coordinates, Pool, one_model, separating
 from coterie.solver.null_directions import independent_columns, null_columns
+
+kernels = Either("gram")
 
 WIDER = 1 + 1e-9  # for the rounding of what is computed here
 WIDE = 100  # columns, from which on those with a ridge are left to their caps where rows are few
@@ -217,8 +220,7 @@ def _put_back(values: Array, used: NDArray[np.int64], n: int) -> Array:
 
 def stretched(design: Design, groups: NDArray[np.int64], size: Array) -> tuple[Array, Array]:
     """What weights that are off by `size` (G, n) cost the rows of each group (`kernels.gram.stretch`)."""
-    from coterie.kernels.gram import stretch
 
     squares, sums = np.empty((2, len(size)))
-    stretch(design.X, design.s, design.starts, groups, size, squares, sums)
+    kernels.stretch(design.X, design.s, design.starts, groups, size, squares, sums)
     return squares, sums

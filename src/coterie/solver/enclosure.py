@@ -21,13 +21,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.kernels import charge as kernels
+from coterie.kernels.choice import Either
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.base import by_node
 from coterie.problem.losses.design import EPS, SQUARED
 from coterie.solver.ellipsoids import WIDER, Ellipsoids
 from coterie.solver.hierarchy import Level, cheapest, levels_between
+
+kernels = Either("charge")
 
 
 class Rest(NamedTuple):

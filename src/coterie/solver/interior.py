@@ -17,12 +17,12 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import breadth_first_order
 
 from coterie.engines.base import LARGE
-from coterie.kernels import register, tree
-from coterie.kernels.conjugate import inner
-from coterie.kernels.edges import L1
-from coterie.kernels.flow import divergence
+from coterie.kernels import L1, register
+from coterie.kernels.choice import Either
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
+
+flow, steps, tree = Either("flow"), Either("conjugate"), Either("tree")
 
 MOST_STEPS = 60
 NEARLY = 0.995  # of the way to the border of what is positive
@@ -108,7 +108,7 @@ class Interior:
         up, down = self.c - self.u, self.c + self.u
         theta = 1 / (self.more / up + self.less / down)
         M, rest = problem.M, np.empty_like(self.w)
-        divergence(problem.graph.edges, self.u, rest)
+        flow.divergence(problem.graph.edges, self.u, rest)
         rest[M] += problem.f.gradient(self.w[M])
         r = self.rooted
         tree.eliminate(self.room, r.order, r.parent, r.via, self.place, problem.f.hessian(self.w[M]), theta, self.S)
@@ -118,7 +118,7 @@ class Interior:
             """Steps towards z⁺s⁺ = plus and z⁻s⁻ = minus, to first order."""
             wanted = theta * (d - plus / up + minus / down)
             b, dw = np.empty_like(rest), np.empty_like(rest)
-            divergence(problem.graph.edges, wanted, b)
+            flow.divergence(problem.graph.edges, wanted, b)
             tree.substitute(r.order, r.parent, r.via, theta, self.S, -(b + rest), dw)
             du = wanted + theta * (dw[i] - dw[j])
             return dw, du, (plus + self.more * du) / up - self.more, (minus - self.less * du) / down - self.less
@@ -130,7 +130,7 @@ class Interior:
         target = (ahead / gap) ** 3 * gap / (2 * d.size)
         dw, du, more, less = solve(target + more * du, target - less * du)
         a = min(1.0, NEARLY * self._longest(du, more, less))
-        self.work = (1 - a) * abs(inner(rest, dw))
+        self.work = (1 - a) * abs(steps.inner(rest, dw))
         self.w = self.w + a * dw
         self.u, self.more, self.less = self.u + a * du, self.more + a * more, self.less + a * less
         return a

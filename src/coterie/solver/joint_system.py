@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import splu
 
-from coterie.kernels.edges import L2, SQUARED
+from coterie.kernels import L2, SQUARED
 from coterie.kernels.interruption import TimeUp, aside
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array

@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.kernels.edges import L1, SQUARED
+from coterie.kernels import L1, SQUARED
 from coterie.kernels.interruption import TimeUp
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from coterie.kernels.edges import L2, SQUARED
+from coterie.kernels import L2, SQUARED
 from coterie.kernels.interruption import time_is_up
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array

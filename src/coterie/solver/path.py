@@ -10,6 +10,7 @@ import numpy as np
 
 from coterie.problem import BoundProblem, Problem, bound, largest_useful_lam
 from coterie.problem.penalties import TotalVariation
+from coterie.solver.pace import expecting
 from coterie.solver.solution import Solution, Status
 from coterie.solver.solve import solve
 
@@ -95,13 +96,14 @@ def solve_path(
     problem = bound(problem)
     values = lam_grid(problem, n_lams, smallest) if lams is None else _descending(lams)
     solutions: list[Solution] = []
-    for lam in values:
-        start = solutions[-1] if solutions else start
-        solutions.append(solve(problem.at(lam), tol, start=start, **options))
-        if progress is not None:
-            progress(lam, solutions[-1])
-        if solutions[-1].status is Status.INTERRUPTED:
-            break
+    with expecting(len(values)):
+        for lam in values:
+            start = solutions[-1] if solutions else start
+            solutions.append(solve(problem.at(lam), tol, start=start, **options))
+            if progress is not None:
+                progress(lam, solutions[-1])
+            if solutions[-1].status is Status.INTERRUPTED:
+                break
     return Path(tuple(values[: len(solutions)]), tuple(solutions))
 
 

@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.kernels import clusters as kernels
-from coterie.kernels import flow
-from coterie.kernels.conjugate import ConjugateGradients
-from coterie.kernels.edges import L1
+from coterie.kernels import L1
+from coterie.kernels.choice import Either
+from coterie.kernels.gradients import ConjugateGradients
 from coterie.kernels.interruption import check
-from coterie.kernels.route import arcs_of, rooms, route
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.quadratic import Quadratics
 from coterie.solver.snap import Partition
+
+flow, kernels, flows = Either("flow"), Either("clusters"), Either("route")
 
 MOST = 5_000_000  # duals and numbers in Hessians, above which this is not tried
 NEWTON_STEPS = 20
@@ -124,12 +124,12 @@ def aim(problem: BoundProblem, clusters: Partition, u: Array, w: Array) -> float
     flow.saturate_cuts(ends, c, w, u, fixed)
     flow.divergence(ends, u, rest)
     rest[problem.M] += problem.f.gradient(w[problem.M])
-    arcs, room, level = arcs_of(ends, len(w)), np.empty(2 * len(u)), np.empty(len(w), dtype=np.int64)
+    arcs, room, level = flows.arcs_of(ends, len(w)), np.empty(2 * len(u)), np.empty(len(w), dtype=np.int64)
     total = 0.0
     for k in range(w.shape[1]):
         rest_k = rest[:, k].copy()
-        rooms(k, c, fixed, u, room)
-        while not route(k, PHASES, *arcs, u, room, rest_k, ROUNDING * c.max(), level):
+        flows.rooms(k, c, fixed, u, room)
+        while not flows.route(k, PHASES, *arcs, u, room, rest_k, ROUNDING * c.max(), level):
             check()
         left = float(np.abs(rest_k).sum() / c.max())
         total += left

@@ -15,10 +15,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.kernels import contract
-from coterie.kernels.edges import SQUARED
+from coterie.kernels import SQUARED
+from coterie.kernels.choice import Either
 from coterie.problem import BoundProblem, EmpiricalGraph
 from coterie.problem.arrays import Array
+
+contract = Either("contract")
 
 WORTH_IT = 0.02  # of the nodes must go in a round
 MOST_ROUNDS = 30

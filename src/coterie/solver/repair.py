@@ -11,12 +11,15 @@ import numpy as np
 
 from coterie.engines.base import LARGE
 from coterie.engines.ordering import are_far
-from coterie.kernels import BLOCK, flow, known, laplacian, register
-from coterie.kernels.conjugate import ConjugateGradients
+from coterie.kernels import BLOCK, known, register
+from coterie.kernels.choice import Either
+from coterie.kernels.gradients import ConjugateGradients
 from coterie.kernels.interruption import time_is_up
 from coterie.kernels.team import Team
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
+
+flow, laplacian = Either("flow"), Either("laplacian")
 
 CG_STEPS = 10
 ACCURACY = 0.03  # of each correction: clipping spoils more than that anyway

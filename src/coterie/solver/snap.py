@@ -12,12 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.kernels import clusters as kernels
-from coterie.kernels.edges import L1, SQUARED
+from coterie.kernels import L1, SQUARED
+from coterie.kernels.choice import Either
 from coterie.problem import BoundProblem, EmpiricalGraph, LocalDatasets, Problem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.quadratic import Quadratics
 from coterie.solver.solution import NotConverged
+
+kernels = Either("clusters")
 
 MARGIN = 1e-6  # an edge has slack when its dual is this much (relatively) below its bound
 MANY, PART = 10_000, 1 / 32  # nodes from which on, and clusters per node up to which, a contracted problem is worth it

@@ -13,14 +13,16 @@ from typing import Any
 import numpy as np
 
 from coterie.engines.base import Engine
-from coterie.engines.numba import NumbaEngine
+from coterie.engines.growing import GrowingEngine
 from coterie.engines.numpy import NumpyEngine
+from coterie.kernels.choice import compiled, is_loaded, using
 from coterie.kernels.interruption import TimeUp, allow, interruptible, seconds_left
 from coterie.problem import BoundProblem, Problem, bound
 from coterie.problem.arrays import Array
 from coterie.solver.algorithm1 import initial
 from coterie.solver.certificate import check_point
 from coterie.solver.driver import drive
+from coterie.solver.pace import Pace
 from coterie.solver.presolve import presolve
 from coterie.solver.reasons import in_words
 from coterie.solver.solution import NotConverged, Record, Solution, Status
@@ -58,7 +60,8 @@ def solve(
     start : Solution, default=None
         Where to begin: the solution of a similar problem on the same graph.
     engine : {"auto", "numba", "numpy"} or Engine, default="auto"
-        What computes the iterations; "auto" is "numba".
+        What computes the iterations: compiled kernels ("numba") or NumPy, which compiles nothing. "auto" begins small
+        problems of a new kind in NumPy, and goes on compiled where that takes too long.
     threads : int, default=None
         How many the compiled engine uses. None: as many as pay, up to the number of cores, or to
         NUMBA_NUM_THREADS or OMP_NUM_THREADS where these are set.
@@ -90,27 +93,31 @@ def solve(
             raise ValueError(f"{name} must be a number ≥ 0, got {value!r}")
     problem = bound(problem)
     point = None if start is None else check_point(problem, start.w, start.u)
+    pace = Pace(problem)
+    chosen = engine_for(engine, threads, pace)
     began = time.perf_counter()
     allow(min(inf if time_limit is None else time_limit, seconds_left()))
-    units = Units.of(problem)
-    reduced = presolve(units.problem)
-    w, u = _first(reduced.problem) if point is None else reduced.restrict(*units.into(*point))
-    w[reduced.problem.undetermined] = 0.0
-    solution = drive(
-        reduced.problem,
-        engine_for(engine, threads),
-        w,
-        u,
-        tol=tol,
-        max_iter=int(max_iter),
-        callback=units.telling(callback),
-        expected=0 if start is None else start.n_iter,
-    )
-    w, u = reduced.lift(solution.w, solution.u)
-    solution = units.back(replace(solution, w=w, u=u, undetermined=units.problem.undetermined, graph=problem.graph))
-    solution = replace(solution, seconds=time.perf_counter() - began)
-    if solution.status is not Status.OPTIMAL:
-        warnings.warn(in_words(problem, solution, tol), NotConverged, stacklevel=3)
+    with using(compiled=_compiles(chosen, pace)):
+        units = Units.of(problem)
+        reduced = presolve(units.problem)
+        w, u = _first(reduced.problem) if point is None else reduced.restrict(*units.into(*point))
+        w[reduced.problem.undetermined] = 0.0
+        solution = drive(
+            reduced.problem,
+            chosen,
+            w,
+            u,
+            tol=tol,
+            max_iter=int(max_iter),
+            callback=units.telling(callback),
+            expected=0 if start is None else start.n_iter,
+        )
+        w, u = reduced.lift(solution.w, solution.u)
+        solution = units.back(replace(solution, w=w, u=u, undetermined=units.problem.undetermined, graph=problem.graph))
+        solution = replace(solution, seconds=time.perf_counter() - began)
+        pace.ended(compiled=compiled())
+        if solution.status is not Status.OPTIMAL:
+            warnings.warn(in_words(problem, solution, tol), NotConverged, stacklevel=3)
     return solution
 
 
@@ -123,12 +130,30 @@ def _first(problem: BoundProblem) -> tuple[Array, Array]:
         return np.zeros((problem.graph.n_nodes, n)), np.zeros((problem.graph.n_edges, n))
 
 
-def engine_for(name: str | Engine, threads: int | None = None) -> Engine:
-    """Return the engine of that name, with so many threads if it has any."""
+def check_engine(name: str | Engine, threads: int | None = None) -> None:
+    """Refuse names and numbers of threads that mean nothing."""
     if threads is not None and not (isinstance(threads, int | np.integer) and threads >= 1):
         raise ValueError(f"threads must be a whole number ≥ 1, got {threads!r}")
+    if isinstance(name, str) and name not in ENGINES:
+        raise ValueError(f"there is no engine {name!r}; choose one of {', '.join(ENGINES)}")
+
+
+def engine_for(name: str | Engine, threads: int | None, pace: Pace) -> Engine:
+    """Return the engine of that name, with so many threads if it has any."""
+    check_engine(name, threads)
     if not isinstance(name, str):
         return name
-    if name not in ENGINES:
-        raise ValueError(f"there is no engine {name!r}; choose one of {', '.join(ENGINES)}")
-    return NumpyEngine() if name == "numpy" else NumbaEngine(threads)
+    if name == "numpy":
+        return NumpyEngine()
+    if name == "auto" and not pace.compiles():
+        return GrowingEngine(pace.impatient, threads)
+    from coterie.engines.numba import NumbaEngine
+
+    return NumbaEngine(threads)
+
+
+def _compiles(engine: Engine, pace: Pace) -> bool:
+    """Whether a solve with this engine begins with compiled kernels; those of others are chosen as its own would be."""
+    if isinstance(engine, NumpyEngine | GrowingEngine):
+        return False
+    return is_loaded() or pace.compiles()

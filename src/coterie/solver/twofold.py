@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from coterie.kernels import flow
-from coterie.kernels.edges import L2, SQUARED
+from coterie.kernels import L2, SQUARED
+from coterie.kernels.choice import Either
 from coterie.kernels.interruption import time_is_up
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
@@ -28,6 +28,8 @@ from coterie.problem.losses.design import EPS, LOGISTIC, Design
 from coterie.solver.ellipsoids import WIDER
 from coterie.solver.enclosure import Rest
 from coterie.solver.joint_system import JointSystem
+
+flow = Either("flow")
 
 ROUNDS = 8  # of correction; mostly four do
 RESERVE = 1e-6  # of their curvature is what rows count with while edges try alone

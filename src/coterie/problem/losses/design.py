@@ -7,9 +7,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.kernels.choice import Either
+from coterie.kernels.interruption import check_with_grace
 from coterie.problem.arrays import LARGEST, Array
 
-SQUARED, LOGISTIC = 0, 1  # as in coterie.kernels.rows, which takes a second to import
+kernels = Either("rows")
+
+SQUARED, LOGISTIC = 0, 1  # as in coterie.kernels.rows
 EPS, FAINT = 2.0**-52, 2.0**-900  # as in coterie.kernels.exact
 CONSTANT = 1e-14  # of Σ s y²: with the floor of gaps, what rounding of labels and weights can make of an exact fit
 QUICK = 300_000  # products of a pass over the rows: even a hundred of them take little time
@@ -103,8 +107,6 @@ class Design:
     def values(self, w: Array) -> Array:
         """L_i(w_i), with residuals in twice the precision."""
         out = np.empty(self.n_nodes)
-        from coterie.kernels import rows as kernels
-
         kernels.values(self.kind, *self._rows, self.ridge, w, out)
         return out
 
@@ -112,8 +114,6 @@ class Design:
         """The duals of rows and of ridge that are best at w: s_r ψ'(⟨x_r, w_i⟩) and 2 ridge w."""
         self.pause()
         a, b = np.empty(len(self.X)), np.empty((self.n_nodes, self.X.shape[1]))
-        from coterie.kernels import rows as kernels
-
         kernels.slopes(self.kind, *self._rows, self.ridge, w, a, b)
         return a, b
 
@@ -122,16 +122,12 @@ class Design:
         if self.kind == SQUARED:
             return 2 * self.s
         out = np.empty(len(self.X))
-        from coterie.kernels import rows as kernels
-
         kernels.bends(*self._rows, w, out)
         return out
 
     def misses(self, w: Array) -> Array:
         """How far the margin of each row may be from the truth, where it is added up in twice the precision."""
         out = np.empty(len(self.X))
-        from coterie.kernels import rows as kernels
-
         kernels.misses(self.X, self.y, self.starts, w, out)
         return out
 
@@ -144,16 +140,12 @@ class Design:
 
     def moved(self, a: Array, b: Array, step: Array) -> None:
         """Move the duals of squared error, in place, as moving the weights by `step` would."""
-        from coterie.kernels import rows as kernels
-
         kernels.move_slopes(self.X, self.s, self.starts, self.ridge, step, a, b)
 
     def forces(self, a: Array, b: Array) -> tuple[Array, Array, Array]:
         """Σ_r a_r x_r + b at every node in twice the precision, and a bound on the error of that."""
         self.pause()
         q, low, size = (np.empty_like(b) for _ in range(3))
-        from coterie.kernels import rows as kernels
-
         kernels.forces(self.X, self.starts, a, b, q, low, size)
         terms = (np.diff(self.starts) + 2.0)[:, None] * EPS
         return q, low, size * terms**2
@@ -161,16 +153,12 @@ class Design:
     def support(self, a: Array, b: Array, w: Array) -> Support:
         """What these duals prove."""
         at = np.empty(self.n_nodes)
-        from coterie.kernels import rows as kernels
-
         self.pause()
         kernels.lower_bounds(self.kind, *self._rows, self.ridge, w, a, b, at)
         return Support(at, *self.forces(a, b), (a, b))
 
     def pause(self) -> None:
         """Notice Ctrl-C, and that the time is long over, between two passes over many rows."""
-        from coterie.kernels.interruption import check_with_grace
-
         if self.takes_time:
             check_with_grace()
 

@@ -8,6 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.kernels import register
+from coterie.kernels.choice import Either
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
 from coterie.problem.losses.base import (
@@ -22,6 +24,8 @@ from coterie.problem.losses.base import (
 from coterie.problem.losses.design import Design
 from coterie.problem.losses.quadratic import Quadratics
 from coterie.problem.losses.squared import Reduction, check_reduction, row_scale
+
+descent, inner, thin = Either("descent"), Either("inner"), Either("thin")
 
 ACCURACY = 1e-13  # coordinate descent ends when no step changes the gradient by more, relative to its size
 MAX_SWEEPS = 2000
@@ -89,12 +93,9 @@ class SparseQuadratics(LocalLosses):
 
     def prox(self, v: Array, tau: Array, start: Array) -> Array:
         """Mostly no weight changes its sign; the others take longer."""
-        from coterie.kernels import register
-        from coterie.kernels.inner import keep_signs
-
         q, n = self.q, v.shape[1]
         z = np.empty_like(v)
-        rest = keep_signs(register(n), register(n), q.V, q.h, q.centre, self.alpha, tau, v, start, z)
+        rest = inner.keep_signs(register(n), register(n), q.V, q.h, q.centre, self.alpha, tau, v, start, z)
         if len(rest):
             target = q.b[rest] + v[rest] / tau[rest, None]
             z[rest] = self._minimise(target, 1.0 / tau[rest], start[rest], MAX_SWEEPS, rest)
@@ -122,11 +123,9 @@ class SparseQuadratics(LocalLosses):
 
     def _minimise(self, target: Array, curvature: Array, start: Array, most: int, of: Array | None = None) -> Array:
         """argmin ½ zᵀ(H_i + curvature)z − ⟨target, z⟩ + Σ alpha|z| for all nodes i, or for those in `of`."""
-        from coterie.kernels.thin import thin_newton
-
         alpha = np.broadcast_to(self.alpha, target.shape)
         if self._B is not None:
-            return thin_newton(self._B, target, curvature, alpha, start, ACCURACY, most, of)
+            return thin.thin_newton(self._B, target, curvature, alpha, start, ACCURACY, most, of)
         return _descend(self.q.H, target, curvature, alpha, start, most, of)
 
     @cached_property
@@ -191,12 +190,10 @@ def _side_by_side(B: Array, groups: NDArray[np.int64], n_groups: int) -> Array:
 
 def _settle(B: Array, target: Array, alpha: Array) -> Array:
     """argmin ½ zᵀBBᵀz − ⟨target, z⟩ + Σ alpha|z| by proximal steps: a little curvature around the last z."""
-    from coterie.kernels.thin import thin_newton
-
     curvature = LITTLE * np.einsum("gkr,gkr->g", B, B) / B.shape[1] + np.finfo(float).tiny
     z = np.zeros_like(target)
     for _ in range(PROXIMAL_STEPS):
-        before, z = z, thin_newton(B, target + curvature[:, None] * z, curvature, alpha, z, ACCURACY, MAX_SWEEPS)
+        before, z = z, thin.thin_newton(B, target + curvature[:, None] * z, curvature, alpha, z, ACCURACY, MAX_SWEEPS)
         moved = curvature * np.abs(z - before).max(axis=1)
         if (moved <= ACCURACY * np.abs(target).max(axis=1)).all():
             break
@@ -225,6 +222,4 @@ def _descend(
     H: Array, target: Array, curvature: Array, alpha: Array, start: Array, max_sweeps: int, of: Array | None = None
 ) -> Array:
     """argmin ½ zᵀ(H + curvature)z − ⟨target, z⟩ + Σ alpha|z|."""
-    from coterie.kernels.descent import coordinate_descent
-
-    return coordinate_descent(H, target, curvature, alpha, start, ACCURACY, max_sweeps, of)
+    return descent.coordinate_descent(H, target, curvature, alpha, start, ACCURACY, max_sweeps, of)

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr, expit
 
+from coterie.kernels import register
+from coterie.kernels.choice import Either
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import Block, LabelledRows
 from coterie.problem.losses.base import (
@@ -28,6 +30,8 @@ from coterie.problem.losses.design import EPS, LOGISTIC, Design, Support
 from coterie.problem.losses.pooling import pooled_minimiser
 from coterie.problem.losses.quadratic import Quadratics
 from coterie.problem.losses.squared import Reduction, check_reduction, row_scale
+
+inner, models = Either("inner"), Either("model")
 
 ACCURACY = 1e-12  # Newton ends when the gradient of the inner problem is this small, relative to its terms
 MAX_STEPS = 60
@@ -126,13 +130,10 @@ class LogisticLosses(LocalLosses):
         return None if few else self._model(w, before)
 
     def _model(self, w: Array, before: Array | None) -> Model:
-        from coterie.kernels import register
-        from coterie.kernels.model import logistic_model
-
         rows, (count, n) = self.rows, w.shape
         slope, H = np.empty((count, n)), np.empty((count, n, n))
         data = rows.X, rows.y, self.scale, rows.starts, self.ridge
-        change = logistic_model(register(n), *data, w, w[:0] if before is None else before, slope, H)
+        change = models.logistic_model(register(n), *data, w, w[:0] if before is None else before, slope, H)
         return Model(slope, H, change)
 
     def conjugate(self, p: Array, near: Array) -> tuple[Array, Array]:
@@ -205,11 +206,10 @@ class LogisticLosses(LocalLosses):
         self, p: Array, anchor: Array | None, curvature: Array, start: Array, accuracy: float, max_steps: int
     ) -> Array:
         """Minimise L_i(z) − ⟨p_i, z⟩ + curvature_i ‖z − anchor_i‖²/2 for each node; None: the anchor is z itself."""
-        from coterie.kernels import register
-        from coterie.kernels.inner import logistic_newton
-
-        rows, inner = self.rows, (p, anchor, curvature, start, accuracy, max_steps)
-        return logistic_newton(register(len(self.ridge)), rows.X, rows.y, self.scale, rows.starts, self.ridge, *inner)
+        rows, aim = self.rows, (p, anchor, curvature, start, accuracy, max_steps)
+        return inner.logistic_newton(
+            register(len(self.ridge)), rows.X, rows.y, self.scale, rows.starts, self.ridge, *aim
+        )
 
 
 def _see_clearly(rows: LabelledRows) -> bool:

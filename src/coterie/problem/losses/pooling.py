@@ -13,9 +13,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.kernels import is_wide
+from coterie.kernels.choice import Either
+from coterie.kernels.interruption import aside, time_is_up
 from coterie.problem.arrays import Array
 from coterie.problem.losses.base import by_node
 from coterie.problem.losses.design import EPS, SQUARED, Design
+
+kernels = Either("gram")
 
 PASSES = 5  # of orthonormalising at most; two do for well-behaved columns
 NEAR = 1e-6  # a Gram matrix this close to the identity is not improved further
@@ -72,8 +77,6 @@ class Pool:
 
     def coordinates(self, h: Array, start: Array | None = None) -> Coordinates:
         """Coordinates for the Hessian Σ_r h_r x_r x_rᵀ + 2 ridge, from those of a similar one."""
-        from coterie.kernels import gram as kernels
-
         d, G, n = self.design, self.n_groups, self.design.X.shape[1]
         C = self._diagonal(h) if start is None else start.copy()
         gram, spoilt = np.empty((G, n, n)), np.empty((G, n))
@@ -95,8 +98,6 @@ class Pool:
 
     def _time_is_up(self) -> bool:
         """Whether to end early; what takes no time is always done."""
-        from coterie.kernels.interruption import time_is_up
-
         return self.design.takes_time and time_is_up()
 
     @property
@@ -106,8 +107,6 @@ class Pool:
 
     def _diagonal(self, h: Array) -> Array:
         """Each free column in units of its own length; a column of zeros stays out."""
-        from coterie.kernels import gram as kernels
-
         d, n = self.design, self.design.X.shape[1]
         lengths = np.empty((self.n_groups, n))
         kernels.lengths(d.X, h, d.starts, self._ridge, self.groups, lengths)
@@ -133,8 +132,6 @@ class Pool:
 
     def _project(self, C: Array, a: Array, off: Array, b: Array) -> tuple[Array, Array]:
         """Cᵀ Σ (Σ_r a_r x_r + b_i), where a_r is known within off_r, and a bound on its error."""
-        from coterie.kernels import gram as kernels
-
         out, doubt = np.empty(C.shape[:2]), np.empty(self.n_groups)
         kernels.project(self.design.X, self.design.starts, self.groups, C, a, off, b, out, doubt)
         return out, doubt
@@ -222,9 +219,6 @@ def separating(design: Design, groups: NDArray[np.int64], n_groups: int) -> Arra
     All margins are FAR then, and the loss is next to nothing. None where rows contradict each other, or have a ridge,
     or another loss: then there is a minimiser to look for.
     """
-    from coterie.kernels import is_wide
-    from coterie.kernels.interruption import aside
-
     n, group = design.X.shape[1], np.repeat(groups, np.diff(design.starts))
     most = int(np.bincount(group, minlength=n_groups).max(initial=0))
     if design.kind == SQUARED or design.ridge.any() or not is_wide(n) or most > n:

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.kernels.interruption import aside, pieces
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
 from coterie.problem.losses.base import LocalLosses, by_node, dot
@@ -162,8 +163,6 @@ def thin_svd(X: Array) -> tuple[Array, Array, Array]:
 
 def _svd_in_pieces(X: Array) -> tuple[Array, Array, Array]:
     """NumPy's, some nodes at a time: between them it can be interrupted."""
-    from coterie.kernels.interruption import aside, pieces
-
     m, n = X.shape[1:]
     each = 2_000 + 20 * m * n * min(m, n)
     parts = [

@@ -1,0 +1,93 @@
+"""How kernels are compiled: without the GIL, kept on disk, with vector instructions. Importing this imports Numba."""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from typing import Any
+
+import numba
+from numba.core import event
+
+from coterie.kernels import compilation
+
+OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract", "nsz", "nnan", "ninf"}}
+
+
+def jit(function: Any) -> Any:
+    """Compile without the GIL, with results cached on disk and products and sums contracted."""
+    return cached(function, **OPTIONS)
+
+
+def reordered(function: Any) -> Any:
+    """The same for plain sums, whose terms may be added in any order: several at a time."""
+    return cached(function, **{**OPTIONS, "fastmath": True})
+
+
+def cached(function: Any, **options: Any) -> Any:
+    """Compile, with results cached on disk; where no folder can be written to, without, and say so once.
+
+    Numba looks for a folder when a function is decorated (NUMBA_CACHE_DIR, `__pycache__` beside the file, the user's
+    cache folder), and raises RuntimeError when it finds none: read-only installations, containers without a home.
+    """
+    try:
+        return numba.njit(cache=True, **options)(function)
+    except RuntimeError as error:
+        if "cannot cache" not in str(error):
+            raise
+        _announcer.say_uncached()
+        return numba.njit(**options)(function)
+
+
+def spliced(function: Any) -> Any:
+    """Make a function part of every kernel that calls it. Not for functions of arrays: those would be counted."""
+    return numba.njit(inline="always", **OPTIONS)(function)
+
+
+def inlined(function: Any) -> Any:
+    """Compile a function into every kernel that calls it."""
+    return numba.njit(forceinline=True, **OPTIONS)(function)
+
+
+class _Announcer(event.Listener):
+    """Says once why the first use takes longer: on a terminal, or as a warning where every process compiles anew.
+
+    It also keeps the time that compiling has taken, which no time limit counts, and sets what our kernels are compiled
+    with: unrolled loops become vector instructions only by a pass that Numba leaves off (1.3 to 2.6 times slower).
+    """
+
+    def __init__(self) -> None:
+        self.silent = not sys.stderr.isatty()
+        self.cached = True
+        self.began = 0.0
+        self.settings: list[int] = []  # of others, one for each compilation that is going on
+
+    def say_uncached(self) -> None:
+        if self.cached:
+            self.cached, self.silent = False, True
+            warnings.warn(
+                "compiled kernels cannot be kept here, so that every process compiles them anew, which takes some "
+                "seconds; set NUMBA_CACHE_DIR to a folder that can be written to",
+                stacklevel=2,
+            )
+
+    def on_start(self, event: event.Event) -> None:
+        if not self.settings:
+            self.began = time.perf_counter()
+        self.settings.append(numba.config.SLP_VECTORIZE)  # type: ignore[attr-defined]
+        ours = (event.data["dispatcher"].py_func.__module__ or "").startswith("coterie.kernels")
+        if ours:
+            numba.config.SLP_VECTORIZE = 1  # type: ignore[attr-defined]
+        if ours and not self.silent:
+            self.silent = True
+            print("coterie: compiling kernels on first use; later processes find them ready", file=sys.stderr)
+
+    def on_end(self, event: event.Event) -> None:
+        numba.config.SLP_VECTORIZE = self.settings.pop()  # type: ignore[attr-defined]
+        if not self.settings:
+            compilation.seconds += time.perf_counter() - self.began
+
+
+_announcer = _Announcer()
+event.register("numba:compile", _announcer)
