@@ -20,12 +20,11 @@ def gather(rho, doubt, w, group, centre, first, lost, total, slack, size):
     n, (order, starts) = centre.shape[1], grouped(group, len(centre))
     r, d = rho[order], doubt[order]
     far = np.where((r != 0) | (d != 0), centre[group[order]] - w[order], 0.0)
-    hi, lo = sum_rows_exactly(starts, *sum_columns_exactly(*two_product(r, far)))
-    first[:] = hi + lo
+    each, error = sum_columns_exactly(*two_product(r, far))
+    hi, lo = sum_rows_exactly(starts, np.column_stack([each, r]), np.column_stack([error, np.zeros_like(r)]))
+    first[:], total[:] = hi[:, 0] + lo[:, 0], hi[:, 1:] + lo[:, 1:]
     lost[:] = sum_rows(starts, (np.abs(far) * (d + EPS * np.abs(r))).sum(axis=1)) + EPS * np.abs(first) + FAINT
     size[:] = sum_rows(starts, np.abs(r) + d)
-    hi, lo = sum_rows_exactly(starts, r, np.zeros_like(r))
-    total[:] = hi + lo
     rounding = ((n + 2) * np.diff(starts)[:, None] * EPS) ** 2 * size
     slack[:] = sum_rows(starts, d) + (EPS * np.abs(total) + rounding)
 

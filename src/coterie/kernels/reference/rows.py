@@ -1,8 +1,9 @@
 """Losses that are sums over rows, with every rounding error accounted for: see the compiled `coterie.kernels.rows`.
 
 Margins ⟨x_r, w_i⟩ and sums over rows are added up in pairs (`sums`), which loses less than half of the
-(m eps)² Σ|a_r b_r| that is charged for m terms. NumPy's exp, log and log1p are within 4 units in the last place (those
-of compiled code within 2): with the products around them, an entropy or a chance is within 5.5 EPS, and 8 are charged.
+(m eps)² Σ|a_r b_r| that is charged for m terms. NumPy's exp, log and log1p are within 4 units in the last place (its
+vector library, numpy/numpy#19478; those of compiled code within 2): with the products around them, an entropy or a
+chance is within 5.5 EPS, and 8 are charged.
 """
 
 from __future__ import annotations
