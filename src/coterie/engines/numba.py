@@ -21,6 +21,7 @@ from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.base import Model
 from coterie.problem.losses.quadratic import Quadratics
+from coterie.problem.penalties import Penalty
 
 WIDE = 128  # weights of a node from which on one n × n matrix takes longer to make than it saves
 LONG_ROWS = 4  # edges that begin at a node, on average, from which on it pays to hold its numbers in registers
@@ -48,7 +49,7 @@ class NumbaEngine:
         self.__dict__.pop("centre_by_node", None)
         V, n, E = problem.graph.n_nodes, problem.n_features, problem.graph.n_edges
         self.order = Ordering.of(problem.graph, n)
-        self.kind = problem.penalty.kernel
+        self.kind = _branch(problem.penalty)
         self.M = self.order.rank[problem.M]
         self.labelled = slice(None) if np.array_equal(self.M, np.arange(V)) else self.M  # a slice does not copy
         self.place = np.full(V, -1)
@@ -283,3 +284,10 @@ class NumbaEngine:
 
     def _each_edge_range(self, work: Callable[..., Any]) -> list[Any]:
         return self.team.each(self.edge_cuts, work)
+
+
+def _branch(penalty: Penalty) -> int:
+    """The number of the penalty's compiled branch."""
+    if penalty.kernel is None:
+        raise TypeError(f'{type(penalty).__name__} has no compiled form; solve it with engine="numpy" or "auto"')
+    return penalty.kernel

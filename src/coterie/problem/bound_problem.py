@@ -70,8 +70,13 @@ class BoundProblem:
 
     def objective(self, w: Array) -> float:
         """f(w) + g(Dw)."""
-        variation = flow.variation(self.penalty.kernel, self.graph.edges, self.c, w)
-        return float(self.f.exact(w[self.labelled]).sum() + variation)
+        return float(self.f.exact(w[self.labelled]).sum()) + self.variation(w)
+
+    def variation(self, w: Array) -> float:
+        """g(Dw)."""
+        if self.penalty.kernel is None:
+            return float(self.penalty.value(self.graph.D @ w, self.c))
+        return float(flow.variation(self.penalty.kernel, self.graph.edges, self.c, w))
 
     @cached_property
     def scale(self) -> float:

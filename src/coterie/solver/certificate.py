@@ -137,7 +137,8 @@ class Certifier:
     ) -> Certificate:
         """The better of a proof and what u proves by means that pay only near the optimum, and for few weights."""
         f, in_sight = self.problem.f, bool(goal == 0 or level - proof.bound_before_charge <= near)
-        worth_it = level - proof.dual_bound > goal and w.size <= FEW and f.design is not None
+        known = f.design is not None and self.problem.penalty.kernel is not None
+        worth_it = level - proof.dual_bound > goal and w.size <= FEW and known
         if not worth_it or (f.box is None and not in_sight) or time_is_up():
             return proof
         s = None if f.box is None else self._tight_split(w, u)
@@ -174,9 +175,8 @@ class Certifier:
         model = problem.f.model(w[M], w[M]) if problem.f.seen is None else None
         if model is None:
             return np.inf
-        g = flow.variation(problem.penalty.kernel, problem.graph.edges, problem.c, w)
         fall = models.model_fall(register(w.shape[1]), model.H, rest[M] + model.slope)
-        return level - g + float((rest * w).sum()) - fall - edges
+        return level - problem.variation(w) + float((rest * w).sum()) - fall - edges
 
     def _tight_split(self, w: Array, u: Array) -> Array:
         """Duals that are at their bounds wherever a weight is not zero: the best ones if w is optimal."""
@@ -355,7 +355,7 @@ def certify(problem: Problem | BoundProblem, w: Array, u: Array) -> Certificate:
     problem = bound(problem)
     units = Units.of(problem)
     w, u = units.into(*check_point(problem, w, u))
-    with using(compiled=compiled() or is_long(problem)):
+    with using(compiled=problem.penalty.kernel is not None and (compiled() or is_long(problem))):
         proof = Certifier(units.problem)(w, u.copy())
         reduced = presolve(units.problem)
         if reduced.rounds:  # the smaller problem has the same optimum, and less to charge

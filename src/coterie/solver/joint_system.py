@@ -35,7 +35,7 @@ TRACE = 1e-28  # added to the diagonal, so that directions that nothing sees can
 def is_small(problem: BoundProblem) -> bool:
     """Whether factorising the system of this problem is cheap."""
     design, duals = problem.f.design, problem.graph.n_edges * problem.n_features
-    if design is None or not len(problem.M):
+    if design is None or problem.penalty.kernel is None or not len(problem.M):
         return False
     unknowns = problem.graph.n_nodes * problem.n_features + len(design.X)
     numbers = design.X.size + duals * (problem.n_features if problem.penalty.kernel == L2 else 1)

@@ -64,16 +64,17 @@ class Pace:
         self.sort = sort_of(problem)
         self.spent = _spent.setdefault(self.sort, Stopwatch())
         self.seconds, self.long, self.began = seconds_in_numpy(problem), is_long(problem), time.thread_time()
+        self.can_compile = problem.penalty.kernel is not None
 
     def compiles(self) -> bool:
         """Whether to begin with compiled kernels."""
         if self.sort in _compiled or self.long:
-            return True
-        return max(self.spent.seconds, _solves.get() * self.seconds) > patience()
+            return self.can_compile
+        return self.can_compile and max(self.spent.seconds, _solves.get() * self.seconds) > patience()
 
     def impatient(self) -> bool:
         """Whether NumPy has worked on problems of this sort for so long that compiling pays."""
-        return self.spent.seconds + time.thread_time() - self.began > patience()
+        return self.can_compile and self.spent.seconds + time.thread_time() - self.began > patience()
 
     def ended(self, *, compiled: bool) -> None:
         """Note what a solve was done with, and how long it took."""

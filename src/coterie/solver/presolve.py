@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.kernels import SQUARED
 from coterie.kernels.choice import Either
 from coterie.problem import BoundProblem, EmpiricalGraph
 from coterie.problem.arrays import Array
@@ -102,7 +101,7 @@ def presolve(problem: BoundProblem) -> Presolved:
     drop = np.zeros(graph.n_nodes, dtype=bool)
     drop[problem.undetermined] = True
     while len(rounds) < MOST_ROUNDS:
-        contraction = _contract(graph, labelled, drop, problem.penalty.kernel == SQUARED)
+        contraction = _contract(graph, labelled, drop, leaves_only=not problem.penalty.is_norm)
         if contraction is None:
             break
         rounds.append(contraction)

@@ -55,7 +55,7 @@ class Repair:
         V, n, E = problem.graph.n_nodes, problem.n_features, problem.graph.n_edges
         movable = E > 0 or problem.f.box is not None
         self.needed = movable and (len(problem.M) < V or problem.f.seen is not None)
-        self.kind = problem.penalty.kernel
+        self.kind = problem.penalty.kind
         self.team = Team(threads, E, n, MOST_THREADS)
         self.room = register(n)
         self.cuts, self.copies = self.team.cuts(E), np.empty((self.team.T - 1, V, n))

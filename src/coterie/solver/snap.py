@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.kernels import L1, SQUARED
+from coterie.kernels import L1
 from coterie.kernels.choice import Either
 from coterie.problem import BoundProblem, EmpiricalGraph, LocalDatasets, Problem
 from coterie.problem.arrays import Array
@@ -35,8 +35,8 @@ class Partition:
 
     @classmethod
     def shown_by(cls, problem: BoundProblem, u: Array) -> Partition | None:
-        """Return the clusters that the duals show; None for squared variation, which has none."""
-        if problem.penalty.kernel == SQUARED or problem.lam == 0:
+        """Return the clusters that the duals show; None for penalties that have none, or none that are known."""
+        if problem.penalty.kernel is None or not problem.penalty.is_norm or problem.lam == 0:
             return None
         label = np.empty((problem.graph.n_nodes, problem.n_features), dtype=np.int64)
         counts = kernels.find_clusters(problem.penalty.kernel, problem.graph.edges, problem.c, u, MARGIN, label)

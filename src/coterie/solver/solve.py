@@ -156,4 +156,4 @@ def _compiles(engine: Engine, pace: Pace) -> bool:
     """Whether a solve with this engine begins with compiled kernels; those of others are chosen as its own would be."""
     if isinstance(engine, NumpyEngine | GrowingEngine):
         return False
-    return is_loaded() or pace.compiles()
+    return pace.can_compile and (is_loaded() or pace.compiles())

@@ -1,4 +1,7 @@
-"""Edges in objective and certificate: Dᵀu, g(Dw), and the corrections of dual repair."""
+"""Edges in objective and certificate: Dᵀu, g(Dw), and the corrections of dual repair.
+
+`kind` is the number of a known penalty, or another penalty itself, which knows its value and its domain.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from coterie.kernels import L1, L2
+from coterie.kernels import L1, L2, SQUARED
 from coterie.kernels.reference.ends import Array, Integers, at_ends, by_group, exactly_by_group, total
 from coterie.kernels.reference.exact import EPS, two_sum
 
+KNOWN = (L1, L2, SQUARED)
 LEAST_WEIGHT = 0.1  # of an edge without slack, against 1 for an edge with all of it
 PUSHED_WEIGHT = 0.03  # … when the last correction pushed it against its bound
 PUSHED = -1.0  # marks such edges in S
@@ -50,14 +54,16 @@ def across(ends: Integers, u: Array, w: Array) -> float:
     return total(terms) - 4 * EPS * float(np.abs(terms).sum())
 
 
-def variation(kind: int, ends: Integers, c: Array, w: Array) -> float:
+def variation(kind: Any, ends: Integers, c: Array, w: Array) -> float:
     """g(Dw) = Σ c_e φ(w_i − w_j)."""
     d = differences(ends, w)
+    if kind not in KNOWN:
+        return float(kind.value(d, c))
     part = (np.abs(d) if kind == L1 else d * d).sum(axis=1)
     return total(c * (np.sqrt(part) if kind == L2 else part))
 
 
-def slack_weights(kind: int, c: Array, u: Array, S: Array) -> None:
+def slack_weights(kind: Any, c: Array, u: Array, S: Array) -> None:
     """S ← the share that each edge and coordinate takes of a correction: its slack, but never nothing.
 
     S comes with the marks of the last correction.
@@ -75,7 +81,7 @@ def _least(marks: Array) -> Array:
     return np.where(marks == PUSHED, PUSHED_WEIGHT, LEAST_WEIGHT)
 
 
-def into_domain(kind: int, c: Array, u: Array) -> None:
+def into_domain(kind: Any, c: Array, u: Array) -> None:
     """u ← the nearest point where g* is finite."""
     if kind == L1:
         np.clip(u, -c[:, None], c[:, None], out=u)
@@ -83,8 +89,10 @@ def into_domain(kind: int, c: Array, u: Array) -> None:
         length = _lengths(u)
         outside = length > c
         u[outside] *= (c[outside] / length[outside])[:, None]
-    else:
+    elif kind == SQUARED:
         u[c == 0] = 0.0
+    else:
+        u[:] = kind.into_domain(u, c)
 
 
 def saturate_cuts(ends: Integers, c: Array, w: Array, u: Array, fixed: Any) -> None:
@@ -95,12 +103,14 @@ def saturate_cuts(ends: Integers, c: Array, w: Array, u: Array, fixed: Any) -> N
 
 
 def stretch(
-    register: Any, kind: int, far: Any, ends: Integers, c: Array, S: Array, potential: Array, u: Array
+    register: Any, kind: Any, far: Any, ends: Integers, c: Array, S: Array, potential: Array, u: Array
 ) -> float:
     """By how much the domain of g* would have to be stretched to hold u − SDφ."""
-    if kind not in (L1, L2) or not len(u):
+    if kind == SQUARED or not len(u):
         return 1.0
     t = u - S * differences(ends, potential)
+    if kind not in KNOWN:
+        return max(1.0, float(kind.strength_needed(t, c)))
     size = np.abs(t).max(axis=1) if kind == L1 else _lengths(t)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(size > c, size / c, 1.0)
@@ -108,7 +118,7 @@ def stretch(
 
 
 def correct(
-    register: Any, kind: int, far: Any, ends: Integers, c: Array, S: Array, potential: Array, factor: float, u: Array
+    register: Any, kind: Any, far: Any, ends: Integers, c: Array, S: Array, potential: Array, factor: float, u: Array
 ) -> None:
     """u ← (u − SDφ) / factor, back into the domain of g*; edges that were pushed out of it are marked in S."""
     u -= S * differences(ends, potential)

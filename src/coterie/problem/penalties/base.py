@@ -6,7 +6,7 @@ A penalty is g(z) = Σ_e c_e φ(z_e) of the differences z = Dw, with strengths c
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from coterie.problem.arrays import Array
 
@@ -14,7 +14,8 @@ from coterie.problem.arrays import Array
 class Penalty(ABC):
     """φ, its conjugate, and the dual step; z and u have shape (E, n), c has shape (E,).
 
-    `kernel` says which branch of the compiled edge passes (coterie.kernels.edges) does the same.
+    φ is convex, φ(0) = 0, and φ(z) does not fall when some |z_k| grows. A penalty declares what else it is, and
+    solvers ask. Bounds are as good as its `conjugate`, which must not be too small.
 
     Examples
     --------
@@ -23,9 +24,19 @@ class Penalty(ABC):
     True
     """
 
-    kernel: ClassVar[int]
     degree: ClassVar[int] = 1
     """φ(tz) = t^degree φ(z) for t > 0."""
+
+    is_norm: ClassVar[bool] = False
+    """Whether φ is a norm: then nodes are contracted, and edges with slack join weights that are exactly equal."""
+
+    kernel: ClassVar[int | None] = None
+    """The branch of the compiled edge passes that does the same; None: there is none, and NumPy does the work."""
+
+    @property
+    def kind(self) -> Any:
+        """What kernels take for it: the number of a branch, or itself."""
+        return self if self.kernel is None else self.kernel
 
     @abstractmethod
     def value(self, z: Array, c: Array) -> float:

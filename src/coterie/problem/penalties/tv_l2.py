@@ -24,6 +24,7 @@ class GroupTotalVariation(Penalty):
     """
 
     kernel: ClassVar[int] = 1
+    is_norm: ClassVar[bool] = True
 
     def value(self, z: Array, c: Array) -> float:
         return float(c @ np.linalg.norm(z, axis=1))
