@@ -163,6 +163,6 @@ def test_momentum_that_runs_away_is_given_up(monkeypatch: pytest.MonkeyPatch) ->
     setup = NumbaEngine.setup
     monkeypatch.setattr(NumbaEngine, "setup", lambda self, *args: (used.append("plain"), setup(self, *args))[1])
     assert suit_pairs(problem)
-    solution = ct.solve(problem)
+    solution = ct.solve(problem, engine="numba")
     assert solution.status is ct.Status.OPTIMAL
     assert used

@@ -20,7 +20,6 @@ from coterie.kernels.team import Team
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.base import Model
-from coterie.problem.losses.quadratic import Quadratics
 from coterie.problem.penalties import Penalty
 
 WIDE = 128  # weights of a node from which on one n × n matrix takes longer to make than it saves
@@ -76,10 +75,10 @@ class NumbaEngine:
         if (self.strength == self.strength[:1]).all():
             self.strength = self.strength[:1].copy()
         self.tau_M = self.tau[self.M]
-        q = self.problem.f
+        q = self.problem.f.quadratic
         if self.model is not None:
             self._share_model()
-        if not isinstance(q, Quadratics):
+        if q is None:
             return
         if self.low_rank:
             t = self.tau_M[:, None] * q.h
@@ -149,14 +148,14 @@ class NumbaEngine:
         return np.flatnonzero(seen)
 
     def _setup_prox(self, n: int) -> None:
-        q = self.problem.f
+        f, q = self.problem.f, self.problem.f.quadratic
         self.model: Model | None = None
-        self.quadratic = isinstance(q, Quadratics)
+        self.quadratic = q is not None
         none2, none3 = np.empty((0, 0)), np.empty((0, 0, 0))
         self.low_rank, self.V, self.share2, self.share3, self.centre = False, none3, none2, none3, none2
         self.slope = none2
-        self.models = None if self.quadratic or len(self.M) * n * n > LARGE else Models(q)
-        if isinstance(q, Quadratics):
+        self.models = None if self.quadratic or len(self.M) * n * n > LARGE else Models(f)
+        if q is not None:
             self.low_rank = 2 * q.V.shape[1] <= n or n > WIDE
             self.V, self.centre = np.ascontiguousarray(q.V), q.centre
             if not self.low_rank:
@@ -251,8 +250,8 @@ class NumbaEngine:
     @cached_property
     def inverse(self) -> Array:
         """H_i⁻¹ of every node, in the inner order, for dual steps."""
-        q = self.problem.f
-        assert isinstance(q, Quadratics)
+        q = self.problem.f.quadratic
+        assert q is not None
         inverse = np.matmul(q.V.transpose(0, 2, 1) / q.h[:, None, :], q.V)
         return self.order.nodes_in(inverse)
 

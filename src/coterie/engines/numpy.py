@@ -9,7 +9,6 @@ from coterie.engines.models import Models
 from coterie.kernels.interruption import check
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
-from coterie.problem.losses.quadratic import Quadratics
 
 
 class NumpyEngine:
@@ -71,8 +70,8 @@ class NumpyEngine:
     def _apply_dual(self) -> None:
         """ŵ = argmin f + ⟨Dᵀu, ·⟩, û = prox(u + σDŵ)."""
         problem = self.problem
-        assert isinstance(problem.f, Quadratics)
-        self.w_hat = problem.f.minimiser(problem.graph.D.T @ self.u)
+        assert problem.f.quadratic is not None
+        self.w_hat = problem.f.quadratic.minimiser(problem.graph.D.T @ self.u)
         moved = self.u + self.sigma * (problem.graph.D @ self.w_hat)
         self.u_hat = problem.penalty.dual_step(moved, problem.c, self.sigma[:, 0])
 

@@ -20,7 +20,6 @@ from coterie.kernels.interruption import check
 from coterie.kernels.team import Team
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
-from coterie.problem.losses.quadratic import Quadratics
 
 
 class PairsEngine:
@@ -30,8 +29,8 @@ class PairsEngine:
         self.threads = threads
 
     def setup(self, problem: BoundProblem, w: Array, u: Array) -> None:
-        graph, q = problem.graph, problem.f
-        assert isinstance(q, Quadratics)
+        graph, q = problem.graph, problem.f.quadratic
+        assert q is not None
         order = Ordering.of(graph, 1)
         matching = pairs.matchings(order.ends, graph.n_nodes)
         self.order = order.regrouped(np.argsort(matching, kind="stable"))

@@ -29,8 +29,8 @@ def with_proximal_terms(
     all_rho[at], all_v[at], all_force[at] = rho, v, force
     place = np.searchsorted(M, problem.M)
     f: LocalLosses
-    if isinstance(problem.f, Quadratics) and not force.any():
-        f = _proximal_quadratics(problem.f, place, all_rho, all_v)
+    if problem.f.quadratic is not None and not force.any():
+        f = _proximal_quadratics(problem.f.quadratic, place, all_rho, all_v)
     else:
         kind = SmoothProximalLosses if problem.f.smooth and not force.any() else ProximalLosses
         f = kind(problem.f, place, all_rho, all_v, all_force)

@@ -18,7 +18,6 @@ from coterie.kernels.choice import Either
 from coterie.kernels.interruption import check
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
-from coterie.problem.losses.quadratic import Quadratics
 
 norms = Either("norms")
 
@@ -114,8 +113,8 @@ def suit_pairs(problem: BoundProblem) -> bool:
 
 def _curvatures(problem: BoundProblem) -> Array | None:
     """The curvatures h (V, n) of quadratic losses; None where some loss is not strongly convex."""
-    q = problem.f
-    if not isinstance(q, Quadratics) or len(problem.M) < problem.graph.n_nodes or q.seen is not None:
+    q = problem.f.quadratic
+    if q is None or len(problem.M) < problem.graph.n_nodes or q.seen is not None:
         return None
     return q.h
 

@@ -24,7 +24,6 @@ from coterie.kernels.interruption import check_with_grace, time_is_up
 from coterie.problem import BoundProblem, Problem, bound
 from coterie.problem.arrays import Array, as_floats
 from coterie.problem.losses.design import EPS, FAINT, LOGISTIC, Support
-from coterie.problem.losses.quadratic import Quadratics
 from coterie.solver.bound import Bound
 from coterie.solver.enclosure import Enclosure, Rest
 from coterie.solver.joint_system import is_small
@@ -170,7 +169,7 @@ class Certifier:
         rest = np.empty_like(w)
         flow.divergence(problem.graph.edges, u, rest)
         edges = problem.penalty.conjugate(u, problem.c)
-        if isinstance(problem.f, Quadratics):
+        if problem.f.quadratic is not None:
             return -float(problem.f.conjugate(-rest[M], w[M])[1].sum()) - edges
         model = problem.f.model(w[M], w[M]) if problem.f.seen is None else None
         if model is None:

@@ -16,7 +16,6 @@ from coterie.kernels.gradients import ConjugateGradients
 from coterie.kernels.interruption import check
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
-from coterie.problem.losses.quadratic import Quadratics
 from coterie.solver.snap import Partition
 
 flow, kernels, flows = Either("flow"), Either("clusters"), Either("route")
@@ -93,7 +92,7 @@ def _minimise(problem: BoundProblem, partition: Partition, w: Array, guess: Arra
         return np.bincount(at.ravel(), weights=values.ravel(), minlength=offset[-1])
 
     w, longest = guess, np.inf
-    for _ in range(1 if isinstance(f, Quadratics) else NEWTON_STEPS):
+    for _ in range(NEWTON_STEPS if f.quadratic is None else 1):
         H = f.hessian(w[M])
         diagonal = add_up(np.einsum("ikk->ik", H))
         ridge = RIDGE * diagonal
@@ -144,5 +143,5 @@ def aim(problem: BoundProblem, clusters: Partition, u: Array, w: Array) -> float
 def costs(problem: BoundProblem) -> float:
     """About how many iterations of the solver a round of settling costs."""
     duals, blocks = problem.graph.n_edges * problem.n_features, len(problem.M) * problem.n_features**2
-    newton_steps = 1 if isinstance(problem.f, Quadratics) else 5
+    newton_steps = 5 if problem.f.quadratic is None else 1
     return (60 * duals + 300 * newton_steps * blocks) / max(0.7 * duals + blocks, 1)

@@ -16,7 +16,6 @@ from coterie.kernels import L1
 from coterie.kernels.choice import Either
 from coterie.problem import BoundProblem, EmpiricalGraph, LocalDatasets, Problem
 from coterie.problem.arrays import Array
-from coterie.problem.losses.quadratic import Quadratics
 from coterie.solver.solution import NotConverged
 
 kernels = Either("clusters")
@@ -55,7 +54,7 @@ def contracts(problem: BoundProblem, partition: Partition) -> bool:
         problem.n_features == 1
         and len(problem.M) == V >= MANY
         and partition.counts[0] <= PART * V
-        and isinstance(problem.f, Quadratics)
+        and problem.f.quadratic is not None
         and problem.penalty.kernel == L1
     )
 
@@ -77,8 +76,8 @@ def refine(problem: BoundProblem, partition: Partition, tol: float) -> Array:
 
 def contract(problem: BoundProblem, partition: Partition) -> Problem:
     """One node for each cluster, one row at each node."""
-    q, label, K = problem.f, partition.label[:, 0], int(partition.counts[0])
-    assert isinstance(q, Quadratics)
+    q, label, K = problem.f.quadratic, partition.label[:, 0], int(partition.counts[0])
+    assert q is not None
     h = np.bincount(label, weights=q.H.ravel(), minlength=K)
     centre = np.bincount(label, weights=q.b.ravel(), minlength=K) / h
     i, j = label[problem.graph.edges.T]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from math import prod
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from scipy.sparse import csr_array
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
 from coterie.problem.losses.design import EPS, Design, Support
+
+if TYPE_CHECKING:
+    from coterie.problem.losses.quadratic import Quadratics
 
 
 class Loss(ABC):
@@ -84,6 +87,11 @@ class LocalLosses(ABC):
 
     smooth: ClassVar[bool] = False
     """Whether gradient and Hessian are there."""
+
+    @property
+    def quadratic(self) -> Quadratics | None:
+        """The L_i in spectral form, where they are quadratic; None where they are not."""
+        return None
 
     def gradient(self, w: Array) -> Array:
         """∇L_i(w_i), shape (|M|, n), for a smooth loss."""

@@ -72,6 +72,10 @@ class Quadratics(LocalLosses):
         return cls(V, h, centre, floor, Design(SQUARED, rows.X, rows.y, scale, rows.starts, ridge))
 
     @property
+    def quadratic(self) -> Quadratics:
+        return self
+
+    @property
     def design(self) -> Design:
         return self.rows
 
