@@ -9,7 +9,7 @@ CUT    := .venv-cut
 WHEEL  := .venv-wheel
 LOWEST := .venv-lowest
 PIP    := -m pip install --quiet --disable-pip-version-check
-FAST   := tests/problem tests/datasets tests/graphs tests/io tests/estimators tests/test_package.py tests/test_docstrings.py
+FAST   := tests/problem tests/datasets tests/graphs tests/io tests/test_package.py tests/test_docstrings.py
 
 .PHONY: help demo paper check test coverage wheel lowest install bench bench-large bench-kernel bench-stream lint types imports pytest clean
 
@@ -41,7 +41,7 @@ lowest:          ## the fast tests with the lowest versions that pyproject.toml 
 	$(PYTHON) -m venv $(LOWEST)
 	$(LOWEST)/bin/python $(PIP) uv
 	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct --editable '.[dev]'
-	HYPOTHESIS_PROFILE=quick $(LOWEST)/bin/pytest -n auto -m 'not slow' -W ignore::DeprecationWarning $(FAST)
+	HYPOTHESIS_PROFILE=quick $(LOWEST)/bin/pytest -n auto -m 'not slow' -W ignore::DeprecationWarning $(FAST) tests/estimators
 
 install: $(READY)   ## create .venv with the package and its development tools
 

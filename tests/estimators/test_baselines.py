@@ -10,6 +10,8 @@ from coterie.datasets import stochastic_block_model
 from coterie.estimators.baselines import _alone, _pooled
 from coterie.estimators.comparison import Comparison
 
+pytestmark = pytest.mark.slow  # each comparison fits six methods on every fold
+
 METHODS = ("local only", "pooled", "node intercepts", "mixed model", "networked", "squared variation")
 
 

@@ -131,7 +131,7 @@ def test_house_prices_in_their_own_units_are_quick() -> None:
     assert process_time() - began < 10  # compiling included; the solve itself takes a few hundredths of a second
 
 
-def test_newcomers_and_files_know_the_units(tmp_path) -> None:
+def test_new_nodes_and_files_know_the_units(tmp_path) -> None:
     X, y, nodes = rows()
     graph = ct.EmpiricalGraph.from_edges(EDGES)
     model = ct.NetworkedLinearRegression(graph, 0.02).fit(X, y, groups=nodes)

@@ -75,11 +75,22 @@ def write_batches(path: Path, batches: Iterator[pl.DataFrame], schema: dict[str,
     """
     from polars.io.plugins import register_io_source
 
+    failed: list[BaseException] = []
+
     def source(columns: Any, predicate: Any, n_rows: Any, batch_size: Any) -> Iterator[pl.DataFrame]:
-        yield from batches
+        try:
+            yield from batches
+        except BaseException as error:
+            failed.append(error)
+            raise
 
     kind = KINDS[path.suffix.lower()]
     with staged_file(path) as temporary:
         table: Any = register_io_source(source, schema=import_polars().Schema(schema))
         sink = {"CSV": table.sink_csv, "Parquet": table.sink_parquet, "Arrow": table.sink_ipc}[kind]
-        sink(temporary)
+        try:
+            sink(temporary)
+        except import_polars().exceptions.ComputeError:
+            if failed:  # some versions of Polars wrap the error of a source in their own
+                raise failed[0] from None
+            raise

@@ -22,7 +22,7 @@ def model_summary(model: NetworkedModel) -> Summary:
     """What was fitted."""
     names = getattr(model, "feature_names_in_", None)
     count = plural(model.n_features_in_, "feature") + (" and an intercept" if model.fit_intercept else "")
-    facts = [
+    summary = [
         ("Estimator", type(model).__name__),
         ("Penalty", penalty_of(model)),
         ("λ", short(model.lam_, 4) + _how_chosen(model)),
@@ -31,8 +31,8 @@ def model_summary(model: NetworkedModel) -> Summary:
         ("Coefficients", count if names is None else f"{count}: {some([str(n) for n in names], MOST_LISTED)}"),
     ]
     if hasattr(model, "classes_"):
-        facts.append(("Classes", some([shown(c) for c in model.classes_], MOST_LISTED)))
-    return facts
+        summary.append(("Classes", some([shown(c) for c in model.classes_], MOST_LISTED)))
+    return summary
 
 
 def _how_chosen(model: NetworkedModel) -> str:
@@ -49,13 +49,13 @@ def data_summary(model: NetworkedModel, notes: Notes) -> Summary:
     """What it was fitted on."""
     graph, labelled = model.graph_, model.n_labelled_ > 0
     parts = int(graph.components.max()) + 1
-    facts = [
+    summary = [
         ("Graph", f"{plural(graph.n_nodes, 'node')}, {plural(graph.n_edges, 'edge')}, {plural(parts, 'component')}"),
         ("Labels", labels_of(model)),
     ]
     if labelled.any():
-        facts.append((f"Mean {error_of(model)} of labelled nodes", short(float(np.nanmean(model.node_errors_)), 3)))
-    return facts + [(str(name).capitalize(), shown(value)) for name, value in notes.data.items() if name != "sha256"]
+        summary.append((f"Mean {error_of(model)} of labelled nodes", short(float(np.nanmean(model.node_errors_)), 3)))
+    return summary + [(str(name).capitalize(), shown(value)) for name, value in notes.data.items() if name != "sha256"]
 
 
 def parameters(model: NetworkedModel) -> Summary:
