@@ -19,6 +19,7 @@ from coterie.problem import LocalDatasets, Problem, largest_useful_lam
 from coterie.problem.arrays import Array
 from coterie.problem.penalties import SquaredVariation
 from coterie.solver import NotConverged, solve
+from coterie.solver.pace import expecting
 
 HARDLY = 1e-6  # of the largest useful λ: nodes with a model hardly feel it, those without still get one
 
@@ -83,13 +84,15 @@ def compare_baselines(
     problem, order = model._problem(X, y, groups, sample_weight)
     folds, held = folds_of(problem.data, cv, over, order, random_state)
     errors, weights = [], []
-    for fold in folds:
-        training = without(problem, fold)
-        rows = reachable(training, fold)
-        unseen = bool(np.isin(problem.data.nodes[rows], training.M).mean() < 0.5)  # the fold holds out nodes, not rows
-        methods = _methods(model, order, unseen, random_state)
-        errors.append([mean_error(problem, rows, weights_of(training)) for weights_of in methods.values()])
-        weights.append(problem.data.weights[rows].sum())
+    with expecting(len(folds)):
+        for fold in folds:
+            training = without(problem, fold)
+            rows = reachable(training, fold)
+            known = np.isin(problem.data.nodes[rows], training.M).mean()
+            unseen = bool(known < 0.5)  # the fold holds out nodes, not rows
+            methods = _methods(model, order, unseen, random_state)
+            errors.append([mean_error(problem, rows, weights_of(training)) for weights_of in methods.values()])
+            weights.append(problem.data.weights[rows].sum())
     in_units_of_y = np.array(errors).T * model.scaling_.y_spread**2
     return Comparison(tuple(methods), in_units_of_y, held, np.array(weights), model.frame_library_)
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from coterie.engines.base import LARGE
 from coterie.kernels import L1, SQUARED, register
-from coterie.kernels.choice import Either, compiled, using
+from coterie.kernels.choice import Either, compiled, is_chosen, using
 from coterie.kernels.interruption import check_with_grace, time_is_up
 from coterie.problem import BoundProblem, Problem, bound
 from coterie.problem.arrays import Array, as_floats
@@ -28,7 +28,7 @@ from coterie.solver.bound import Bound
 from coterie.solver.enclosure import Enclosure, Rest
 from coterie.solver.joint_system import is_small
 from coterie.solver.local import Locality, lowest_that_holds
-from coterie.solver.pace import is_long
+from coterie.solver.pace import Pace
 from coterie.solver.repair import Enough, Repair
 from coterie.solver.twofold import twofold_duals
 
@@ -354,7 +354,7 @@ def certify(problem: Problem | BoundProblem, w: Array, u: Array) -> Certificate:
     problem = bound(problem)
     units = Units.of(problem)
     w, u = units.into(*check_point(problem, w, u))
-    with using(compiled=problem.penalty.kernel is not None and (compiled() or is_long(problem))):
+    with using(compiled=compiled() if is_chosen() else Pace(problem).compiles()):
         proof = Certifier(units.problem)(w, u.copy())
         reduced = presolve(units.problem)
         if reduced.rounds:  # the smaller problem has the same optimum, and less to charge

@@ -19,7 +19,7 @@ from coterie.kernels.choice import are_kept
 from coterie.problem import BoundProblem
 
 SHORT = 1.0  # seconds in NumPy up to which a solve is short
-LOADING, COMPILING = 1.0, 10.0  # CPU seconds in NumPy that are worth kernels from the disk, and new ones
+LOADING, COMPILING = 0.5, 10.0  # CPU seconds in NumPy that are worth kernels from the disk, and new ones
 ITERATIONS = 400  # of a solve
 OVERHEAD, EACH = 6e-5, 1.5e-8  # seconds for an iteration in NumPy, and for each number that it works on
 
