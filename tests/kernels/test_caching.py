@@ -23,7 +23,7 @@ import numpy as np
 import coterie as ct
 
 X, nodes = np.random.default_rng(0).standard_normal((9, 2)), np.repeat([0, 1, 2], 3)
-model = ct.NetworkedLinearRegression(ct.EmpiricalGraph.from_edges([(0, 1), (1, 2)]), lam=0.1)
+model = ct.NetworkedLinearRegression(ct.EmpiricalGraph.from_edges([(0, 1), (1, 2)]), lam=0.1, engine="numba")
 model.fit(X, X @ [1.0, 2.0], groups=nodes)
 assert model.gap_ <= 1e-6
 print(ct.__file__, model.predict(X, groups=nodes).shape)

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coterie.io import moment_kernels as moments
 from coterie.kernels import (
     L1,
     L2,
@@ -24,10 +25,8 @@ from coterie.kernels import (
     flow,
     known,
     laplacian,
-    moments,
     norms,
     register,
-    repulsion,
 )
 from coterie.kernels import reference as package
 from coterie.kernels.reference import clusters as plain_clusters
@@ -38,6 +37,7 @@ from coterie.kernels.reference import laplacian as plain_laplacian
 from coterie.kernels.reference import moments as plain_moments
 from coterie.kernels.reference import norms as plain_norms
 from coterie.kernels.reference import repulsion as plain_repulsion
+from coterie.report import repulsion
 from problems import Graph, graphs
 
 KINDS = st.sampled_from([L1, L2, SQUARED])

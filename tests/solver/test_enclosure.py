@@ -255,7 +255,7 @@ def test_rows_cap_single_numbers(nodes: list, lam: float, fits: bool) -> None:
     V = len(nodes)
     path = ct.EmpiricalGraph.from_edges(np.stack([np.arange(V - 1), np.arange(1, V)], axis=1), n_nodes=V)
     problem = ct.Problem(path, ct.LocalDatasets.from_rows(x[:, None], y, np.arange(V)), lam=lam)
-    enclosure, w = Enclosure(problem), w[:, None]
+    enclosure, w = Enclosure(problem.bound), w[:, None]
     level = enclosure.design.ceiling(problem.objective(w), w)
     cap = enclosure._row_cap(level)
     assert np.abs(w).max() <= cap

@@ -60,10 +60,10 @@ def test_many_small_problems_are_one_that_takes_long() -> None:
     with pace.expecting(10), pace.expecting(1000):
         assert own.compiles()
     assert not own.compiles()
-    own.spent.seconds = 2 * pace.COMPILING
+    own.ended(200_000, compiled=False)
     assert pace.Pace(problem()).compiles()
     assert not pace.Pace(problem(n=3)).compiles()  # another sort
-    pace.Pace(problem(n=3)).ended(compiled=True)
+    pace.Pace(problem(n=3)).ended(20, compiled=True)
     assert pace.Pace(problem(n=3)).compiles()
 
 
@@ -75,7 +75,7 @@ def test_a_solve_goes_on_compiled_where_numpy_takes_too_long(
     """From the next restart on, and to the same answer."""
     one = problem(penalty=penalty)
     expected = ct.solve(one, 1e-9, engine="numpy")
-    monkeypatch.setattr(pace.Pace, "impatient", lambda self: True)
+    monkeypatch.setattr(pace.Pace, "is_impatient", lambda self, n_iter: True)
     found = ct.solve(one, 1e-9)
     assert pace.Pace(one).compiles()
     np.testing.assert_allclose(found.w, expected.w, atol=1e-3)

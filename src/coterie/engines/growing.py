@@ -12,13 +12,13 @@ from coterie.problem.arrays import Array
 
 
 class GrowingEngine:
-    """A NumpyEngine, until at a restart `impatient` says that it is time for a NumbaEngine.
+    """A NumpyEngine, until at a restart `is_impatient(n_iter)` says that it is time for a NumbaEngine.
 
     The anchor and Tz are one point then, from which the compiled engine goes on as any engine would.
     """
 
-    def __init__(self, impatient: Callable[[], bool], threads: int | None = None) -> None:
-        self.impatient, self.threads = impatient, threads
+    def __init__(self, is_impatient: Callable[[int], bool], threads: int | None = None) -> None:
+        self.is_impatient, self.threads, self.done = is_impatient, threads, 0
         self.engine: Engine = NumpyEngine()
 
     def for_pairs(self) -> None:
@@ -32,11 +32,12 @@ class GrowingEngine:
         self.engine.set_steps(tau, sigma)
 
     def advance(self, n_iter: int, mode: Mode) -> float:
+        self.done += n_iter
         return self.engine.advance(n_iter, mode)
 
     def restart(self) -> Travel:
         travel = self.engine.restart()
-        if isinstance(self.engine, NumpyEngine) and self.impatient():
+        if isinstance(self.engine, NumpyEngine) and self.is_impatient(self.done):
             from coterie.engines.numba import NumbaEngine
 
             compile_from_now_on()

@@ -31,6 +31,8 @@ class NumpyEngine:
 
     def advance(self, n_iter: int, mode: Mode) -> float:
         self.model = self.models.around(self.w_hat[self.problem.M])
+        if self.model is not None:
+            self.spectrum = np.linalg.eigh(self.model.H)
         for last in reversed(range(n_iter)):
             self._apply_dual() if mode is Mode.DUAL else self._apply()
             if not last:
@@ -64,8 +66,9 @@ class NumpyEngine:
         centre = self.models.centre
         if self.model is None or centre is None:
             return self.problem.f.prox(v, tau[:, 0], self.w_hat[self.problem.M])
-        A = np.eye(v.shape[1]) + tau[:, :, None] * self.model.H
-        return centre + np.linalg.solve(A, (v - centre - tau * self.model.slope)[:, :, None])[:, :, 0]
+        h, Q = self.spectrum
+        along = np.einsum("ikr,ik->ir", Q, v - centre - tau * self.model.slope)
+        return centre + np.einsum("ikr,ir->ik", Q, along / (1 + tau * np.maximum(h, 0.0)))
 
     def _apply_dual(self) -> None:
         """ŵ = argmin f + ⟨Dᵀu, ·⟩, û = prox(u + σDŵ)."""

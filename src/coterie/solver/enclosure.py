@@ -25,7 +25,7 @@ from coterie.kernels.choice import Either
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.base import by_node
-from coterie.problem.losses.design import EPS, SQUARED
+from coterie.problem.losses.design import EPS, FAINT, SQUARED
 from coterie.solver.ellipsoids import WIDER, Ellipsoids
 from coterie.solver.hierarchy import Level, cheapest, levels_between
 
@@ -146,7 +146,7 @@ class Enclosure:
         assert self.design is not None
         if box is not None:
             caps = np.minimum(caps, _divide(level, np.minimum(box[1], -box[0])))
-        return np.minimum(caps, np.sqrt(_divide(level, self.design.ridge))) * WIDER
+        return np.minimum(caps, np.sqrt(_divide(level + FAINT, self.design.ridge))) * WIDER  # squares may vanish
 
     def _row_cap(self, level: float) -> float:
         """|w| at labelled nodes at most, by the first row of each; ∞ where weights are not single numbers."""
@@ -156,7 +156,7 @@ class Enclosure:
             return np.inf
         row = d.starts[:-1]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # a row of zero caps nothing
-            caps = (np.abs(d.y[row]) + np.sqrt(level) / np.sqrt(d.s[row])) / np.abs(d.X[row, 0])
+            caps = (np.abs(d.y[row]) + np.sqrt(level + FAINT) / np.sqrt(d.s[row])) / np.abs(d.X[row, 0])
         return float(np.where(d.X[row, 0] == 0, np.inf, caps).max(initial=0.0)) * WIDER
 
     @cached_property

@@ -8,22 +8,22 @@ takes, there is more to come, and it is compiled (decision 22).
 
 from __future__ import annotations
 
-import time
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 
-from coterie.kernels import BLOCK, Stopwatch, is_wide
+from coterie.kernels import BLOCK, is_wide
 from coterie.kernels.choice import are_kept
 from coterie.problem import BoundProblem
 
 SHORT = 1.0  # seconds in NumPy up to which a solve is short
-LOADING, COMPILING = 0.5, 10.0  # CPU seconds in NumPy that are worth kernels from the disk, and new ones
+LOADING, COMPILING = 0.5, 10.0  # seconds in NumPy that are worth kernels from the disk, and new ones
 ITERATIONS = 400  # of a solve
 OVERHEAD, EACH = 6e-5, 1.5e-8  # seconds for an iteration in NumPy, and for each number that it works on
+CERTIFIED = 0.02  # seconds for the certificates of a solve, however small it is
 
-_spent: dict[Hashable, Stopwatch] = {}
+_spent: dict[Hashable, float] = {}
 _compiled: set[Hashable] = set()
 _solves: ContextVar[int] = ContextVar("solves to come", default=1)
 
@@ -35,11 +35,11 @@ def sort_of(problem: BoundProblem) -> Hashable:
     return is_wide(n), columns, problem.penalty.kernel, type(problem.f)
 
 
-def seconds_in_numpy(problem: BoundProblem) -> float:
-    """About how long a solve takes in NumPy."""
+def seconds_in_numpy(problem: BoundProblem, n_iter: int = ITERATIONS) -> float:
+    """About how long so many iterations, and their certificates, take in NumPy."""
     rows = 0 if problem.f.design is None else len(problem.f.design.X)
     numbers = (problem.graph.n_edges + problem.graph.n_nodes + rows) * problem.n_features
-    return ITERATIONS * (OVERHEAD + EACH * numbers)
+    return CERTIFIED + n_iter * (OVERHEAD + EACH * numbers)
 
 
 def is_long(problem: BoundProblem) -> bool:
@@ -58,30 +58,32 @@ def expecting(solves: int) -> Iterator[None]:
 
 
 class Pace:
-    """Keeps the time that solves of one sort take in NumPy, without what other processes take."""
+    """Keeps the time that solves of one sort take in NumPy.
+
+    It is estimated, not measured: what is solved how must not depend on how busy the machine is.
+    """
 
     def __init__(self, problem: BoundProblem) -> None:
-        self.sort = sort_of(problem)
-        self.spent = _spent.setdefault(self.sort, Stopwatch())
-        self.seconds, self.long, self.began = seconds_in_numpy(problem), is_long(problem), time.thread_time()
+        self.problem, self.sort = problem, sort_of(problem)
         self.can_compile = problem.penalty.kernel is not None
 
     def compiles(self) -> bool:
         """Whether to begin with compiled kernels."""
-        if self.sort in _compiled or self.long:
-            return self.can_compile
-        return self.can_compile and max(self.spent.seconds, _solves.get() * self.seconds) > patience()
+        whole = _solves.get() * seconds_in_numpy(self.problem)
+        pays = max(_spent.get(self.sort, 0.0), whole) > patience()
+        return self.can_compile and (pays or self.sort in _compiled or is_long(self.problem))
 
-    def impatient(self) -> bool:
-        """Whether NumPy has worked on problems of this sort for so long that compiling pays."""
-        return self.can_compile and self.spent.seconds + time.thread_time() - self.began > patience()
+    def is_impatient(self, n_iter: int) -> bool:
+        """Whether, after these iterations, NumPy has worked on this sort for so long that compiling pays."""
+        spent = _spent.get(self.sort, 0.0) + seconds_in_numpy(self.problem, n_iter)
+        return self.can_compile and spent > patience()
 
-    def ended(self, *, compiled: bool) -> None:
+    def ended(self, n_iter: int, *, compiled: bool) -> None:
         """Note what a solve was done with, and how long it took."""
         if compiled:
             _compiled.add(self.sort)
         else:
-            self.spent.seconds += time.thread_time() - self.began
+            _spent[self.sort] = _spent.get(self.sort, 0.0) + seconds_in_numpy(self.problem, n_iter)
 
 
 @cache

@@ -115,7 +115,7 @@ def solve(
         w, u = reduced.lift(solution.w, solution.u)
         solution = units.back(replace(solution, w=w, u=u, undetermined=units.problem.undetermined, graph=problem.graph))
         solution = replace(solution, seconds=time.perf_counter() - began)
-        pace.ended(compiled=compiled())
+        pace.ended(solution.n_iter, compiled=compiled())
         if solution.status is not Status.OPTIMAL:
             warnings.warn(in_words(problem, solution, tol), NotConverged, stacklevel=3)
     return solution
@@ -146,7 +146,7 @@ def engine_for(name: str | Engine, threads: int | None, pace: Pace) -> Engine:
     if name == "numpy":
         return NumpyEngine()
     if name == "auto" and not pace.compiles():
-        return GrowingEngine(pace.impatient, threads)
+        return GrowingEngine(pace.is_impatient, threads)
     from coterie.engines.numba import NumbaEngine
 
     return NumbaEngine(threads)
