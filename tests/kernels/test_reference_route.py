@@ -69,3 +69,14 @@ def test_elimination(n: int) -> None:
         module.substitute(rooted.order, rooted.parent, rooted.via, theta, S, b.copy(), x)
         found.append(x)
     np.testing.assert_allclose(found[1], found[0], rtol=1e-7, atol=1e-9)
+
+
+def test_a_singular_block_ends_in_nan_and_not_in_an_error() -> None:
+    one, none = np.zeros(1, dtype=np.int64), np.full(1, -1)
+    S = np.empty((1, 2, 2))
+    H = np.array([[[1.0, 1.0], [1.0, 1.0]]])
+    plain_tree.eliminate(None, one, none, none, one, H * 2.0**60, np.empty((0, 2)), S)
+    assert not np.isfinite(S).all() or np.abs(S).max() > 1e-6
+    plain_tree.eliminate(None, one, none, none, one, np.zeros((1, 2, 2)), np.empty((0, 2)), S)
+    assert np.abs(S).max() > 1e200
+    np.testing.assert_array_equal(plain_tree._inverse(np.ones((2, 2))), np.nan)

@@ -23,10 +23,18 @@ def eliminate(
     for i in order[::-1]:
         e, above = via[i], parent[i]
         S[i, diagonal, diagonal] += theta[e] if e >= 0 else RIDGE * S[i, diagonal, diagonal] + 1e-300
-        S[i] = np.linalg.inv(S[i])
+        S[i] = _inverse(S[i])
         if e >= 0:
             S[above] -= theta[e][:, None] * S[i] * theta[e]
             S[above, diagonal, diagonal] += theta[e]
+
+
+def _inverse(A: Array) -> Array:
+    """A⁻¹; nan where A is singular in floating point, as dividing by a pivot of zero would give."""
+    try:
+        return np.linalg.inv(A)
+    except np.linalg.LinAlgError:
+        return np.full_like(A, np.nan)
 
 
 def substitute(order: Integers, parent: Integers, via: Integers, theta: Array, S: Array, b: Array, x: Array) -> None:
