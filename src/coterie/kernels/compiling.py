@@ -76,7 +76,7 @@ class _Announcer(event.Listener):
         if not self.settings:
             self.began = time.perf_counter()
         self.settings.append(numba.config.SLP_VECTORIZE)  # type: ignore[attr-defined]
-        ours = (event.data["dispatcher"].py_func.__module__ or "").startswith("coterie.kernels")
+        ours = (event.data["dispatcher"].py_func.__module__ or "").startswith("coterie.")
         if ours:
             numba.config.SLP_VECTORIZE = 1  # type: ignore[attr-defined]
         if ours and not self.silent:
