@@ -182,7 +182,7 @@ def solved(problem: ct.Problem, tol: float = 1e-9) -> ct.Solution:
     """With compiled kernels: on such data Newton's method ends elsewhere after any other rounding."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ct.NotConverged)
-        return ct.solve(problem, tol, max_iter=2000, time_limit=2.0, engine="numba")
+        return ct.solve(problem, tol, max_iter=2000, time_limit=60.0, engine="numba")
 
 
 def path_of_six(X: np.ndarray, y: np.ndarray, loss: ct.Loss, lam: float) -> ct.Problem:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from coterie.engines.base import Engine, Mode, Travel
 from coterie.engines.numpy import NumpyEngine
+from coterie.kernels import compilation
 from coterie.kernels.choice import compile_from_now_on
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
@@ -38,7 +39,8 @@ class GrowingEngine:
     def restart(self) -> Travel:
         travel = self.engine.restart()
         if isinstance(self.engine, NumpyEngine) and self.is_impatient(self.done):
-            from coterie.engines.numba import NumbaEngine
+            with compilation.running():
+                from coterie.engines.numba import NumbaEngine
 
             compile_from_now_on()
             at = self.engine.point()

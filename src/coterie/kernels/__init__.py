@@ -11,6 +11,9 @@ passes over edges take blocks of coordinates instead (`cut`), passes over nodes 
 from __future__ import annotations
 
 import math
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -60,6 +63,13 @@ class Stopwatch:
 
     def __init__(self) -> None:
         self.seconds = 0.0
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Add the seconds that a block takes; what is added inside is not added twice."""
+        began, before = time.perf_counter(), self.seconds
+        yield
+        self.seconds = before + time.perf_counter() - began
 
 
 compilation = Stopwatch()  # `compiling` keeps it

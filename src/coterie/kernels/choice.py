@@ -14,6 +14,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from coterie.kernels import compilation
+
 COMPILED, REFERENCE = "coterie.kernels", "coterie.kernels.reference"
 
 _chosen: ContextVar[bool | None] = ContextVar("compiled kernels", default=None)
@@ -70,7 +72,14 @@ class Either:
         plain = None if compiled() else _reference(self._name)
         if plain is not None and hasattr(plain, attribute):
             return getattr(plain, attribute)
-        return getattr(import_module(self._compiled), attribute)
+        return getattr(_loaded(self._compiled), attribute)
+
+
+@cache
+def _loaded(name: str) -> ModuleType:
+    """A module of compiled kernels. Loading it, and with it the compiler, counts as compiling: no limit counts it."""
+    with compilation.running():
+        return import_module(name)
 
 
 @cache
