@@ -5,9 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+import mpmath
 import numpy as np
 
-from exactly import SQUARED, inner
+from exactly import DIGITS, SQUARED, exact_loss, high, inner
 
 
 def ugly(rng: np.random.Generator, shape: tuple[int, ...], decades: float = 8.0) -> np.ndarray:
@@ -36,3 +37,23 @@ def design(seed: int, kind: int, n: int = 3, sizes: tuple[int, ...] = (1, 4)) ->
     s = 10.0 ** rng.uniform(-6, 2, len(z))
     ridge = np.where(rng.random(n) < 0.5, 10.0 ** rng.uniform(-8, 2, n), 0.0)
     return rng, X, y, s, starts.astype(np.int64), ridge, w
+
+
+def check_values(rows: Any, kind: int, drawn: Any) -> None:
+    """The values that a form of the kernels computes are within what its margins may be off, and 1e-13 for the rest."""
+    _, X, y, s, starts, ridge, w = drawn
+    out, miss = np.empty(len(w)), np.empty(len(X))
+    rows.values(kind, X, y, s, starts, ridge, w, out)
+    rows.misses(X, y, starts, w, miss)
+    for i in range(len(w)):
+        at = slice(starts[i], starts[i + 1])
+        truth = exact_loss(kind, X[at], y[at], s[at], ridge, w[i])
+        with mpmath.workdps(DIGITS):
+            truth = high(truth) if isinstance(truth, Fraction) else truth
+            found, power = mpmath.mpf(float(out[i])), 2 if kind == SQUARED else 1
+            lost = mpmath.fsum(
+                mpmath.mpf(float(a)) * mpmath.mpf(float(d)) ** power for a, d in zip(s[at], miss[at], strict=True)
+            )
+            if power == 2:
+                truth, found, lost = map(mpmath.sqrt, (truth, found, lost))
+            assert abs(truth - found) <= lost + truth * mpmath.mpf("1e-13")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,8 +11,9 @@ from hypothesis import strategies as st
 
 from coterie.kernels import charge, flow, rows
 from coterie.kernels.exact import EPS, FAINT, add_product, strict, two_sum
-from exactly import DIGITS, SQUARED, at_most, exact_loss, fractions, high, inner
-from ugly_rows import cancelling, design, ugly
+from coterie.kernels.reference.rows import LOGISTIC
+from exactly import SQUARED, at_most, exact_loss, fractions, inner
+from ugly_rows import cancelling, check_values, design, ugly
 
 # Numbers whose products and sums neither overflow nor vanish: there the transformations are exact.
 NUMBERS = st.floats(-1e100, 1e100).filter(lambda x: x == 0 or abs(x) > 1e-100)
@@ -54,7 +54,7 @@ def test_a_compensated_dot_product_is_good_to_twice_the_precision(seed: int, cou
     assert error <= (count * Fraction(EPS)) ** 2 * inner(np.abs(a), np.abs(b))
 
 
-@pytest.mark.parametrize("kind", [rows.SQUARED, rows.LOGISTIC])
+@pytest.mark.parametrize("kind", [SQUARED, LOGISTIC])
 @settings(max_examples=150)
 @given(seed=SEEDS)
 def test_what_row_duals_prove_is_true(kind: int, seed: int) -> None:
@@ -75,7 +75,7 @@ def test_what_row_duals_prove_is_true(kind: int, seed: int) -> None:
             assert at_most(line, exact_loss(kind, X[at], y[at], s[at], ridge, z))
 
 
-@pytest.mark.parametrize("kind", [rows.SQUARED, rows.LOGISTIC])
+@pytest.mark.parametrize("kind", [SQUARED, LOGISTIC])
 @settings(max_examples=60)
 @given(seed=SEEDS)
 def test_and_hardly_less_than_the_truth_where_duals_are_best(kind: int, seed: int) -> None:
@@ -90,27 +90,12 @@ def test_and_hardly_less_than_the_truth_where_duals_are_best(kind: int, seed: in
         assert out[i] >= truth - 1e-10 * size
 
 
-@pytest.mark.parametrize("kind", [rows.SQUARED, rows.LOGISTIC])
+@pytest.mark.parametrize("kind", [SQUARED, LOGISTIC])
 @settings(max_examples=60)
 @given(seed=SEEDS)
 def test_values_are_within_what_margins_may_be_off(kind: int, seed: int) -> None:
     """√L moves by at most √(Σ s miss²), L of the logistic loss by Σ s miss, and 1e-13 for what else is rounded."""
-    _, X, y, s, starts, ridge, w = design(seed, kind)
-    out, miss = np.empty(len(w)), np.empty(len(X))
-    rows.values(kind, X, y, s, starts, ridge, w, out)
-    rows.misses(X, y, starts, w, miss)
-    for i in range(len(w)):
-        at = slice(starts[i], starts[i + 1])
-        truth = exact_loss(kind, X[at], y[at], s[at], ridge, w[i])
-        with mpmath.workdps(DIGITS):
-            truth = high(truth) if isinstance(truth, Fraction) else truth
-            found, power = mpmath.mpf(float(out[i])), 2 if kind == SQUARED else 1
-            lost = mpmath.fsum(
-                mpmath.mpf(float(a)) * mpmath.mpf(float(d)) ** power for a, d in zip(s[at], miss[at], strict=True)
-            )
-            if power == 2:
-                truth, found, lost = map(mpmath.sqrt, (truth, found, lost))
-            assert abs(truth - found) <= lost + truth * mpmath.mpf("1e-13")
+    check_values(rows, kind, design(seed, kind))
 
 
 @settings(max_examples=100)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,8 +13,8 @@ from hypothesis import strategies as st
 from coterie.kernels import rows as compiled
 from coterie.kernels.reference import rows
 from coterie.kernels.reference.exact import EPS
-from exactly import DIGITS, SQUARED, at_most, exact_loss, fractions, high, inner
-from ugly_rows import cancelling, design, ugly
+from exactly import SQUARED, at_most, exact_loss, fractions, inner
+from ugly_rows import cancelling, check_values, design, ugly
 
 SEEDS = st.integers(0, 2**32)
 SHAPES = [(1, (1, 4)), (3, (1, 4)), (12, (2, 1)), (2, (7, 1, 3))]
@@ -70,22 +69,7 @@ def test_and_hardly_less_than_the_truth_where_duals_are_best(kind: int, seed: in
 @given(seed=SEEDS)
 def test_values_are_within_what_margins_may_be_off(kind: int, n: int, sizes: tuple[int, ...], seed: int) -> None:
     """√L moves by at most √(Σ s miss²), L of the logistic loss by Σ s miss, and 1e-13 for what else is rounded."""
-    _, X, y, s, starts, ridge, w = design(seed, kind, n, sizes)
-    out, miss = np.empty(len(w)), np.empty(len(X))
-    rows.values(kind, X, y, s, starts, ridge, w, out)
-    rows.misses(X, y, starts, w, miss)
-    for i in range(len(w)):
-        at = slice(starts[i], starts[i + 1])
-        truth = exact_loss(kind, X[at], y[at], s[at], ridge, w[i])
-        with mpmath.workdps(DIGITS):
-            truth = high(truth) if isinstance(truth, Fraction) else truth
-            found, power = mpmath.mpf(float(out[i])), 2 if kind == SQUARED else 1
-            lost = mpmath.fsum(
-                mpmath.mpf(float(a)) * mpmath.mpf(float(d)) ** power for a, d in zip(s[at], miss[at], strict=True)
-            )
-            if power == 2:
-                truth, found, lost = map(mpmath.sqrt, (truth, found, lost))
-            assert abs(truth - found) <= lost + truth * mpmath.mpf("1e-13")
+    check_values(rows, kind, design(seed, kind, n, sizes))
 
 
 @settings(max_examples=200)

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from coterie.problem.losses.design import LOGISTIC, SQUARED, Design
+from coterie.kernels.reference.rows import LOGISTIC, SQUARED
+from coterie.problem.losses.design import Design
 from coterie.solver.ellipsoids import Ellipsoids
 from coterie.solver.null_directions import null_columns
 from exactly import DIGITS, at_most, exact_loss, fractions, high, inner, solve

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coterie as ct
-from coterie.problem.losses.design import EPS
+from coterie.kernels.reference.exact import EPS
 from coterie.solver.certificate import Certifier
 from coterie.solver.enclosure import Enclosure, Rest
 from coterie.solver.local import Locality, lowest_that_holds

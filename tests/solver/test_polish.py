@@ -7,7 +7,7 @@ import pytest
 
 import coterie as ct
 from coterie.solver import polish
-from coterie.solver.certificate import certify
+from coterie.solver.certify import certify
 from coterie.solver.snap import Partition
 from problems import instance, oracle, outside_domain
 

@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import coterie as ct
-from coterie.problem.losses.design import LOGISTIC
+from coterie.kernels.reference.rows import LOGISTIC
 from coterie.solver.certificate import Certifier
 from coterie.solver.twofold import FURTHEST, Duals, Twofold, twofold_duals
 from exactly import DIGITS, Exact, at_most, exact_objective, fractions

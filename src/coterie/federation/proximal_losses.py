@@ -9,11 +9,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.kernels.reference.exact import EPS
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
 from coterie.problem.losses.base import LocalLosses, dot, sum_by_group
-from coterie.problem.losses.design import EPS, Support
+from coterie.problem.losses.design import Support
 from coterie.problem.losses.quadratic import Quadratics
 
 CONSENSUS_STEPS = 100  # for the first balance of the steps, which is a guess anyway

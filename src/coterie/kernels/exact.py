@@ -14,9 +14,9 @@ from numba import types
 from numba.extending import intrinsic
 
 from coterie.kernels.compiling import cached
+from coterie.kernels.reference.exact import EPS, FAINT
 
-EPS = 2.0**-52  # twice the unit roundoff, to be on the safe side
-FAINT = 2.0**-900  # more than all that underflow can take from a sum, even times EPS²
+__all__ = ["EPS", "FAINT", "add", "add_product", "fma", "part", "strict", "two_sum"]
 
 
 def strict(function: Any) -> Any:

@@ -14,8 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.kernels.exact import EPS, FAINT, add, add_product, part, strict, two_sum
-
-SQUARED, LOGISTIC = 0, 1
+from coterie.kernels.reference.rows import SQUARED
 
 
 @part

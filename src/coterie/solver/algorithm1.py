@@ -13,7 +13,8 @@ import numpy as np
 
 from coterie.problem import BoundProblem, Problem, bound
 from coterie.problem.arrays import Array
-from coterie.solver.certificate import certify, relative_gap
+from coterie.solver.certificate import relative_gap
+from coterie.solver.certify import certify
 from coterie.solver.solution import Record, Solution, Status
 
 

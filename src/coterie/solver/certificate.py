@@ -19,16 +19,17 @@ import numpy as np
 
 from coterie.engines.base import LARGE
 from coterie.kernels import L1, SQUARED, register
-from coterie.kernels.choice import Either, compiled, is_chosen, using
+from coterie.kernels.choice import Either
 from coterie.kernels.interruption import check_with_grace, time_is_up
-from coterie.problem import BoundProblem, Problem, bound
-from coterie.problem.arrays import Array, as_floats
-from coterie.problem.losses.design import EPS, FAINT, LOGISTIC, Support
+from coterie.kernels.reference.exact import EPS, FAINT
+from coterie.kernels.reference.rows import LOGISTIC
+from coterie.problem import BoundProblem
+from coterie.problem.arrays import Array
+from coterie.problem.losses.design import Support
 from coterie.solver.bound import Bound
 from coterie.solver.enclosure import Enclosure, Rest
 from coterie.solver.joint_system import is_small
 from coterie.solver.local import Locality, lowest_that_holds
-from coterie.solver.pace import Pace
 from coterie.solver.repair import Enough, Repair
 from coterie.solver.twofold import twofold_duals
 
@@ -318,78 +319,6 @@ def _enough(level: float, charge: float, allowed: float) -> Enough:
     """Charge and scaling may cost parts of what is allowed; scaling u by 1/κ costs about (κ − 1) g(Dw)."""
     price = max(abs(level), np.finfo(float).tiny)
     return Enough(left=CHARGED * allowed / charge, stretch=1 + STRETCHED * allowed / price)
-
-
-def certify(problem: Problem | BoundProblem, w: Array, u: Array) -> Certificate:
-    """Return the objective at w and a lower bound on the optimum, from a dual point near u.
-
-    Parameters
-    ----------
-    problem : Problem
-        What w and u are an answer to.
-    w : array of shape (V, n)
-        Weights of every node, from any solver.
-    u : array of shape (E, n)
-        Dual variables of every edge; they need not be feasible.
-
-    Returns
-    -------
-    Certificate
-        With objective, dual_bound, whether the bound is unconditional, and the feasible u that proves it.
-
-    Examples
-    --------
-    >>> import coterie as ct
-    >>> graph = ct.EmpiricalGraph.from_edges([(0, 1), (1, 2)])
-    >>> data = ct.LocalDatasets.from_rows([[1.0], [1.0]], [1.0, 3.0], nodes=[0, 2], n_nodes=3)
-    >>> problem = ct.Problem(graph, data, lam=0.5)
-    >>> solution = ct.solve(problem)
-    >>> proof = ct.certify(problem, solution.w, solution.u)
-    >>> proof.unconditional, proof.objective - proof.dual_bound < 1e-6
-    (True, True)
-    """
-    from coterie.solver.presolve import presolve
-    from coterie.solver.units import Units
-
-    problem = bound(problem)
-    units = Units.of(problem)
-    w, u = units.into(*check_point(problem, w, u))
-    with using(compiled=compiled() if is_chosen() else Pace(problem).compiles()):
-        proof = Certifier(units.problem)(w, u.copy())
-        reduced = presolve(units.problem)
-        if reduced.rounds:  # the smaller problem has the same optimum, and less to charge
-            smaller = Certifier(reduced.problem)(*reduced.restrict(w, u))
-            if smaller.dual_bound > proof.dual_bound:
-                dual = reduced.lift(np.zeros((reduced.problem.graph.n_nodes, w.shape[1])), smaller.u)[1]
-                proof = replace(smaller, objective=proof.objective, u=dual)
-    bound_in_units = Bound(
-        proof.dual_bound * units.value,
-        proof.unconditional,
-        proof.bound.weight_bound * units.weight,
-        proof.bound.residual_l1 * (units.value / units.weight),
-    )
-    return Certificate(
-        proof.objective * units.value,
-        bound_in_units,
-        proof.u * (units.value / units.weight),
-        proof.bound_before_charge * units.value,
-        proof.local,
-    )
-
-
-def check_point(problem: BoundProblem, w: Array, u: Array) -> tuple[Array, Array]:
-    """Return weights and duals as float64; refuse those that do not belong to the problem, or are not finite."""
-    n, point = problem.n_features, []
-    for name, given, shape in (("w", w, (problem.graph.n_nodes, n)), ("u", u, (problem.graph.n_edges, n))):
-        array = as_floats(given, name)
-        if array.shape != shape:
-            raise ValueError(f"{name} must have shape {shape} for this problem; got {array.shape}")
-        bad = np.argwhere(~np.isfinite(array))
-        if bad.size:
-            i, k = bad[0]
-            raise ValueError(f"{name}[{i}, {k}] is {array[i, k]}; weights and duals must be finite")
-        point.append(array)
-    return point[0], point[1]
 
 
 def gap_unit(problem: BoundProblem, objective: float) -> float:

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from coterie.kernels.choice import Either
 from coterie.kernels.interruption import TimeUp
+from coterie.kernels.reference.rows import SQUARED
 from coterie.problem.arrays import Array
-from coterie.problem.losses.design import SQUARED, Design
+from coterie.problem.losses.design import Design
 from coterie.problem.losses.pooling import Coordinates, Pool, one_model, separating
 from coterie.solver.null_directions import independent_columns, null_columns
 

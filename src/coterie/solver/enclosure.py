@@ -22,10 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.kernels.choice import Either
+from coterie.kernels.reference.exact import EPS, FAINT
+from coterie.kernels.reference.rows import SQUARED
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.base import by_node
-from coterie.problem.losses.design import EPS, FAINT, SQUARED
 from coterie.solver.ellipsoids import WIDER, Ellipsoids
 from coterie.solver.hierarchy import Level, cheapest, levels_between
 

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from coterie.kernels.reference.exact import EPS
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
-from coterie.problem.losses.design import EPS
 
 STEP = 30.0  # by which the strength falls from one level to the next
 MOST_LEVELS = 16

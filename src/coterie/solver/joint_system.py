@@ -21,9 +21,9 @@ from scipy.sparse.linalg import splu
 
 from coterie.kernels import L2, SQUARED
 from coterie.kernels.interruption import TimeUp, aside
+from coterie.kernels.reference.rows import SQUARED as SQUARED_ERROR
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
-from coterie.problem.losses.design import SQUARED as SQUARED_ERROR
 from coterie.problem.losses.design import Design
 
 LARGEST = 6_000  # unknowns, rows included: a factorisation then takes milliseconds, half a second where it fills up

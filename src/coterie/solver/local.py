@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 
 from coterie.kernels import L1, SQUARED
 from coterie.kernels.interruption import TimeUp
+from coterie.kernels.reference.exact import EPS
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
-from coterie.problem.losses.design import EPS, Design
+from coterie.problem.losses.design import Design
 from coterie.problem.losses.pooling import Pool
 from coterie.solver.ellipsoids import WIDER, Ellipsoids, hidden, stretched
 from coterie.solver.enclosure import Rest, around, total

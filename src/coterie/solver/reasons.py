@@ -7,9 +7,9 @@ from math import inf
 import numpy as np
 
 from coterie.kernels.interruption import TimeUp, allow, interruptible, time_is_up
+from coterie.kernels.reference.rows import LOGISTIC
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
-from coterie.problem.losses.design import LOGISTIC
 from coterie.solver.enclosure import Enclosure
 from coterie.solver.solution import Solution, Status
 from coterie.solver.units import Units

@@ -20,7 +20,7 @@ from coterie.kernels.interruption import TimeUp, allow, interruptible, seconds_l
 from coterie.problem import BoundProblem, Problem, bound
 from coterie.problem.arrays import Array
 from coterie.solver.algorithm1 import initial
-from coterie.solver.certificate import check_point
+from coterie.solver.certify import check_point
 from coterie.solver.driver import drive
 from coterie.solver.pace import Pace
 from coterie.solver.presolve import presolve

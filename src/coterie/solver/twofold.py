@@ -22,9 +22,11 @@ from scipy import sparse
 from coterie.kernels import L2, SQUARED
 from coterie.kernels.choice import Either
 from coterie.kernels.interruption import time_is_up
+from coterie.kernels.reference.exact import EPS
+from coterie.kernels.reference.rows import LOGISTIC
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
-from coterie.problem.losses.design import EPS, LOGISTIC, Design
+from coterie.problem.losses.design import Design
 from coterie.solver.ellipsoids import WIDER
 from coterie.solver.enclosure import Rest
 from coterie.solver.joint_system import JointSystem

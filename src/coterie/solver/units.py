@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from coterie.kernels.reference.rows import SQUARED
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
-from coterie.problem.losses.design import SQUARED
 from coterie.solver.bound import condition
 from coterie.solver.solution import Record, Solution
 

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from coterie.kernels.reference.rows import LOGISTIC, SQUARED
 from coterie.problem.losses import pooling
-from coterie.problem.losses.design import LOGISTIC, SQUARED, Design
+from coterie.problem.losses.design import Design
 from coterie.problem.losses.pooling import Pool
 from exactly import DIGITS, at_most, exact_loss, fractions, high, inner
 

@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from coterie.kernels.reference.exact import EPS
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
-from coterie.problem.losses.design import EPS, Design, Support
+from coterie.problem.losses.design import Design, Support
 
 if TYPE_CHECKING:
     from coterie.problem.losses.quadratic import Quadratics

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from coterie.kernels.choice import Either
 from coterie.kernels.interruption import check_with_grace
+from coterie.kernels.reference.exact import EPS
+from coterie.kernels.reference.rows import LOGISTIC, SQUARED
 from coterie.problem.arrays import LARGEST, Array
 
 kernels = Either("rows")
 
-SQUARED, LOGISTIC = 0, 1  # as in coterie.kernels.rows
-EPS, FAINT = 2.0**-52, 2.0**-900  # as in coterie.kernels.exact
 CONSTANT = 1e-14  # of Σ s y²: with the floor of gaps, what rounding of labels and weights can make of an exact fit
 QUICK = 300_000  # products of a pass over the rows: even a hundred of them take little time
 

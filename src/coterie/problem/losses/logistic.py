@@ -12,6 +12,8 @@ from scipy.special import entr, expit
 
 from coterie.kernels import register
 from coterie.kernels.choice import Either
+from coterie.kernels.reference.exact import EPS
+from coterie.kernels.reference.rows import LOGISTIC
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import Block, LabelledRows
 from coterie.problem.losses.base import (
@@ -26,7 +28,7 @@ from coterie.problem.losses.base import (
     penalised_columns,
     sum_by_group,
 )
-from coterie.problem.losses.design import EPS, LOGISTIC, Design, Support
+from coterie.problem.losses.design import Design, Support
 from coterie.problem.losses.pooling import pooled_minimiser
 from coterie.problem.losses.quadratic import Quadratics
 from coterie.problem.losses.squared import Reduction, check_reduction, row_scale

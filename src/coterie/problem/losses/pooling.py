@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 from coterie.kernels import is_wide
 from coterie.kernels.choice import Either
 from coterie.kernels.interruption import aside, time_is_up
+from coterie.kernels.reference.exact import EPS
+from coterie.kernels.reference.rows import SQUARED
 from coterie.problem.arrays import Array
 from coterie.problem.losses.base import by_node
-from coterie.problem.losses.design import EPS, SQUARED, Design
+from coterie.problem.losses.design import Design
 
 kernels = Either("gram")
 
