@@ -178,8 +178,8 @@ def test_no_bound_of_a_third_look_is_too_high(problem: ct.Problem) -> None:
             assert at_most(Fraction(proof.dual_bound), exact_objective(problem, answer.w))
 
 
-def solved(problem: ct.Problem, tol: float = 1e-9) -> ct.Solution:
-    """With compiled kernels: on such data Newton's method ends elsewhere after any other rounding."""
+def solved(problem: ct.Problem, tol: float = 1e-7) -> ct.Solution:
+    """To a gap that rounding of another kind, on another machine, allows as well."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ct.NotConverged)
         return ct.solve(problem, tol, max_iter=2000, time_limit=60.0, engine="numba")
@@ -202,8 +202,9 @@ def test_equal_columns_of_a_lasso(seed: int) -> None:
     assert solved(path_of_six(X, y, ct.Lasso(1e-8), 2.0)).status is ct.Status.OPTIMAL
 
 
-def test_a_shifted_column_and_one_cluster() -> None:
-    """All weights are equal: the duals of edges that nothing crosses are found from zero."""
-    rng = np.random.default_rng(0)
+@pytest.mark.parametrize("seed", range(5))
+def test_a_shifted_column(seed: int) -> None:
+    """Weights differ by a millionth of themselves, and pivots of Newton's system are lost in rounding."""
+    rng = np.random.default_rng(seed)
     X = np.column_stack([rng.standard_normal((36, 2))[:, 0] + 1e6, np.ones(36)])
     assert solved(path_of_six(X, rng.standard_normal(36), ct.SquaredError(), 100.0)).status is ct.Status.OPTIMAL

@@ -22,7 +22,8 @@ from coterie.solver.solution import Record, Solution, Status
 ROUNDING = 1e-12  # a residual this much smaller than the largest has no more to give
 SOONER = 2 / 3  # of the expected iterations have passed when the gap is first looked at …
 LATEST = 120  # … but it is after this many, as a warm start may be much better than expected
-CRAWLS = 200  # iterations without success, after which a small problem is worth second-order steps
+CRAWLS = 200  # iterations without success, after which a small problem is worth second-order steps …
+AGAIN = 2  # … and once more after so many times as many, from weights that are better by then
 FOREST = 240  # iterations after which a problem on a forest is finished by interior points (decision 13)
 ROUND_COSTS = 16  # iterations, about; the certificate may take half as long as the iterations since the last one
 UNWATCHED = 1.0  # seconds in which nobody waits for the next gap, unless asked to be told
@@ -148,7 +149,7 @@ class Run:
         stalled = end is Status.STALLED and self.small
         if self.best.reached() is None and (self.done >= self.second_order or stalled):
             self.best.improve_by_newton(self.done)
-            self.small, self.second_order = False, self.max_iter + 1
+            self.second_order = AGAIN * self.done
         self.checked, self.look, self.took = self.done, self.best.next_check(BLOCK), time.perf_counter() - began
         return self.best.reached() or end
 

@@ -29,7 +29,7 @@ from coterie.problem.losses.design import Design
 LARGEST = 6_000  # unknowns, rows included: a factorisation then takes milliseconds, half a second where it fills up
 DENSEST = 400_000  # numbers in rows and edges; group total variation couples all columns of an edge
 SPARSE = 40  # numbers per row, up to which an order of unknowns for symmetric patterns is found fast (decision 14)
-TRACE = 1e-28  # added to the diagonal, so that directions that nothing sees can be solved for
+TRACES = 1e-28, 1e-14  # added to the diagonal, for directions that nothing sees, or that only rounding hides
 
 
 def is_small(problem: BoundProblem) -> bool:
@@ -151,15 +151,19 @@ class JointSystem:
         diagonal = K.diagonal() + np.asarray((X * X).sum(axis=0)).ravel()
         unit = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
         scale = sparse.diags_array(unit)
-        K = scale @ K @ scale + sparse.diags_array(np.where(diagonal > 0, TRACE, 1.0))
-        X = X @ scale
-        matrix = sparse.block_array([[K, X.T], [X, -sparse.eye_array(len(used))]], format="csc")
-        try:
+        K, X = scale @ K @ scale, X @ scale
+        for trace in TRACES:
+            traced = K + sparse.diags_array(np.where(diagonal > 0, trace, 1.0))
+            matrix = sparse.block_array([[traced, X.T], [X, -sparse.eye_array(len(used))]], format="csc")
             ordering: Any = "MMD_AT_PLUS_A" if matrix.nnz <= SPARSE * matrix.shape[0] else "COLAMD"
-            factors = aside(lambda: splu(matrix, permc_spec=ordering), matrix.nnz)
-        except (RuntimeError, TimeUp):
-            return None
-        return Factors(matrix, factors, free, used, unit, root)
+            try:
+                factors = aside(lambda matrix=matrix, ordering=ordering: splu(matrix, permc_spec=ordering), matrix.nnz)
+            except TimeUp:
+                return None
+            except RuntimeError:  # a pivot that rounding has made zero
+                continue
+            return Factors(matrix, factors, free, used, unit, root)
+        return None
 
     def inside(self, u: Array) -> Array:
         """u, moved back into the domain of the duals where it has left it."""
