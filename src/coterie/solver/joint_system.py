@@ -11,7 +11,7 @@ so that nothing is squared that need not be.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -155,14 +155,12 @@ class JointSystem:
         for trace in TRACES:
             traced = K + sparse.diags_array(np.where(diagonal > 0, trace, 1.0))
             matrix = sparse.block_array([[traced, X.T], [X, -sparse.eye_array(len(used))]], format="csc")
-            ordering: Any = "MMD_AT_PLUS_A" if matrix.nnz <= SPARSE * matrix.shape[0] else "COLAMD"
             try:
-                factors = aside(lambda matrix=matrix, ordering=ordering: splu(matrix, permc_spec=ordering), matrix.nnz)
+                return Factors(matrix, aside(partial(_lu, matrix), matrix.nnz), free, used, unit, root)
             except TimeUp:
                 return None
             except RuntimeError:  # a pivot that rounding has made zero
                 continue
-            return Factors(matrix, factors, free, used, unit, root)
         return None
 
     def inside(self, u: Array) -> Array:
@@ -180,3 +178,7 @@ class JointSystem:
         s = np.zeros(self.size)
         s[self.grounded] = duals[self.edges.stop :]
         return duals[self.edges].reshape(-1, self.shape[1]), s.reshape(self.shape)
+
+
+def _lu(matrix: Any) -> Any:
+    return splu(matrix, permc_spec="MMD_AT_PLUS_A" if matrix.nnz <= SPARSE * matrix.shape[0] else "COLAMD")
