@@ -24,7 +24,7 @@ def test_tiny_problems_are_worth_solving(name):
     problem = FAMILIES[name].build(TINY / 20 if name == "f" else TINY, 0)
     solution = ct.solve(problem)
     assert solution.gap <= 1e-6
-    assert solution.objective > 1e-5 * problem.scale
+    assert solution.objective > 1e-5 * problem.constant_loss
     assert (solution.w != solution.w[0]).any()
 
 

@@ -62,9 +62,9 @@ def test_a_force_is_a_box_of_one_point(loss: ct.Loss) -> None:
     f = pull(instance("few labelled", loss), force=0.5).f
     rng = np.random.default_rng(2)
     w = rng.standard_normal(f.v.shape)
-    lower, upper = f.box
-    np.testing.assert_allclose(f.value(w), f.core.value(w) + np.maximum(lower * w, upper * w).sum(axis=1))
-    s = f.split(0.1 * rng.standard_normal(w.shape), w)
+    lower, upper = f.l1_box
+    np.testing.assert_allclose(f.value(w), f.smooth_part.value(w) + np.maximum(lower * w, upper * w).sum(axis=1))
+    s = f.split_dual(0.1 * rng.standard_normal(w.shape), w)
     assert ((lower <= s) & (s <= upper)).all()
 
 

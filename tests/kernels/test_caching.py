@@ -44,7 +44,7 @@ def nowhere_to_write(monkeypatch):
 
 
 @pytest.mark.usefixtures("nowhere_to_write")
-@pytest.mark.parametrize("decorator", [compiling.jit, compiling.reordered, strict])
+@pytest.mark.parametrize("decorator", [compiling.jit, compiling.fastmath, strict])
 def test_a_kernel_works_without_a_cache_and_says_so_once(decorator):
     with pytest.warns(UserWarning, match="NUMBA_CACHE_DIR"):
         kernel = decorator(total)

@@ -143,16 +143,18 @@ def test_the_divergence_of_a_flow_and_its_doubt(seed: int, with_box: bool) -> No
     if rng.random() < 0.5:  # sums that cancel
         u[E // 2 :] = -u[: E // 2] * (1 + rng.integers(-2, 3, (E // 2, 1)) * EPS)
         ends[E // 2 :] = ends[: E // 2]
-    hi, lo, doubt = (np.empty((V, 2)) for _ in range(3))
-    flow.exact_divergence(ends, u, hi, lo, doubt)
+    hi, lo, rounding_bound = (np.empty((V, 2)) for _ in range(3))
+    flow.exact_divergence(ends, u, hi, lo, rounding_bound)
     if with_box:
-        flow.add_exactly(s, hi, lo, doubt)
+        flow.add_exactly(s, hi, lo, rounding_bound)
     for i in range(V):
         for k in range(2):
             truth = Fraction(float(s[i, k])) if with_box else Fraction(0)
             for (a, b), value in zip(ends, u[:, k], strict=True):
                 truth += Fraction(float(value)) * (int(a == i) - int(b == i))
-            assert abs(Fraction(float(hi[i, k])) + Fraction(float(lo[i, k])) - truth) <= Fraction(float(doubt[i, k]))
+            assert abs(Fraction(float(hi[i, k])) + Fraction(float(lo[i, k])) - truth) <= Fraction(
+                float(rounding_bound[i, k])
+            )
 
 
 @settings(max_examples=100)
@@ -169,13 +171,13 @@ def test_the_work_of_a_flow_is_not_overstated(seed: int) -> None:
 
 @settings(max_examples=100)
 @given(SEEDS, st.sampled_from([0.0, 1e-12, 1e-3]))
-def test_sums_around_a_centre(seed: int, doubt: float) -> None:
-    """Any ρ' within doubt of ρ: first − lost ≤ Σ⟨ρ', centre − w⟩, and Σρ' is within slack of total."""
+def test_sums_around_a_centre(seed: int, rounding_bound: float) -> None:
+    """Any ρ' within the rounding bound of ρ: first − lost ≤ Σ⟨ρ', centre − w⟩, and Σρ' is within slack of total."""
     rng = np.random.default_rng(seed)
     V, n = 12, 2
     group, rho, w = rng.integers(-1, 2, V), ugly(rng, (V, n), 4.0), 1e6 + ugly(rng, (V, n), 4.0)
     rho[V // 2 :] = -rho[: V // 2]
-    d, centre = doubt * np.abs(rho), 1e6 + rng.standard_normal((2, n))
+    d, centre = rounding_bound * np.abs(rho), 1e6 + rng.standard_normal((2, n))
     first, lost = np.zeros((2, 2))
     total, slack, size = np.zeros((3, 2, n))
     charge.gather(rho, d, w, group, centre, first, lost, total, slack, size)

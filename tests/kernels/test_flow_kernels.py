@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coterie.kernels import flow, known, laplacian, register
+from coterie.kernels import flow, laplacian, static_int, vector_buffer
 from coterie.kernels.edges import L1, L2, SQUARED
 
 EDGES = np.array([[0, 1], [0, 3], [1, 2], [2, 3], [2, 4]])  # node 5 has none
@@ -80,7 +80,7 @@ def test_laplacian_and_its_diagonal(n: int, grounded: bool, far: bool) -> None:
     S, x = shares(n), random(V, n)
     ground = np.abs(random(V, n, seed=7)) if grounded else laplacian.NO_GROUND
     out, diagonal = np.full((V, n), np.nan), np.full((V, n), np.nan)
-    laplacian.apply(known(far), EDGES, S, ground, x, out)
+    laplacian.apply(static_int(far), EDGES, S, ground, x, out)
     laplacian.diagonal(EDGES, S, ground, diagonal)
     D = np.zeros((len(EDGES), V))
     for e, (i, j) in enumerate(EDGES):
@@ -113,7 +113,7 @@ def test_correct(kind: int, n: int, factor: float, far: bool) -> None:
     outside = lengths(kind, expected) > C[:, None]
     if kind != SQUARED:
         expected *= np.minimum(1.0, C[:, None] / lengths(kind, expected))
-    flow.correct(known(min(n, 8)), kind, known(far), EDGES, C, S, potential, factor, u)
+    flow.correct(static_int(min(n, 8)), kind, static_int(far), EDGES, C, S, potential, factor, u)
     np.testing.assert_allclose(u, expected, rtol=1e-12, atol=1e-13)
     if kind != SQUARED:
         np.testing.assert_array_equal((S == flow.PUSHED)[:, : outside.shape[1]], outside)
@@ -125,10 +125,10 @@ def test_correct(kind: int, n: int, factor: float, far: bool) -> None:
 def test_stretch(kind: int, n: int, far: bool) -> None:
     u, S, potential = random(len(EDGES), n), shares(n), random(V, n, seed=5)
     needed = 1.0 if kind == SQUARED else max(1.0, (lengths(kind, moved(S, potential, u)) / C[:, None]).max())
-    assert flow.stretch(known(min(n, 8)), kind, known(far), EDGES, C, S, potential, u) == pytest.approx(
+    assert flow.stretch(static_int(min(n, 8)), kind, static_int(far), EDGES, C, S, potential, u) == pytest.approx(
         needed, rel=1e-13
     )
-    assert flow.stretch(known(min(n, 8)), kind, known(far), EDGES, 1e3 * C, S, potential, u) == 1.0
+    assert flow.stretch(static_int(min(n, 8)), kind, static_int(far), EDGES, 1e3 * C, S, potential, u) == 1.0
 
 
 @sizes
@@ -143,7 +143,7 @@ def test_keep_flat(n: int) -> None:
         if row >= 0:
             for b in rows[row]:
                 expected[i] -= b * (b @ x[i])
-    flow.keep_flat(register(n), place, False, rows, x)
+    flow.keep_flat(vector_buffer(n), place, False, rows, x)
     np.testing.assert_allclose(x, expected, rtol=1e-12, atol=1e-14)
 
 
@@ -151,7 +151,7 @@ def test_keep_flat(n: int) -> None:
 def test_keep_flat_where_everything_is_seen(n: int) -> None:
     place, x = np.array([-1, 1, -1, 0, 2, -1]), random(V, n)
     before = x.copy()
-    flow.keep_flat(register(n), place, True, np.empty((0, 0, 0)), x)
+    flow.keep_flat(vector_buffer(n), place, True, np.empty((0, 0, 0)), x)
     np.testing.assert_array_equal(x, np.where(place[:, None] < 0, before, 0.0))
 
 

@@ -20,13 +20,13 @@ def passes(n: int, n_nodes: int, n_groups: int) -> list[np.ndarray]:
     C = rng.standard_normal((n_groups, n, n))
     C[:, :, -1] *= n != 3
     G, spoilt, weak = np.empty_like(C), np.empty((n_groups, n)), np.zeros((n_groups, n), dtype=bool)
-    doubt, longest = np.empty((2, n_groups))
-    gram.gram(X, h, starts, ridge, group, C, G, doubt, spoilt, longest)
-    found = [G.copy(), doubt.copy(), spoilt, longest]
+    rounding_bound, longest = np.empty((2, n_groups))
+    gram.gram(X, h, starts, ridge, group, C, G, rounding_bound, spoilt, longest)
+    found = [G.copy(), rounding_bound.copy(), spoilt, longest]
     gram.orthonormalise(G, spoilt, C, weak)
     out, a, b = np.empty((n_groups, n)), rng.standard_normal(starts[-1]), rng.standard_normal((n_nodes, n))
-    gram.project(X, starts, group, C, a, np.abs(a), b, out, doubt)
-    return [*found, C, weak, out, doubt]
+    gram.project(X, starts, group, C, a, np.abs(a), b, out, rounding_bound)
+    return [*found, C, weak, out, rounding_bound]
 
 
 @pytest.mark.parametrize(("n", "n_nodes", "n_groups"), [(1, 20, 20), (3, 40, 7), (12, 9, 2), (5, 6, 1)])

@@ -8,7 +8,7 @@ import pytest
 import coterie as ct
 from coterie.engines import models
 from coterie.engines.models import Models
-from coterie.kernels import register
+from coterie.kernels import vector_buffer
 from coterie.kernels.model import model_share
 from coterie.problem.losses.base import LocalLosses
 from problems import oracle
@@ -64,7 +64,7 @@ def test_what_a_model_keeps(n: int) -> None:
     model = f.model(np.zeros((6, n)), None)
     assert model is not None
     R = np.empty_like(model.H)
-    model_share(register(n), tau, model.H, R)
+    model_share(vector_buffer(n), tau, model.H, R)
     np.testing.assert_allclose(R, np.linalg.inv(np.eye(n) + tau[:, None, None] * model.H), rtol=1e-8, atol=1e-12)
 
 

@@ -19,16 +19,16 @@ DOUBTS = st.sampled_from([0.0, 1e-12, 1e-3])
 SCALES = st.sampled_from([1.0, 1e-150, 1e-300, 1e100])
 
 
-def forces(seed: int, n: int, doubt: float, scale: float) -> tuple[Any, ...]:
+def forces(seed: int, n: int, rounding_bound: float, scale: float) -> tuple[Any, ...]:
     """Forces of 13 nodes in three groups, one of them empty; some nodes are left out, and sums cancel."""
     rng, V = np.random.default_rng(seed), 13
     group, rho, w = rng.choice([-1, 0, 2], V), scale * ugly(rng, (V, n), 4.0), 1e6 + ugly(rng, (V, n), 4.0)
     rho[7:] = -rho[:6]
-    return rng, group, rho, doubt * np.abs(rho), w
+    return rng, group, rho, rounding_bound * np.abs(rho), w
 
 
 def within(rng: np.random.Generator, rho: Any, d: Any) -> list[list[Fraction]]:
-    """Any other forces that the doubt allows."""
+    """Any other forces that the rounding_bound allows."""
     return [
         [a + Fraction(float(rng.uniform(-1, 1))) * b for a, b in zip(fractions(x), fractions(y), strict=True)]
         for x, y in zip(rho, d, strict=True)
@@ -44,9 +44,9 @@ def gathered(module: Any, *given: Any) -> list[Any]:
 
 @settings(max_examples=100)
 @given(SEEDS, st.sampled_from([1, 2, 12]), DOUBTS, SCALES)
-def test_sums_around_a_centre(seed: int, n: int, doubt: float, scale: float) -> None:
-    """Any ρ' within doubt of ρ: first − lost ≤ Σ⟨ρ', centre − w⟩, and Σρ' is within slack of total."""
-    rng, group, rho, d, w = forces(seed, n, doubt, scale)
+def test_sums_around_a_centre(seed: int, n: int, rounding_bound: float, scale: float) -> None:
+    """Any ρ' within the rounding bound of ρ: first − lost ≤ Σ⟨ρ', centre − w⟩, and Σρ' is within slack of total."""
+    rng, group, rho, d, w = forces(seed, n, rounding_bound, scale)
     centre = 1e6 + rng.standard_normal((3, n))
     first, lost, total, slack, size = gathered(charge, rho, d, w, group, centre)
     other = within(rng, rho, d)
@@ -65,8 +65,8 @@ def test_sums_around_a_centre(seed: int, n: int, doubt: float, scale: float) -> 
 
 @settings(max_examples=100)
 @given(SEEDS, st.sampled_from([1, 2, 12]), DOUBTS, SCALES)
-def test_the_least_of_a_box(seed: int, n: int, doubt: float, scale: float) -> None:
-    rng, group, rho, d, w = forces(seed, n, doubt, scale)
+def test_the_least_of_a_box(seed: int, n: int, rounding_bound: float, scale: float) -> None:
+    rng, group, rho, d, w = forces(seed, n, rounding_bound, scale)
     low = 1e6 - ugly(rng, (3, n), 3.0) ** 2
     high = low + ugly(rng, (3, n), 3.0) ** 2
     out, other = np.zeros(3), within(rng, rho, d)
@@ -91,8 +91,8 @@ def test_where_weights_can_be_anywhere() -> None:
 
 @settings(max_examples=60)
 @given(SEEDS, st.sampled_from([1, 2, 12]), DOUBTS)
-def test_the_compiled_kernels_say_the_same(seed: int, n: int, doubt: float) -> None:
-    rng, group, rho, d, w = forces(seed, n, doubt, 1.0)
+def test_the_compiled_kernels_say_the_same(seed: int, n: int, rounding_bound: float) -> None:
+    rng, group, rho, d, w = forces(seed, n, rounding_bound, 1.0)
     centre = 1e6 + rng.standard_normal((3, n))
     given = rho, d, w, group, centre
     mine, theirs = gathered(charge, *given), gathered(compiled, *given)

@@ -23,10 +23,10 @@ from coterie.kernels import (
     conjugate,
     contract,
     flow,
-    known,
     laplacian,
     norms,
-    register,
+    static_int,
+    vector_buffer,
 )
 from coterie.kernels import reference as package
 from coterie.kernels.reference import clusters as plain_clusters
@@ -89,27 +89,29 @@ def test_sums_over_edges(case: Case) -> None:
     S, x = np.abs(case.drawn(*case.u.shape)).astype(np.float32), case.drawn(case.V, case.n)
     for ground in (laplacian.NO_GROUND, np.abs(case.drawn(case.V, case.n))):
         agree(laplacian.diagonal, plain_laplacian.diagonal, case.ends, S, ground, out)
-        agree(laplacian.apply, plain_laplacian.apply, known(0), case.ends, S, ground, x, out)
+        agree(laplacian.apply, plain_laplacian.apply, static_int(0), case.ends, S, ground, x, out)
 
 
 @given(CASES)
 def test_sums_in_twice_the_precision(case: Case) -> None:
     """Within what both say they may be off by."""
     u = case.u * 10.0 ** case.rng.integers(-9, 9, case.u.shape)
-    hi, lo, doubt = (np.empty_like(case.w) for _ in range(3))
+    hi, lo, rounding_bound = (np.empty_like(case.w) for _ in range(3))
     s = case.drawn(case.V, case.n)
-    plain_flow.exact_divergence(case.ends, u, hi, lo, doubt)
-    plain_flow.add_exactly(s, hi, lo, doubt)
+    plain_flow.exact_divergence(case.ends, u, hi, lo, rounding_bound)
+    plain_flow.add_exactly(s, hi, lo, rounding_bound)
     for i in range(case.V):
         for k in range(case.n):
             out = [Fraction(float(u[e, k])) for e in np.flatnonzero(case.ends[:, 0] == i)]
             into = [Fraction(float(u[e, k])) for e in np.flatnonzero(case.ends[:, 1] == i)]
             true = sum(out, Fraction(0)) - sum(into, Fraction(0)) + Fraction(float(s[i, k]))
-            assert abs(true - Fraction(float(hi[i, k])) - Fraction(float(lo[i, k]))) <= Fraction(float(doubt[i, k]))
+            assert abs(true - Fraction(float(hi[i, k])) - Fraction(float(lo[i, k]))) <= Fraction(
+                float(rounding_bound[i, k])
+            )
     beside = [np.empty_like(case.w) for _ in range(3)]
     flow.exact_divergence(case.ends, u, *beside)
     flow.add_exactly(s, *beside)
-    np.testing.assert_allclose(doubt, beside[2], rtol=1e-9)
+    np.testing.assert_allclose(rounding_bound, beside[2], rtol=1e-9)
 
 
 @given(CASES, KINDS)
@@ -145,7 +147,7 @@ def test_the_domain_of_duals(case: Case, kind: int) -> None:
 @given(CASES, KINDS)
 def test_corrections(case: Case, kind: int) -> None:
     S = np.abs(case.drawn(*case.u.shape)).astype(np.float32)
-    moving = known(min(case.n, 8)), kind, known(0), case.ends, case.c, S, case.drawn(case.V, case.n)
+    moving = static_int(min(case.n, 8)), kind, static_int(0), case.ends, case.c, S, case.drawn(case.V, case.n)
     agree(flow.stretch, plain_flow.stretch, *moving, case.u)
     agree(flow.correct, plain_flow.correct, *moving, 1.25, case.u)
 
@@ -155,7 +157,7 @@ def test_what_no_data_see(case: Case, sees_all: bool) -> None:
     place = np.where(case.labelled, np.cumsum(case.labelled) - 1, -1)
     seen = np.linalg.qr(case.drawn(max(int(case.labelled.sum()), 1), case.n, max(case.n - 1, 1)))[0].transpose(0, 2, 1)
     x = case.drawn(case.V, case.n)
-    both = (partial(module.keep_flat, register(case.n)) for module in (flow, plain_flow))
+    both = (partial(module.keep_flat, vector_buffer(case.n)) for module in (flow, plain_flow))
     agree(*both, place, sees_all, np.ascontiguousarray(seen), x)
 
 

@@ -40,8 +40,8 @@ def exact_rows(X: Any, C: Any) -> list[list[Fraction]]:
 def test_gram_matrices_are_within_their_doubt(seed: int, n: int, sizes: list[int], n_groups: int, size: float) -> None:
     X, h, starts, ridge, group, C = problem(seed, n, sizes, n_groups, size)
     G, spoilt = np.empty_like(C), np.empty((n_groups, n))
-    doubt, longest = np.empty((2, n_groups))
-    gram.gram(X, h, starts, ridge, group, C, G, doubt, spoilt, longest)
+    rounding_bound, longest = np.empty((2, n_groups))
+    gram.gram(X, h, starts, ridge, group, C, G, rounding_bound, spoilt, longest)
     of = np.repeat(group, sizes)
     for g in range(n_groups):
         Z, factor = exact_rows(X[of == g], C[g]), fractions(h[of == g])
@@ -54,7 +54,7 @@ def test_gram_matrices_are_within_their_doubt(seed: int, n: int, sizes: list[int
                 )
                 squares += (truth - Fraction(G[g, j, k])) ** 2
                 assert G[g, j, k] == G[g, k, j]
-        assert squares <= Fraction(doubt[g]) ** 2
+        assert squares <= Fraction(rounding_bound[g]) ** 2
         for z in Z:
             assert sum(x * x for x in z) <= Fraction(longest[g]) ** 2 * (1 + Fraction(1e-12))
 
@@ -66,8 +66,8 @@ def test_projections_are_within_their_doubt(seed: int, n: int, sizes: list[int],
     rng = np.random.default_rng(seed)
     a, b = ugly(rng, (len(X),), 4.0), ugly(rng, (len(sizes), n), 4.0)
     da = np.abs(a) * rng.choice([0.0, 1e-12, 1e-3])
-    out, doubt = np.empty((n_groups, n)), np.empty(n_groups)
-    gram.project(X, starts, group, C, a, da, b, out, doubt)
+    out, rounding_bound = np.empty((n_groups, n)), np.empty(n_groups)
+    gram.project(X, starts, group, C, a, da, b, out, rounding_bound)
     moved = [x + Fraction(rng.uniform(-1, 1)) * d for x, d in zip(fractions(a), fractions(da), strict=True)]
     of = np.repeat(group, sizes)
     for g in range(n_groups):
@@ -77,7 +77,7 @@ def test_projections_are_within_their_doubt(seed: int, n: int, sizes: list[int],
             truth = sum((x * z[j] for x, z in zip(duals, Z, strict=True)), Fraction(0))
             truth += sum((inner(b[i], C[g, :, j]) for i in np.flatnonzero(group == g)), Fraction(0))
             squares += (truth - Fraction(out[g, j])) ** 2
-        assert squares <= Fraction(doubt[g]) ** 2
+        assert squares <= Fraction(rounding_bound[g]) ** 2
 
 
 def passes(module: Any, seed: int, n: int, sizes: list[int], n_groups: int) -> list[Any]:
@@ -92,9 +92,9 @@ def passes(module: Any, seed: int, n: int, sizes: list[int], n_groups: int) -> l
     module.lengths(X, h, starts, ridge, group, unit)
     C *= (unit[:, None, :] > 0) + 0.0
     G, spoilt = np.empty_like(C), np.empty((n_groups, n))
-    doubt, longest, size, squares, sums = np.empty((5, n_groups))
-    module.gram(X, h, starts, ridge, group, C, G, doubt, spoilt, longest)
-    found = [unit, G.copy(), doubt.copy(), longest, spoilt]
+    rounding_bound, longest, size, squares, sums = np.empty((5, n_groups))
+    module.gram(X, h, starts, ridge, group, C, G, rounding_bound, spoilt, longest)
+    found = [unit, G.copy(), rounding_bound.copy(), longest, spoilt]
     out, a, b = np.empty((n_groups, n)), rng.standard_normal(starts[-1]), rng.standard_normal((len(sizes), n))
     module.project(X, starts, group, C, a, np.abs(a), b, out, size)
     module.stretch(X, h, starts, group, unit, squares, sums)
@@ -135,10 +135,10 @@ def test_two_passes_make_coordinates_orthonormal() -> None:
     X, h = rng.standard_normal(X.shape), h + 0.1
     C = np.tile(np.eye(4), (2, 1, 1))
     G, spoilt, weak = np.empty_like(C), np.empty((2, 4)), np.zeros((2, 4), dtype=bool)
-    doubt, longest = np.empty((2, 2))
+    rounding_bound, longest = np.empty((2, 2))
     for _ in range(3):
-        gram.gram(X, h, starts, np.zeros(4), group, C, G, doubt, spoilt, longest)
-        error = np.linalg.norm(G - np.eye(4), axis=(1, 2)) + doubt
+        gram.gram(X, h, starts, np.zeros(4), group, C, G, rounding_bound, spoilt, longest)
+        error = np.linalg.norm(G - np.eye(4), axis=(1, 2)) + rounding_bound
         gram.orthonormalise(G, spoilt, C, weak)
     assert (error < 1e-13).all()
     assert not weak.any()
@@ -148,6 +148,6 @@ def test_two_passes_make_coordinates_orthonormal() -> None:
 def test_rows_too_large_prove_nothing(size: float) -> None:
     X, h, starts, ridge, group, C = problem(1, 2, [3, 2], 1)
     X[0] = size
-    G, spoilt, doubt, longest = np.empty_like(C), np.empty((1, 2)), np.empty(1), np.empty(1)
-    gram.gram(X, h + 1, starts, ridge, group, C, G, doubt, spoilt, longest)
-    assert not np.isfinite(doubt[0])
+    G, spoilt, rounding_bound, longest = np.empty_like(C), np.empty((1, 2)), np.empty(1), np.empty(1)
+    gram.gram(X, h + 1, starts, ridge, group, C, G, rounding_bound, spoilt, longest)
+    assert not np.isfinite(rounding_bound[0])

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coterie.kernels import model as compiled
-from coterie.kernels import register
+from coterie.kernels import vector_buffer
 from coterie.kernels.reference import model
 from coterie.kernels.reference.cholesky import solve
 
@@ -33,12 +33,12 @@ def test_both_make_the_same_models(seed: int, n: int, sizes: list[int], size: fl
     for module in (model, compiled):
         slope, H = np.empty_like(w), np.empty((len(w), n, n))
         share = np.repeat(1 / np.array(sizes), sizes)
-        way = module.logistic_model(register(n), X, y, share, starts, ridge, w, before, slope, H)
+        way = module.logistic_model(vector_buffer(n), X, y, share, starts, ridge, w, before, slope, H)
         results.append((way, slope, H))
     for one, other in zip(*results, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-11 * np.abs(other).max())
     pull, H = rng.standard_normal(w.shape), results[0][2] + size**2 * np.eye(n)
-    falls = [module.model_fall(register(n), H.copy(), pull) for module in (model, compiled)]
+    falls = [module.model_fall(vector_buffer(n), H.copy(), pull) for module in (model, compiled)]
     assert falls[0] == pytest.approx(falls[1], rel=1e-9)
 
 

@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import coterie as ct
-from coterie.kernels import register, route, tree
+from coterie.kernels import route, tree, vector_buffer
 from coterie.kernels.reference import route as plain
 from coterie.kernels.reference import tree as plain_tree
 from coterie.solver.interior import Rooted
@@ -65,7 +65,7 @@ def test_elimination(n: int) -> None:
     found = []
     for module in (tree, plain_tree):
         S, x = np.empty((8, n, n)), np.empty((8, n))
-        module.eliminate(register(n), rooted.order, rooted.parent, rooted.via, place, H, theta, S)
+        module.eliminate(vector_buffer(n), rooted.order, rooted.parent, rooted.via, place, H, theta, S)
         module.substitute(rooted.order, rooted.parent, rooted.via, theta, S, b.copy(), x)
         found.append(x)
     np.testing.assert_allclose(found[1], found[0], rtol=1e-7, atol=1e-9)

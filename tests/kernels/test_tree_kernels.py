@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.kernels import register, tree
+from coterie.kernels import tree, vector_buffer
 from coterie.kernels.compiling import jit
 from coterie.kernels.invert import invert, scratch
 from coterie.solver.interior import Rooted
@@ -22,7 +22,7 @@ def test_an_inverse_in_place(n: int) -> None:
     B = np.random.default_rng(n).standard_normal((n, n + 5))
     A = B @ B.T + 0.1 * np.eye(n)
     inverse = A.copy()
-    invert_one(register(n), inverse)
+    invert_one(vector_buffer(n), inverse)
     np.testing.assert_allclose(inverse @ A, np.eye(n), atol=1e-10)
     np.testing.assert_allclose(inverse, inverse.T, rtol=1e-9, atol=1e-12)
 
@@ -51,7 +51,7 @@ def test_elimination_solves_the_whole_system(V: int, roots: int, n: int) -> None
     for component in range(problem.graph.components.max() + 1):  # a tree without labels has no unique answer
         if not np.isin(labelled, np.flatnonzero(problem.graph.components == component)).any():
             b[problem.graph.components == component] = 0.0
-    tree.eliminate(register(n), rooted.order, rooted.parent, rooted.via, place, H, theta, S)
+    tree.eliminate(vector_buffer(n), rooted.order, rooted.parent, rooted.via, place, H, theta, S)
     tree.substitute(rooted.order, rooted.parent, rooted.via, theta, S, b.copy(), x)
     D = problem.graph.D.toarray()
     product = D.T @ (theta * (D @ x))

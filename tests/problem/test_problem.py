@@ -32,20 +32,22 @@ def test_objective_by_a_naive_loop(loss: ct.Loss, penalty: ct.Penalty, kind: str
     problem = instance(kind, loss, penalty, lam=0.37)
     w = np.random.default_rng(0).standard_normal((12, 3))
     assert problem.objective(w) == pytest.approx(naive_objective(problem, w), rel=1e-12)
-    assert problem.scale == pytest.approx(best_constant(problem), rel=1e-12)
+    assert problem.constant_loss == pytest.approx(best_constant(problem), rel=1e-12)
 
 
 @pytest.mark.parametrize("offset", [5e6, -1e7])
 def test_an_offset_of_the_labels_does_not_inflate_the_scale(offset: float) -> None:
     y = np.array([1.0, 2.0, 4.0])
     shifted = ct.Problem(GRAPH, ct.LocalDatasets.from_rows(np.eye(3), offset + y, [0, 1, 2]))
-    assert shifted.scale == pytest.approx(ct.Problem(GRAPH, ct.LocalDatasets.from_rows(np.eye(3), y, range(3))).scale)
+    assert shifted.constant_loss == pytest.approx(
+        ct.Problem(GRAPH, ct.LocalDatasets.from_rows(np.eye(3), y, range(3))).constant_loss
+    )
 
 
 def test_constant_labels_leave_a_trace_of_scale() -> None:
     """What rounding of the labels could make: nothing would be relative to zero."""
     problem = ct.Problem(GRAPH, ct.LocalDatasets.from_rows(np.eye(3), [7.0] * 3, [0, 1, 2]))
-    assert 0 < problem.scale <= 1e-13 * problem.objective(np.zeros((3, 3)))
+    assert 0 < problem.constant_loss <= 1e-13 * problem.objective(np.zeros((3, 3)))
 
 
 def test_the_defaults_are_the_papers() -> None:
@@ -67,7 +69,7 @@ def test_nothing_is_determined_without_labels() -> None:
     data = ct.LocalDatasets.from_rows(np.eye(3), [np.nan] * 3, [0, 1, 2])
     problem = ct.Problem(GRAPH, data)
     assert problem.undetermined.tolist() == [0, 1, 2]
-    assert problem.objective(np.ones((3, 3))) == problem.scale == 0.0
+    assert problem.objective(np.ones((3, 3))) == problem.constant_loss == 0.0
 
 
 BAD: dict[str, tuple[dict[str, Any], type[Exception], str]] = {

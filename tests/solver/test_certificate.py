@@ -35,7 +35,7 @@ def never_too_good(problem: ct.Problem, w: np.ndarray, u: np.ndarray) -> None:
         reach = 10 * np.abs(w).max() or 1.0
         box = (np.full_like(w, -reach), np.full_like(w, reach))
     best = oracle(problem, box).value
-    assert proof.dual_bound <= best + ROUNDING * (abs(best) + problem.scale)
+    assert proof.dual_bound <= best + ROUNDING * (abs(best) + problem.constant_loss)
 
 
 SIZES = st.sampled_from([0.0, 1e-6, 1e-2, 1.0, 1e3])
@@ -118,7 +118,7 @@ def test_relative_gap_is_relative_to_the_objective() -> None:
 
 def test_relative_gap_has_a_floor() -> None:
     problem = instance()
-    assert relative_gap(problem, 0.0, -problem.scale) == pytest.approx(1 / FLOOR)
+    assert relative_gap(problem, 0.0, -problem.constant_loss) == pytest.approx(1 / FLOOR)
     assert relative_gap(problem, 0.0, 0.0) == 0.0
 
 
@@ -132,7 +132,7 @@ def noise_free() -> ct.Problem:
 def test_an_optimum_of_zero_can_be_certified() -> None:
     solution = ct.solve(noise_free(), 1e-6)
     assert solution.status is ct.Status.OPTIMAL
-    assert solution.objective <= 1e-6 * FLOOR * noise_free().scale
+    assert solution.objective <= 1e-6 * FLOOR * noise_free().constant_loss
     np.testing.assert_allclose(solution.w, np.tile([1.0, -2.0, 0.5], (12, 1)), atol=1e-5)
 
 

@@ -95,7 +95,7 @@ def check(problem: ct.Problem) -> ct.Solution:
         warnings.simplefilter("always")
         solution = ct.solve(problem, TOL, max_iter=MAX_ITER, time_limit=2.0)
     best = oracle(problem)
-    slack = 1e-10 * (abs(best.value) + problem.scale)
+    slack = 1e-10 * (abs(best.value) + problem.constant_loss)
     if meets(solution.condition, best.w):
         assert solution.dual_bound <= best.value + slack
         if solution.status is ct.Status.OPTIMAL:

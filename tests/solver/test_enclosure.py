@@ -28,19 +28,19 @@ def clipped(problem: ct.Problem, w: np.ndarray) -> np.ndarray:
     return w
 
 
-def charge_holds(problem: ct.Problem, w: np.ndarray, size: float, seed: int, doubt: float = 0.0) -> None:
-    """The charge at the level of w is at most Σ⟨ρ, w − at⟩, for any ρ within its doubt: w has that objective itself."""
+def charge_holds(problem: ct.Problem, w: np.ndarray, size: float, seed: int, rounding_bound: float = 0.0) -> None:
+    """The charge at the level of w is at most Σ⟨ρ, w − at⟩, for any ρ within its rounding bound."""
     rng = np.random.default_rng(seed)
     rho = size * rng.standard_normal(w.shape) * rng.integers(0, 2, w.shape)
     rho[problem.undetermined] = 0.0
     at, level = w + rng.standard_normal(w.shape), problem.objective(w)
     enclosure = Enclosure(problem.bound)
-    charge = enclosure.charge(Rest(rho, doubt * np.abs(rho), at), level)
+    charge = enclosure.charge(Rest(rho, rounding_bound * np.abs(rho), at), level)
     if charge == -np.inf:
         return
     far = [a - b for a, b in zip(shifted(problem, enclosure, w), fractions(at.ravel()), strict=True)]
     slopes = fractions(rho.ravel())
-    truth = inner(slopes, far) - Fraction(doubt) * sum(abs(a * b) for a, b in zip(slopes, far, strict=True))
+    truth = inner(slopes, far) - Fraction(rounding_bound) * sum(abs(a * b) for a, b in zip(slopes, far, strict=True))
     assert Fraction(charge) <= truth
 
 
@@ -79,10 +79,10 @@ def test_at_the_objective_of_the_optimum(loss: ct.Loss, penalty: ct.Penalty, kin
     st.sampled_from([0.0, 1e-3]),
     st.integers(0, 99),
 )
-def test_on_any_problem(problem: ct.Problem, distance: float, size: float, doubt: float, seed: int) -> None:
+def test_on_any_problem(problem: ct.Problem, distance: float, size: float, rounding_bound: float, seed: int) -> None:
     w = oracle(problem).w
     w = w + distance * np.random.default_rng(seed).standard_normal(w.shape)
-    charge_holds(problem, clipped(problem, w), size, seed, doubt)
+    charge_holds(problem, clipped(problem, w), size, seed, rounding_bound)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -91,7 +91,7 @@ def test_there_is_a_set_wherever_a_minimiser_is_unique(loss: ct.Loss, kind: str)
     problem = instance(kind, loss)
     rho = np.ones((12, 3))
     rho[problem.undetermined] = 0.0
-    assert Enclosure(problem.bound).charge(Rest(rho, 0 * rho, 0 * rho), problem.scale) > -np.inf
+    assert Enclosure(problem.bound).charge(Rest(rho, 0 * rho, 0 * rho), problem.constant_loss) > -np.inf
 
 
 def test_nothing_left_costs_nothing() -> None:
@@ -115,7 +115,7 @@ def test_columns_of_very_different_sizes(nodes: list[int]) -> None:
     data = ct.LocalDatasets.from_rows([[1.0, 0.0], [0.0, 1e-9]], [0.0, 1.0], nodes, n_nodes=2)
     problem = ct.Problem(ct.EmpiricalGraph.from_edges([[0, 1]]), data, lam=1.0)
     w = np.array([[0.0, 1e9], [0.0, 1e9]])
-    for level in (problem.objective(w), 1e-9, 0.5, problem.scale, 100.0):
+    for level in (problem.objective(w), 1e-9, 0.5, problem.constant_loss, 100.0):
         assert 1e9 <= Enclosure(problem.bound).reach(level) < np.inf
         for sign in (1.0, -1.0):
             rest = Rest(np.full((2, 2), sign), np.zeros((2, 2)), np.zeros((2, 2)))
@@ -157,7 +157,7 @@ def test_a_lower_objective_gives_a_smaller_charge() -> None:
     problem = instance("few labelled")
     enclosure, best = Enclosure(problem.bound), oracle(problem)
     rest = Rest(np.random.default_rng(0).standard_normal((12, 3)), np.zeros((12, 3)), best.w)
-    assert enclosure.charge(rest, problem.scale) < enclosure.charge(rest, best.value) < 0
+    assert enclosure.charge(rest, problem.constant_loss) < enclosure.charge(rest, best.value) < 0
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -168,7 +168,7 @@ def test_without_coupling_every_node_is_a_component(loss: ct.Loss, seed: int) ->
     charge_holds(problem, oracle(problem).w, 1.0, seed)
     if not isinstance(loss, ct.Logistic):  # (whose classes may be separable at a node)
         rest = Rest(np.ones((12, 3)), np.zeros((12, 3)), np.zeros((12, 3)))
-        assert Enclosure(problem.bound).charge(rest, problem.scale) > -np.inf
+        assert Enclosure(problem.bound).charge(rest, problem.constant_loss) > -np.inf
 
 
 def test_a_part_of_a_larger_graph_cannot_be_shifted_alone() -> None:
@@ -210,12 +210,16 @@ def test_reach_is_infinite_where_a_direction_is_open() -> None:
         ([1e-300, 0.0], [-np.inf, -1.0], [np.inf, 1.0], -np.inf),
     ],
 )
-@pytest.mark.parametrize("doubt", [0.0, 1e-3])
-def test_the_worst_corner_of_a_box(rest: list, low: list, high: list, charge: float, doubt: float) -> None:
+@pytest.mark.parametrize("rounding_bound", [0.0, 1e-3])
+def test_the_worst_corner_of_a_box(rest: list, low: list, high: list, charge: float, rounding_bound: float) -> None:
     rho, out = np.array([rest]), np.zeros(1)
     zero = np.zeros_like(rho)
-    kernels.least(rho, doubt * np.abs(rho), zero, np.zeros(1, int), np.array([low]), np.array([high]), out)
-    extra = sum(doubt * abs(r) * max(abs(a), abs(b)) for r, a, b in zip(rest, low, high, strict=True) if doubt * r)
+    kernels.least(rho, rounding_bound * np.abs(rho), zero, np.zeros(1, int), np.array([low]), np.array([high]), out)
+    extra = sum(
+        rounding_bound * abs(r) * max(abs(a), abs(b))
+        for r, a, b in zip(rest, low, high, strict=True)
+        if rounding_bound * r
+    )
     assert out[0] <= charge - extra
     assert out[0] >= (charge - extra) - 1e-12 * (1 + extra) if np.isfinite(charge) else out[0] == -np.inf
 
@@ -226,15 +230,16 @@ def test_the_worst_corner_in_exact_arithmetic(seed: int, offset: float, count: i
     """Also where weights lie far from zero and the box is narrow, so that every difference is rounded."""
     rng = np.random.default_rng(seed)
     rho, w = rng.standard_normal((count, 2)), offset + rng.standard_normal((count, 2))
-    doubt = 1e-6 * rng.random((count, 2))
+    rounding_bound = 1e-6 * rng.random((count, 2))
     low = offset + rng.standard_normal((1, 2))
     high = low + rng.random((1, 2)) * 10.0 ** -rng.integers(0, 12)
     out = np.zeros(1)
-    kernels.least(rho, doubt, w, np.zeros(count, int), low, high, out)
+    kernels.least(rho, rounding_bound, w, np.zeros(count, int), low, high, out)
     z = np.where(rng.random((count, 2)) < 0.5, low, high)
     signs = np.where(rng.random(2 * count) < 0.5, 1, -1)
     slope = [
-        a + int(sign) * b for a, b, sign in zip(fractions(rho.ravel()), fractions(doubt.ravel()), signs, strict=True)
+        a + int(sign) * b
+        for a, b, sign in zip(fractions(rho.ravel()), fractions(rounding_bound.ravel()), signs, strict=True)
     ]
     truth = inner(slope, [a - b for a, b in zip(fractions(z.ravel()), fractions(w.ravel()), strict=True)])
     assert Fraction(float(out[0])) <= truth

@@ -24,7 +24,7 @@ def solved(problem: ct.Problem, tol: float = 1e-9) -> ct.Solution:
         return ct.solve(problem, tol, max_iter=2000, time_limit=2.0)
 
 
-def known(problem: ct.Problem, solution: ct.Solution) -> Iterator[np.ndarray]:
+def static_int(problem: ct.Problem, solution: ct.Solution) -> Iterator[np.ndarray]:
     """Weights that may be good: those of the solver and of another one, scaled, and one common least-squares fit."""
     yield solution.w
     yield solution.w * (1 + 1e-9)
@@ -67,7 +67,7 @@ def reach_of(condition: str) -> float:
 @given(ugly_problems(), st.integers(0, 2**16))
 def test_on_ugly_data(problem: ct.Problem, seed: int) -> None:
     solution = solved(problem)
-    values = [(w, exact_objective(problem, w)) for w in known(problem, solution) if np.isfinite(w).all()]
+    values = [(w, exact_objective(problem, w)) for w in static_int(problem, solution) if np.isfinite(w).all()]
     below_all(solution, reach_of(solution.condition), values)
     rng = np.random.default_rng(seed)
     for size in (0.0, 1e-9, 1.0):
@@ -81,7 +81,7 @@ def test_on_ugly_data(problem: ct.Problem, seed: int) -> None:
 @given(problems())
 def test_on_ordinary_data(problem: ct.Problem) -> None:
     solution = solved(problem, 1e-12)
-    values = [(w, exact_objective(problem, w)) for w in known(problem, solution)]
+    values = [(w, exact_objective(problem, w)) for w in static_int(problem, solution)]
     below_all(solution, reach_of(solution.condition), values)
 
 
@@ -91,4 +91,4 @@ def test_an_objective_is_what_it_says(problem: ct.Problem) -> None:
     """To 1e-12 of itself, or of the unit that gaps are measured in."""
     solution = solved(problem, 1e-6)
     truth = float(exact_objective(problem, solution.w))
-    assert abs(solution.objective - truth) <= 1e-12 * max(truth, 1e-8 * problem.scale)
+    assert abs(solution.objective - truth) <= 1e-12 * max(truth, 1e-8 * problem.constant_loss)

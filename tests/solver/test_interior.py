@@ -31,7 +31,7 @@ def on_tree(kind: str, n: int, m: int, loss: ct.Loss, labelled: float = 1.0, V: 
 def test_an_interior_point_is_certified(kind: str, loss: ct.Loss, labelled: float) -> None:
     problem = on_tree(kind, 4, 3, loss, labelled)
     inside = interior.Interior(problem, np.random.default_rng(0).standard_normal((60, 4)))
-    goal = 1e-7 * problem.scale
+    goal = 1e-7 * problem.constant_loss
     assert inside.run(goal, 100, lambda: False) < 40
     proof = ct.certify(problem, inside.w, inside.u)
     assert proof.objective - proof.dual_bound <= goal
@@ -64,9 +64,9 @@ def test_the_engine_goes_on_from_there(engine: str, monkeypatch: pytest.MonkeyPa
 def test_equal_weights_are_a_start() -> None:
     problem = on_tree("path", 3, 5, ct.SquaredError())
     inside = interior.Interior(problem, np.zeros((60, 3)))
-    inside.run(1e-7 * problem.scale, 100, lambda: False)
+    inside.run(1e-7 * problem.constant_loss, 100, lambda: False)
     proof = ct.certify(problem, inside.w, inside.u)
-    assert proof.objective - proof.dual_bound <= 1e-7 * problem.scale
+    assert proof.objective - proof.dual_bound <= 1e-7 * problem.constant_loss
 
 
 def test_limits_are_kept() -> None:

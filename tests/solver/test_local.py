@@ -62,7 +62,7 @@ def asked(problem: ct.Problem, w: np.ndarray, u: np.ndarray) -> list[tuple[Local
     """What local proofs with these duals start from; with two choices for the box of a Lasso."""
     spy, u = Spy(problem.bound), u.copy()
     spy.repair.into_domain(u)
-    for s in (spy._split(w, u), None if problem.f.box is None else spy._tight_split(w, u)):
+    for s in (spy._split(w, u), None if problem.f.l1_box is None else spy._tight_split(w, u)):
         spy._bound(w, u, s, problem.objective(w), 0.0, local=True)
     return spy.asked
 
@@ -141,7 +141,7 @@ def moves(claim: Claim, z: np.ndarray) -> np.ndarray:
 def against(claim: Claim, moved: np.ndarray) -> tuple[Fraction, Fraction]:
     """−⟨ρ, z − w⟩, and how far that may be from the truth."""
     step = moved.ravel().tolist()
-    return -inner(claim.rest.rho.ravel(), step), inner(claim.rest.doubt.ravel(), map(abs, step))
+    return -inner(claim.rest.rho.ravel(), step), inner(claim.rest.rounding_bound.ravel(), map(abs, step))
 
 
 def unshifted(claim: Claim, moved: np.ndarray) -> bool:

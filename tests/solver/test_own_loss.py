@@ -204,7 +204,7 @@ def reach_of(condition: str) -> float:
 
 def check(problem: ct.Problem, engine: str, tol: float = 1e-6) -> None:
     solution, best = solved(problem, tol, engine=engine), oracle(problem).value
-    slack = 1e-9 * (abs(best) + problem.scale)  # the accuracy of the oracle
+    slack = 1e-9 * (abs(best) + problem.constant_loss)  # the accuracy of the oracle
     assert solution.gap <= tol
     assert solution.objective <= best * (1 + tol) + slack
     assert solution.dual_bound <= best + slack

@@ -50,7 +50,7 @@ def test_lams_of_the_users_own(penalty: ct.Penalty) -> None:
     assert path.lams == (1.0, 1e-2, 1e-3, 0.0)
     for lam, solution in path:
         best = oracle(replace(problem, lam=lam)).value
-        assert solution.objective <= best * (1 + 1e-7) + 1e-11 * problem.scale
+        assert solution.objective <= best * (1 + 1e-7) + 1e-11 * problem.constant_loss
 
 
 def test_progress_and_options_of_solve() -> None:

@@ -8,15 +8,15 @@ import pytest
 import coterie as ct
 from coterie.solver import polish
 from coterie.solver.certify import certify
-from coterie.solver.snap import Partition
+from coterie.solver.snap import DualClusters
 from problems import instance, oracle, outside_domain
 
 SMOOTH = [ct.SquaredError(), ct.SquaredError(ridge=0.1), ct.Logistic(ridge=0.05)]
 SHAPES = ["all labelled", "few labelled", "few points", "weighted edges"]
 
 
-def shown_by(problem: ct.Problem, u: np.ndarray) -> Partition:
-    partition = Partition.shown_by(problem.bound, u)
+def shown_by(problem: ct.Problem, u: np.ndarray) -> DualClusters:
+    partition = DualClusters.shown_by(problem.bound, u)
     assert partition is not None
     return partition
 
@@ -65,7 +65,7 @@ def test_a_cluster_through_which_the_flow_does_not_fit_is_split() -> None:
     graph = ct.EmpiricalGraph.from_edges([(0, 1)])
     data = ct.LocalDatasets.from_rows(np.ones((2, 1)), [0.0, 4.0], [0, 1])
     problem = ct.Problem(graph, data, lam=1.0)
-    together, u = Partition(np.zeros((2, 1), dtype=np.int64), np.array([1])), np.zeros((1, 1))
+    together, u = DualClusters(np.zeros((2, 1), dtype=np.int64), np.array([1])), np.zeros((1, 1))
     w, clusters = polish.settle(problem.bound, together, np.full((2, 1), 2.0), u)
     assert clusters is not None
     assert clusters.counts.tolist() == [2]

@@ -67,7 +67,7 @@ def gone(reduced: Presolved, V: int) -> np.ndarray:
 def test_the_optimum_stays(problem: ct.Problem) -> None:
     reduced = presolve(problem.bound)
     here, there = oracle(problem), oracle(stated(problem, reduced.problem))
-    accuracy = 1e-6 * abs(here.value) + 1e-8 * problem.scale  # that of the oracle
+    accuracy = 1e-6 * abs(here.value) + 1e-8 * problem.constant_loss  # that of the oracle
     assert there.value == pytest.approx(here.value, abs=accuracy)
     w, _ = reduced.lift(there.w, np.zeros((reduced.problem.graph.n_edges, 2)))
     assert problem.objective(w) == pytest.approx(there.value, rel=1e-12)
@@ -112,8 +112,8 @@ def test_the_certificate_of_the_lifted_point_holds_on_the_original(problem: ct.P
     w, u = reduced.lift(solution.w, solution.u)
     proof, best = ct.certify(problem, w, u), oracle(problem).value
     assert solution.status is ct.Status.OPTIMAL
-    assert proof.dual_bound <= best + 1e-10 * (abs(best) + problem.scale)
-    assert proof.objective <= best * (1 + 2e-6) + 1e-10 * problem.scale
+    assert proof.dual_bound <= best + 1e-10 * (abs(best) + problem.constant_loss)
+    assert proof.objective <= best * (1 + 2e-6) + 1e-10 * problem.constant_loss
 
 
 @settings(max_examples=60)

@@ -8,7 +8,7 @@ import pytest
 import coterie as ct
 from coterie.experiments.settings import PRINTED
 from coterie.solver import snap
-from coterie.solver.snap import Partition, contract, contracts, refine
+from coterie.solver.snap import DualClusters, contract, contracts, refine
 from problems import instance, oracle
 
 SMOOTH = [ct.SquaredError(), ct.SquaredError(ridge=0.1), ct.Logistic(ridge=0.05)]
@@ -57,13 +57,13 @@ def test_nodes_joined_by_slack_have_equal_weights(loss: ct.Loss, penalty: ct.Pen
 
 def test_squared_variation_and_uncoupled_nodes_show_no_clusters() -> None:
     for problem in (instance(penalty=ct.SquaredVariation()), instance(lam=0.0)):
-        assert Partition.shown_by(problem.bound, np.zeros((problem.graph.n_edges, 3))) is None
+        assert DualClusters.shown_by(problem.bound, np.zeros((problem.graph.n_edges, 3))) is None
 
 
 def test_averages_stay_what_they_are() -> None:
     problem = instance()
     u = problem.c[:, None] * np.random.default_rng(0).choice([0.0, 1.0, -1.0], (problem.graph.n_edges, 3))
-    partition = Partition.shown_by(problem.bound, u)
+    partition = DualClusters.shown_by(problem.bound, u)
     assert partition is not None
     once = partition.average(np.random.default_rng(1).standard_normal((12, 3)))
     np.testing.assert_allclose(partition.average(once), once, rtol=1e-15)
@@ -82,7 +82,7 @@ def test_a_contracted_problem_is_the_problem_on_its_clusters(monkeypatch: pytest
     graph = ct.EmpiricalGraph.from_edges(edges, rng.lognormal(size=len(edges)))
     problem = ct.Problem(graph, ct.LocalDatasets.from_rows(X, y, np.arange(side**2)), lam=0.2)
     solution = ct.solve(problem, 1e-9)
-    partition = Partition.shown_by(problem.bound, solution.u)
+    partition = DualClusters.shown_by(problem.bound, solution.u)
     assert partition is not None
     assert contracts(problem.bound, partition)
     smaller = contract(problem.bound, partition)
@@ -91,4 +91,4 @@ def test_a_contracted_problem_is_the_problem_on_its_clusters(monkeypatch: pytest
     assert constant[0] == pytest.approx(constant[1], rel=1e-9)
     w = refine(problem.bound, partition, 1e-9)
     assert problem.objective(w) - solution.dual_bound <= 1e-8 * solution.objective
-    assert not contracts(instance(), Partition(np.zeros((12, 3), dtype=int), np.ones(3, dtype=int)))
+    assert not contracts(instance(), DualClusters(np.zeros((12, 3), dtype=int), np.ones(3, dtype=int)))

@@ -10,8 +10,8 @@ import pytest
 import coterie as ct
 from coterie.engines.numba import NumbaEngine
 from coterie.solver import driver
-from coterie.solver.best import Best
 from coterie.solver.certificate import relative_gap
+from coterie.solver.incumbent import Incumbent
 from problems import EVERY_PENALTY, FIRST_LOSSES, KINDS, instance, naive_objective, oracle, outside_domain
 
 TOL = 1e-6
@@ -20,7 +20,7 @@ TOL = 1e-6
 def check_against_oracle(problem: ct.Problem) -> ct.Solution:
     """What must be true of every answer."""
     solution, best = ct.solve(problem, TOL), oracle(problem)
-    slack = 1e-11 * (abs(best.value) + problem.scale)
+    slack = 1e-11 * (abs(best.value) + problem.constant_loss)
     assert solution.status is ct.Status.OPTIMAL
     assert solution.objective == pytest.approx(naive_objective(problem, solution.w), rel=1e-11)
     assert solution.objective <= best.value * (1 + TOL) + slack
@@ -36,9 +36,9 @@ def check_certificate(problem: ct.Problem, solution: ct.Solution) -> None:
 
     The duals of an ℓ1 term are found again by repair, and need not be as good.
     """
-    accuracy = 1e-9 * abs(solution.objective) + 1e-14 * problem.scale
+    accuracy = 1e-9 * abs(solution.objective) + 1e-14 * problem.constant_loss
     again = ct.certify(problem, solution.w, solution.u)
-    if problem.f.box is not None:
+    if problem.f.l1_box is not None:
         accuracy += solution.objective - solution.dual_bound
     assert again.objective == pytest.approx(solution.objective, rel=1e-13)
     assert solution.dual_bound - accuracy <= again.dual_bound <= again.objective
@@ -163,13 +163,13 @@ def test_a_solution_prints_on_one_line() -> None:
 
 def test_as_many_threads_as_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int | None] = []
-    real = driver.Best
+    real = driver.Incumbent
 
-    def best(problem: ct.Problem, tol: float, w: np.ndarray, u: np.ndarray, threads: int | None) -> Best:
+    def best(problem: ct.Problem, tol: float, w: np.ndarray, u: np.ndarray, threads: int | None) -> Incumbent:
         asked.append(threads)
         return real(problem, tol, w, u, threads)
 
-    monkeypatch.setattr(driver, "Best", best)
+    monkeypatch.setattr(driver, "Incumbent", best)
     one, two = (ct.solve(instance(), threads=threads) for threads in (1, 2))
     assert asked == [1, 2]
     assert one.objective == pytest.approx(two.objective, rel=1e-6)
@@ -179,6 +179,6 @@ def test_as_many_threads_as_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_duals_that_are_not_numbers_are_not_handed_out() -> None:
     problem = instance()
-    best = Best(problem.bound, TOL, np.zeros((12, 3)), np.zeros((problem.graph.n_edges, 3)))
+    best = Incumbent(problem.bound, TOL, np.zeros((12, 3)), np.zeros((problem.graph.n_edges, 3)))
     best.proof = replace(best.proof, u=np.full((problem.graph.n_edges, 3), np.nan))
     assert not best.solution(ct.Status.STALLED, 1).u.any()

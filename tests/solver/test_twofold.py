@@ -34,8 +34,8 @@ def drawn(problem: ct.Problem, w: np.ndarray, off: float, small: float, seed: in
         a = np.clip(a, -design.s, design.s)
     u = problem.c[:, None] * rng.uniform(-1, 1, (problem.graph.n_edges, w.shape[1])) / np.sqrt(w.shape[1])
     s = np.zeros_like(w)
-    if problem.f.box is not None:
-        s[problem.M] = problem.f.box[1] * rng.uniform(-1, 1, (len(problem.M), w.shape[1]))
+    if problem.f.l1_box is not None:
+        s[problem.M] = problem.f.l1_box[1] * rng.uniform(-1, 1, (len(problem.M), w.shape[1]))
     hi = Duals(a, b, u, s)
     lo = Duals(noise(a, small), noise(b, small), noise(u, FURTHEST), noise(s, FURTHEST))
     if design.kind == LOGISTIC:
@@ -119,13 +119,15 @@ OFF, SMALL = st.sampled_from([0.0, 1e-12, 1e-3, 1.0]), st.sampled_from([1e-17, 1
 @settings(max_examples=60)
 @given(ANY, st.sampled_from([1e-3, 1.0, 1e8]), OFF, SMALL, st.integers(0, 99))
 def test_what_second_floats_do(problem: ct.Problem, size: float, off: float, small: float, seed: int) -> None:
-    """ρ is known within its doubt; the bracket falls by no more than the cost; the domain grows by no more than δ."""
+    """ρ is known within its rounding bound; the bracket falls by at most the cost; the domain grows by at most δ."""
     w = size * np.random.default_rng(seed).standard_normal((problem.graph.n_nodes, problem.n_features))
     duals = drawn(problem, w, off, small, seed)
     assume(duals is not None)
     rest = duals.rest(w)
-    for exact, value, doubt in zip(exact_rest(duals), rest.rho.ravel(), rest.doubt.ravel(), strict=True):
-        assert abs(exact - Fraction(float(value))) <= Fraction(float(doubt)) + Fraction(2) ** -900
+    for exact, value, rounding_bound in zip(
+        exact_rest(duals), rest.rho.ravel(), rest.rounding_bound.ravel(), strict=True
+    ):
+        assert abs(exact - Fraction(float(value))) <= Fraction(float(rounding_bound)) + Fraction(2) ** -900
     alone = duals._replace(lo=Duals(*map(np.zeros_like, duals.lo)))
     cost = Fraction(duals.cost(w)) + Fraction(2) ** -900
     assert at_most(plus(exact_bracket(alone, w), -cost), exact_bracket(duals, w))
@@ -135,9 +137,11 @@ def test_what_second_floats_do(problem: ct.Problem, size: float, off: float, sma
             squares = [x * x for x in fractions(lo)]
             square = max(squares) if isinstance(problem.penalty, ct.TotalVariation) else sum(squares)
             assert square <= (allowed * Fraction(float(c))) ** 2
-    if problem.f.box is not None:
+    if problem.f.l1_box is not None:
         for lo in duals.lo.s[problem.M]:
-            assert all(abs(x) <= allowed * y for x, y in zip(fractions(lo), fractions(problem.f.box[1]), strict=True))
+            assert all(
+                abs(x) <= allowed * y for x, y in zip(fractions(lo), fractions(problem.f.l1_box[1]), strict=True)
+            )
 
 
 @settings(max_examples=40)
@@ -150,15 +154,15 @@ def test_what_is_found_is_in_its_domain(problem: ct.Problem, seed: int) -> None:
     u = problem.c[:, None] * rng.uniform(-1, 1, (problem.graph.n_edges, problem.n_features))
     certifier = Certifier(problem.bound)
     certifier.repair.into_domain(u)
-    s = None if problem.f.box is None else certifier._tight_split(w, u)
+    s = None if problem.f.l1_box is None else certifier._tight_split(w, u)
     duals = twofold_duals(problem.bound, design, w, u, s, certifier.enclosure.free_weights())
     if not isinstance(problem.penalty, ct.SquaredVariation):
         norm = np.inf if isinstance(problem.penalty, ct.TotalVariation) else 2
         size = np.linalg.norm(duals.hi.u, ord=norm, axis=1) if duals.hi.u.size else np.zeros(len(problem.c))
         assert (size <= problem.c * (1 + 1e-14)).all()
         assert duals.stretch() <= 1e-12
-    if problem.f.box is not None:
-        assert (np.abs(duals.hi.s[problem.M]) <= problem.f.box[1]).all()
+    if problem.f.l1_box is not None:
+        assert (np.abs(duals.hi.s[problem.M]) <= problem.f.l1_box[1]).all()
     if design.kind == LOGISTIC:
         a, lo = duals.hi.a, duals.lo.a
         assert (np.where(design.y > 0.5, -a, a) >= 0).all()

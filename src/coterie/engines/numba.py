@@ -13,7 +13,7 @@ from coterie.engines.base import LARGE, RELAXATION, Mode, Travel
 from coterie.engines.models import Models
 from coterie.engines.ordering import Ordering, are_far
 from coterie.engines.pairs import PairsEngine
-from coterie.kernels import aligned, cut, edges, nodes, register
+from coterie.kernels import aligned, blocks, edges, nodes, vector_buffer
 from coterie.kernels.interruption import check, pieces
 from coterie.kernels.model import model_share
 from coterie.kernels.team import Team
@@ -54,7 +54,7 @@ class NumbaEngine:
         self.place = np.full(V, -1)
         self.place[self.M] = np.arange(len(self.M))
         self.far = are_far(self.order.ends, V, n)
-        self.cut, self.edge_kernel = cut(n), edges.kernel(self.kind, n, E >= LONG_ROWS * V)
+        self.blocks, self.edge_kernel = blocks(n), edges.kernel(self.kind, n, E >= LONG_ROWS * V)
         self._share_out(V, E, n)
         self.w, self.u = self.order.nodes_in(w), self.order.edges_in(u)
         if self.u.size <= LARGE:  # above, there is no room for a copy
@@ -128,7 +128,7 @@ class NumbaEngine:
         self.homes = [0, *self.order.ends[self.edge_cuts[1:-1], 0].tolist(), V]
         visits = [self._visited(t, V) for t in range(self.T)] if self.T > 1 else []
         self.node_parts = [list(self._parts(first, last, visits)) for first, last in pairwise(self.node_cuts)]
-        self.rooms = [(register(n), register(n)) for _ in range(self.T)]
+        self.rooms = [(vector_buffer(n), vector_buffer(n)) for _ in range(self.T)]
 
     def _parts(
         self, first: int, last: int, visits: list[Array]
@@ -223,7 +223,7 @@ class NumbaEngine:
             strength = self.strength if equal else self.strength[part]
             dual = self.u[part], self.u0[part], *factors
             return self.edge_kernel(
-                self.cut, plan, self.order.ends[part], strength, self.xs[t], *dual, self.w, u_hat[part]
+                self.blocks, plan, self.order.ends[part], strength, self.xs[t], *dual, self.w, u_hat[part]
             )
 
         return self._each_edge_range(work)

@@ -10,7 +10,7 @@ from coterie.problem.arrays import Array
 from coterie.problem.losses import LocalLosses
 from coterie.problem.penalties import Penalty, SquaredVariation, TotalVariation
 
-ACCURACY = 1e-10  # of the optimality conditions, relative to the strengths and to the spread of the neighbours
+OPTIMALITY = 1e-10  # of the optimality conditions, relative to the strengths and to the spread of the neighbours
 MAX_ITER = 10_000
 CHECK_EVERY = 10
 UNEVEN = 3.0  # two residuals that differ by this factor call for another balance of the steps
@@ -61,7 +61,7 @@ def _geometric_median(at: Array, c: Array) -> Array | None:
     away = points[:, None] - points
     length = np.linalg.norm(away, axis=2)
     pull = np.linalg.norm(np.einsum("j,ij,ijk->ik", c, _inverse(length), away), axis=1)
-    if (pull <= c * (1 + ACCURACY)).any():
+    if (pull <= c * (1 + OPTIMALITY)).any():
         return points[np.argmax(c - pull)]
     w = c @ points / c.sum()
     for t in range(WEISZFELD + NEWTON):
@@ -69,7 +69,7 @@ def _geometric_median(at: Array, c: Array) -> Array | None:
         r = np.linalg.norm(away, axis=1)
         near = c * _inverse(r)
         slope = near @ away
-        if np.linalg.norm(slope) <= ACCURACY * c.sum():
+        if np.linalg.norm(slope) <= OPTIMALITY * c.sum():
             break
         if t < WEISZFELD:
             w = w - slope / near.sum()
@@ -78,9 +78,9 @@ def _geometric_median(at: Array, c: Array) -> Array | None:
         H = near.sum() * np.eye(len(w)) - np.einsum("j,jk,jl->kl", near, unit, unit)
         step = np.linalg.lstsq(H, slope)[0]
         now, reach = c @ r, 1.0
-        while c @ np.linalg.norm(w - reach * step - points, axis=1) > now and reach > ACCURACY:
+        while c @ np.linalg.norm(w - reach * step - points, axis=1) > now and reach > OPTIMALITY:
             reach *= 0.5
-        if reach <= ACCURACY:
+        if reach <= OPTIMALITY:
             break
         w = w - reach * step
     return w if np.linalg.norm(slope) <= SMALL * c.sum() else None
@@ -130,7 +130,7 @@ def _iterate(at: Array, c: Array, f: LocalLosses | None, dual_step: DualStep, sh
         if t % CHECK_EVERY == 0:
             stationarity = np.abs(total * dw - du.sum(axis=0)).max() / c.sum()
             feasibility = np.abs(du / sigma - dw).max() / spread
-            if max(stationarity, feasibility) <= ACCURACY:
+            if max(stationarity, feasibility) <= OPTIMALITY:
                 break
             uneven = feasibility / max(stationarity, np.finfo(float).tiny)
             if t >= changed + patience and not 1 / UNEVEN <= uneven <= UNEVEN:

@@ -11,7 +11,7 @@ from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
 from coterie.solver import Solution
 
-ROUNDING = 1e-13
+NO_SPREAD = 1e-13
 """Of the size of a column: what varies by less is constant. Numbers that were computed are off by some 1e-16 each."""
 
 
@@ -47,7 +47,7 @@ class Scaling:
         Z = Z - np.outer(one, first)  # first of all the offset goes, without rounding: a constant column is zero now
         mean = (rows.weights * one) @ Z / total
         spread, centre = np.sqrt(rows.weights @ (Z - np.outer(one, mean)) ** 2 / total), first + mean
-        spread[spread <= ROUNDING * np.abs(centre)] = 1.0
+        spread[spread <= NO_SPREAD * np.abs(centre)] = 1.0
         return cls(centre[:-1], spread[:-1], float(centre[-1]), float(spread[-1]))
 
     def rows(self, design: Array) -> Array:

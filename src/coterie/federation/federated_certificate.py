@@ -22,7 +22,7 @@ from coterie.federation.partition import Cut
 from coterie.problem.arrays import Array
 from coterie.problem.penalties import Penalty
 from coterie.solver.bound import Bound
-from coterie.solver.certificate import FLOOR, REACH, ROUNDING
+from coterie.solver.certificate import FLOOR, REACH, SUM_ERROR
 
 SCALARS = ("value", "bound", "left", "reach")
 
@@ -131,8 +131,8 @@ class FederatedCertificate:
         terms = np.concatenate([bound[free], value[~free], [fixed, -self.penalty.conjugate(u, self.c)]])
         reach, unconditional = self._reach(free)
         size = np.asarray(abs(self.cut.graph.D).T @ np.abs(u))[:B][at_free] + np.abs(self.g[:B][at_free])
-        charge = reach * float(left[free].sum() + np.abs(rest).sum() + ROUNDING * size.sum())
-        rounding = ROUNDING * (float(np.abs(terms).sum()) + charge)
+        charge = reach * float(left[free].sum() + np.abs(rest).sum() + SUM_ERROR * size.sum())
+        rounding = SUM_ERROR * (float(np.abs(terms).sum()) + charge)
         new = Bound(float(terms.sum()) - charge - rounding, unconditional, reach)
         if new.is_better_than(self.proof, self.objective, self._unit):
             self.proof = new

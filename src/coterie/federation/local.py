@@ -72,7 +72,7 @@ class LocalFederation:
         try:
             self.start_superlink()
             for key in self.public_keys:
-                self.flwr("supernode", "register", str(key), NAME)
+                self.flwr("supernode", "vector_buffer", str(key), NAME)
             for site in self.sites:
                 self.start_supernode(site)
         except BaseException:

@@ -77,11 +77,11 @@ class ProximalLosses(LocalLosses):
         value += dot(second, self.v) + 0.5 * (second**2).sum(axis=1) / np.where(tied, self.rho, 1.0)
         return first + second - self.s, value
 
-    def split(self, p: Array, near: Array) -> Array:
+    def split_dual(self, p: Array, near: Array) -> Array:
         s = -self.s
-        if self.base.box is not None:
+        if self.base.l1_box is not None:
             w, rest = self._apart(p, near)
-            s[self.place] += self.base.split(rest[self.place], w[self.place])
+            s[self.place] += self.base.split_dual(rest[self.place], w[self.place])
         return s
 
     def _apart(self, p: Array, near: Array) -> tuple[Array, Array]:
@@ -94,21 +94,21 @@ class ProximalLosses(LocalLosses):
         return w, p - self.rho[:, None] * (w - self.v)
 
     @property
-    def box(self) -> tuple[Array, Array] | None:
+    def l1_box(self) -> tuple[Array, Array] | None:
         """A force is a box of one point."""
-        if self.base.box is None and not self.s.any():
+        if self.base.l1_box is None and not self.s.any():
             return None
         lower, upper = -self.s, -self.s
-        if self.base.box is not None:
-            lower[self.place] += self.base.box[0]
-            upper[self.place] += self.base.box[1]
+        if self.base.l1_box is not None:
+            lower[self.place] += self.base.l1_box[0]
+            upper[self.place] += self.base.l1_box[1]
         return lower, upper
 
     @cached_property
-    def core(self) -> LocalLosses:
-        if self.box is None:
+    def smooth_part(self) -> LocalLosses:
+        if self.l1_box is None:
             return self
-        return replace(self, base=self.base.core, s=np.zeros_like(self.s))
+        return replace(self, base=self.base.smooth_part, s=np.zeros_like(self.s))
 
     def pooled(self, groups: NDArray[np.int64], n_groups: int) -> tuple[Array, Array]:
         """By consensus: everyone moves towards the mean of its group, and the group towards everyone."""
@@ -126,26 +126,26 @@ class ProximalLosses(LocalLosses):
         """What supports L_i, and the tangent of the proximal term with the slope that is left."""
         _, rest = self._apart(p, w)
         base = self.base.support(rest[self.place], w[self.place])
-        at, q, low, doubt = np.zeros(len(p)), np.zeros_like(p), np.zeros_like(p), np.zeros_like(p)
+        at, q, low, rounding_bound = np.zeros(len(p)), np.zeros_like(p), np.zeros_like(p), np.zeros_like(p)
         at[self.place], q[self.place] = base.at, base.q
-        low[self.place], doubt[self.place] = base.low, base.doubt
+        low[self.place], rounding_bound[self.place] = base.low, base.rounding_bound
         b = np.where((self.rho > 0)[:, None], p + self.s - q, 0.0)
         quadratic = dot(b, w - self.v), -0.5 * (b**2).sum(axis=1) / np.where(self.rho > 0, self.rho, 1.0)
         force = -dot(self.s, w)
         size = sum(map(np.abs, quadratic)) + np.abs(force) + np.abs(at)
         at += sum(quadratic) + force - (16 + p.shape[1]) * EPS * size
-        doubt += 4 * EPS * (np.abs(b) + np.abs(self.s)) + EPS * np.abs(q)
-        return Support(at, q + (b - self.s), low, doubt)
+        rounding_bound += 4 * EPS * (np.abs(b) + np.abs(self.s)) + EPS * np.abs(q)
+        return Support(at, q + (b - self.s), low, rounding_bound)
 
     @property
-    def seen(self) -> Array | None:
+    def row_space(self) -> Array | None:
         """A proximal term sees everything; a force sees nothing."""
         K, n = self.v.shape
         rows = np.zeros((K, n, n))
-        if self.base.seen is None:
+        if self.base.row_space is None:
             rows[self.place] = np.eye(n)
         else:
-            rows[self.place, : self.base.seen.shape[1]] = self.base.seen
+            rows[self.place, : self.base.row_space.shape[1]] = self.base.row_space
         rows[self.rho > 0] = np.eye(n)
         sees_all = np.einsum("irk->i", rows**2) > n - 0.5
         return None if sees_all.all() else rows

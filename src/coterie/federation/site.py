@@ -19,7 +19,7 @@ from coterie.solver import NotConverged, solve
 from coterie.solver.certificate import Certifier
 from coterie.solver.enclosure import Enclosure
 
-ACCURACY = 1e-12  # relative gap of the site's own solves: what a bound leaves open goes with its square root
+SITE_GAP = 1e-12  # relative gap of the site's own solves: what a bound leaves open goes with its square root
 MOST_ITERATIONS = 20_000
 
 
@@ -44,7 +44,7 @@ class Site:
         floor = 0.0 if f.design is not None or not len(M) else -np.inf  # rows cost nothing less than nothing
         size = float((f.pooled(np.zeros(len(M), dtype=np.int64), 1)[0] ** 2).sum()) if len(M) else 0.0
         zero = self.problem.objective(np.zeros((self.problem.graph.n_nodes, self.problem.n_features)))
-        return Introduction(name, hosts, columns, floor, zero, self.problem.scale, size)
+        return Introduction(name, hosts, columns, floor, zero, self.problem.constant_loss, size)
 
     def weights(self, request: ProxRequest) -> Array:
         """Return the weights of all nodes of the site that minimise what the request asks for."""
@@ -67,7 +67,7 @@ class Site:
         proximal = with_proximal_terms(self.problem, self.boundary, rho=rho, v=request.v, force=nothing)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NotConverged)  # the bound says how exact the reply is
-            solution = solve(proximal, ACCURACY, max_iter=MOST_ITERATIONS)
+            solution = solve(proximal, SITE_GAP, max_iter=MOST_ITERATIONS)
         return solution.w, solution.u
 
     def _tilted_bound(self, w: Array, u: Array, force: Array) -> tuple[float, float]:

@@ -16,7 +16,7 @@ from coterie.problem.ids import as_ids, look_up, numbering, some_of
 from coterie.solver import Clusters
 
 ENOUGH = 2.0  # the flow that a resolved cluster can take in, in units of its boundary
-ROUNDING = 1e-7  # flows closer than this are equal
+SAME_FLOW = 1e-7  # flows closer than this are equal
 SHOWN = 20  # clusters that a printed result lists
 COLUMNS = (
     *("cluster", "n_nodes", "n_labelled", "boundary", "flow"),
@@ -196,7 +196,7 @@ def _check(graph: EmpiricalGraph, name: Hashable, nodes: NDArray[np.int64], netw
     margin = 0.0 if lost.size else _margin(network, b, cut)
     bottleneck: tuple[tuple[Hashable, Hashable], ...] = ()
     chosen, gain = None, 0.0
-    if cut.flow < ENOUGH * boundary * (1 - ROUNDING):
+    if cut.flow < ENOUGH * boundary * (1 - SAME_FLOW):
         i, j = nodes[network.edges[network.cut_edges(cut.side)]].T
         bottleneck = tuple((graph.names[p], graph.names[q]) for p, q in zip(i, j, strict=True))
         chosen, gain = best_sink(network, cut, ENOUGH * boundary - cut.flow)
@@ -213,7 +213,7 @@ def _margin(network: Network, b: Array, cut: Cut) -> float:
     From above: while c·b cannot be routed, the set that holds it up has a smaller quotient, and that is the next c.
     """
     c, boundary = ENOUGH, float(b.sum())
-    while cut.flow < c * boundary * (1 - ROUNDING):
+    while cut.flow < c * boundary * (1 - SAME_FLOW):
         c = float(network.A[network.cut_edges(cut.side)].sum() / b[cut.side].sum())
         cut = min_cut(network, c * b)
     return c

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 ID = "id"
-ROUNDING = 1e-9  # relative; rows that say a node is further off than this do not agree
+SAME_PLACE = 1e-9  # relative; rows that say a node is further off than this do not agree
 
 
 class KnownNodes:
@@ -65,7 +65,7 @@ def read_coordinates(path: str | PathLike[str], node: str, names: tuple[str, ...
     table = table.sort(ID)
     for name in names:
         first, low, high = (table[f"{what} {name}"].to_numpy() for what in ("first", "min", "max"))
-        apart = high - low > ROUNDING * np.maximum(np.abs(first), 1.0)
+        apart = high - low > SAME_PLACE * np.maximum(np.abs(first), 1.0)
         if apart.any():
             _refuse_second_place(path, columns, name, table[ID][int(apart.argmax())], float(first[apart.argmax()]))
     return table[ID].to_list(), table.select(f"first {name}" for name in names).to_numpy()
@@ -80,7 +80,7 @@ def _one_row_per_node(table: pl.DataFrame, names: tuple[str, ...]) -> pl.DataFra
 
 def _refuse_second_place(path: str | PathLike[str], columns: Columns, name: str, node: Hashable, first: float) -> None:
     pl = import_polars()
-    differs = (pl.col(columns.node) == node) & ((pl.col(name) - first).abs() > ROUNDING * max(abs(first), 1.0))
+    differs = (pl.col(columns.node) == node) & ((pl.col(name) - first).abs() > SAME_PLACE * max(abs(first), 1.0))
     where = find_row(path, columns, differs, name)
     raise DuplicateError(f"{where}, but node {node!r} had {first!r} in an earlier row; a node is in one place")
 

@@ -3,9 +3,9 @@
 Every module here is compiled on first use; `reference` holds the same functions in NumPy, and `choice` says which of
 the two a solve uses. Nothing in this file, nor in `choice` and `reference`, needs the compiler.
 
-Compiled kernels take a *register*, a tuple of n zeros. From its length the compiler knows n, unrolls the loops over
-coordinates and keeps them in vector registers, 1.4 to 2.8 times faster than a loop of unknown length. Above n = 10
-passes over edges take blocks of coordinates instead (`cut`), passes over nodes a scratch array (`register`).
+Compiled kernels take a `vector_buffer`, a tuple of n zeros. From its length the compiler knows n, unrolls the loops
+over coordinates and keeps them in vector registers, 1.4 to 2.8 times faster than a loop of unknown length. Above n = 10
+passes over edges take blocks of coordinates instead (`blocks`), passes over nodes a scratch array (`vector_buffer`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ UNROLL_UP_TO = 10  # above that the compiler gives up on keeping vectors in regi
 L1, L2, SQUARED = 0, 1, 2  # which penalty
 
 
-def register(n: int) -> Any:
+def vector_buffer(n: int) -> Any:
     """Return room for one vector of length n."""
     return np.empty(n) if is_wide(n) else (0.0,) * n
 
@@ -34,7 +34,7 @@ def is_wide(n: int) -> bool:
     return n > UNROLL_UP_TO
 
 
-def cut(n: int) -> Any:
+def blocks(n: int) -> Any:
     """Return n zeros; where that is wide, the zeros of a block and of what is left over, and the number of blocks.
 
     The compiler knows the length of a tuple, and unrolls loops over it.
@@ -45,7 +45,7 @@ def cut(n: int) -> Any:
     return (0.0,) * BLOCK, (0.0,) * tail, (n - tail) // BLOCK
 
 
-def known(number: int) -> tuple[int, ...]:
+def static_int(number: int) -> tuple[int, ...]:
     """Return something of this length, which the compiler knows; it drops what that rules out."""
     return (0,) * number
 

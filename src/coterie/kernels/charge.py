@@ -8,7 +8,7 @@ from coterie.kernels.exact import EPS, FAINT, add, add_product, strict
 
 
 @strict
-def gather(rho, doubt, w, group, centre, first, lost, total, slack, size):
+def gather(rho, rounding_bound, w, group, centre, first, lost, total, slack, size):
     """Group by group: first ← Σ ⟨ρ_i, centre − w_i⟩ and lost ← its error; total ← Σ ρ_i and slack ← its error.
 
     size ← Σ (|ρ_i| + doubt_i), entry by entry.
@@ -21,7 +21,7 @@ def gather(rho, doubt, w, group, centre, first, lost, total, slack, size):
             continue
         count[g] += 1
         for k in range(n):
-            r, d = rho[i, k], doubt[i, k]
+            r, d = rho[i, k], rounding_bound[i, k]
             if r == 0 and d == 0:
                 continue
             far = centre[g, k] - w[i, k]
@@ -39,15 +39,15 @@ def gather(rho, doubt, w, group, centre, first, lost, total, slack, size):
 
 
 @strict
-def least(rho, doubt, w, group, low, high, out):
-    """out ← Σ min ⟨ρ_i, z − w_i⟩ over low ≤ z ≤ high, group by group, for any ρ within doubt, less rounding."""
+def least(rho, rounding_bound, w, group, low, high, out):
+    """out ← Σ min ⟨ρ_i, z − w_i⟩ over low ≤ z ≤ high, by groups, for any ρ within the rounding bound, less rounding."""
     rest = np.zeros(len(out))
     for i in range(len(rho)):
         g = group[i]
         if g < 0:
             continue
         for k in range(rho.shape[1]):
-            r, d = rho[i, k], doubt[i, k]
+            r, d = rho[i, k], rounding_bound[i, k]
             if r == 0 and d == 0:
                 continue
             below, above = low[g, k] - w[i, k], high[g, k] - w[i, k]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from coterie.kernels.compiling import inlined, reordered
+from coterie.kernels.compiling import fastmath, inline_llvm
 
 LONG = 32  # rows from which on sums in any order, several terms at a time, are faster
 
 
-@reordered
+@fastmath
 def dot(a, b):
     """⟨a, b⟩."""
     total = 0.0
@@ -16,7 +16,7 @@ def dot(a, b):
     return total
 
 
-@inlined
+@inline_llvm
 def factorise(room, H, row):
     """H ← L diag(d) Lᵀ, ones on the diagonal of L; `row` is room for one. The lower half of H is read and written.
 
@@ -40,7 +40,7 @@ def factorise(room, H, row):
                 H[r, k] -= H[r, q] * row[q]
 
 
-@inlined
+@inline_llvm
 def substitute(room, H, g, step):
     """step ← −H⁻¹g with those factors."""
     n = len(room)
@@ -56,7 +56,7 @@ def substitute(room, H, g, step):
         step[k] -= t * H[k, k]
 
 
-@inlined
+@inline_llvm
 def solve_in_place(room, H, g, step):
     """step ← −H⁻¹g; H is overwritten by its factors."""
     factorise(room, H, step)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.kernels import L2
-from coterie.kernels.compiling import inlined, jit
+from coterie.kernels.compiling import inline_llvm, jit
 
 NEVER = 2.0
 FARTHEST = np.finfo(float).max  # compiled code does not know infinity
 
 
-@inlined
+@inline_llvm
 def _root(parent, i):
     while parent[i] != i:
         parent[i] = parent[parent[i]]
@@ -145,7 +145,7 @@ def split(level, k, label, count):
     return total
 
 
-@inlined
+@inline_llvm
 def _meets(ends, e, k, w, moved, least, label):
     """When, from 0 to 1 on the straight way from w to `moved`, the clusters at the ends of an edge meet, or NEVER."""
     i, j = ends[e, 0], ends[e, 1]

@@ -20,7 +20,7 @@ def jit(function: Any) -> Any:
     return cached(function, **OPTIONS)
 
 
-def reordered(function: Any) -> Any:
+def fastmath(function: Any) -> Any:
     """The same for plain sums, whose terms may be added in any order: several at a time."""
     return cached(function, **{**OPTIONS, "fastmath": True})
 
@@ -40,12 +40,12 @@ def cached(function: Any, **options: Any) -> Any:
         return numba.njit(**options)(function)
 
 
-def spliced(function: Any) -> Any:
+def inline_ir(function: Any) -> Any:
     """Make a function part of every kernel that calls it. Not for functions of arrays: those would be counted."""
     return numba.njit(inline="always", **OPTIONS)(function)
 
 
-def inlined(function: Any) -> Any:
+def inline_llvm(function: Any) -> Any:
     """Compile a function into every kernel that calls it."""
     return numba.njit(forceinline=True, **OPTIONS)(function)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from coterie.kernels.compiling import jit, reordered
+from coterie.kernels.compiling import fastmath, jit
 
 
-@reordered
+@fastmath
 def inner(a, b):
     """⟨a, b⟩. (A threaded BLAS would wake its threads for each of these short sums, at many times the cost.)"""
     total = 0.0

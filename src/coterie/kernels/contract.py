@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.kernels.compiling import inlined, jit
+from coterie.kernels.compiling import inline_llvm, jit
 from coterie.kernels.exact import add, strict
 
 
@@ -42,7 +42,7 @@ def sum_parallel(edge_of, c, total):
         total[e] += low[e]
 
 
-@inlined
+@inline_llvm
 def _other_end(ends, e, i):
     return ends[e, 0] if ends[e, 1] == i else ends[e, 1]
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from coterie.kernels.cholesky import solve_in_place
-from coterie.kernels.compiling import inlined, jit
+from coterie.kernels.compiling import inline_llvm, jit
 from coterie.kernels.interruption import WORK, time_is_up
 
 TRY_SUPPORT = 4  # sweeps between two exact solves on the support
@@ -38,7 +38,7 @@ def in_pieces(kernel, matrices, target, curvature, alpha, start, accuracy, most,
     return z
 
 
-@inlined
+@inline_llvm
 def support_of(alpha, z, place):
     """place ← the coordinates that are not zero, or that cost nothing; return how many."""
     size = 0
@@ -49,7 +49,7 @@ def support_of(alpha, z, place):
     return size
 
 
-@inlined
+@inline_llvm
 def signs_agree(alpha, place, size, z, step):
     """Whether `step` on the support has the signs of z, where they count."""
     agree = True
@@ -58,7 +58,7 @@ def signs_agree(alpha, place, size, z, step):
     return agree
 
 
-@inlined
+@inline_llvm
 def none_missed(alpha, place, size, slope):
     """Whether no slope outside the support is above alpha."""
     at = 0
@@ -70,13 +70,13 @@ def none_missed(alpha, place, size, slope):
     return True
 
 
-@inlined
+@inline_llvm
 def _shrunk(pull, alpha, diagonal):
     """The minimiser over one coordinate."""
     return (max(pull - alpha, 0.0) - max(-pull - alpha, 0.0)) / diagonal
 
 
-@inlined
+@inline_llvm
 def largest(x):
     """max |x|."""
     size = 0.0
@@ -85,7 +85,7 @@ def largest(x):
     return size
 
 
-@inlined
+@inline_llvm
 def _on_support(H, target, curvature, alpha, z, size, place, slope, A, g, step):
     """Solve for the coordinates of the support, with their signs; keep it if nothing contradicts it."""
     for a in range(size):

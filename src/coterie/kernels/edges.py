@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from coterie.kernels import L1, L2, SQUARED, is_wide, known
-from coterie.kernels.compiling import inlined, jit, spliced
+from coterie.kernels import L1, L2, SQUARED, is_wide, static_int
+from coterie.kernels.compiling import inline_ir, inline_llvm, jit
 from coterie.kernels.prefetch import AHEAD, prefetch_node
 from coterie.kernels.vector import at, put
 
@@ -25,10 +25,10 @@ BEGIN = np.uint64(0)  # of the coordinates
 def plan(kind: int, way: int, *, probe: bool, equal: bool, far: bool) -> Any:
     """What a pass does: the penalty, how u moves, whether û and the residual are kept; whether all edges have the same
     strength, which is then read once; whether second ends lie so far apart that they are asked for in time."""
-    return tuple(known(int(number)) for number in (kind, way, probe, equal, far))
+    return tuple(static_int(int(number)) for number in (kind, way, probe, equal, far))
 
 
-@spliced
+@inline_ir
 def dual_step(kind, t, length, c, sigma):
     """Apply the proximal map of g* to (a part of) the vector t of one edge; length is that of the whole, squared."""
     if kind == L1:
@@ -41,7 +41,7 @@ def dual_step(kind, t, length, c, sigma):
     return t
 
 
-@inlined
+@inline_llvm
 def _mix(way, e, start, t, u, u0, a, b, g):
     """aû + bu + gu₀; when keeping, u₀ ← û."""
     n = len(t)
@@ -59,7 +59,7 @@ def _mix(way, e, start, t, u, u0, a, b, g):
     return t
 
 
-@inlined
+@inline_llvm
 def _towards(t, e, j, start, x, sigma, xs, u):
     """u + σ(x − x_j), in the coordinates from start on."""
     for k in range(len(t)):
@@ -67,7 +67,7 @@ def _towards(t, e, j, start, x, sigma, xs, u):
     return t
 
 
-@spliced
+@inline_ir
 def _square(t):
     total = 0.0
     for k in range(len(t)):
@@ -75,7 +75,7 @@ def _square(t):
     return total
 
 
-@spliced
+@inline_ir
 def _sum(t):
     total = 0.0
     for k in range(len(t)):
@@ -83,7 +83,7 @@ def _sum(t):
     return total
 
 
-@inlined
+@inline_llvm
 def _load(t, i, start, xs):
     """x of a node, in the coordinates from start on."""
     for k in range(len(t)):
@@ -91,7 +91,7 @@ def _load(t, i, start, xs):
     return t
 
 
-@inlined
+@inline_llvm
 def _add_residual(total, t, e, i, j, start, x, inverse, xs, u, w):
     """total + |du|²/σ − 2⟨du, D dw⟩, by coordinate. (In short loops: long ones are not unrolled, and far slower.)"""
     n, du, dw = len(t), t, x
@@ -106,7 +106,7 @@ def _add_residual(total, t, e, i, j, start, x, inverse, xs, u, w):
     return total
 
 
-@inlined
+@inline_llvm
 def _edge(plan, total, t, length, e, i, j, start, x, c, sigma, xs, u, u0, a, b, g, w, u_hat):
     """The next u of an edge from t = u + σ(x_i − x_j). A probe keeps û and adds to the total."""
     n = len(t)
@@ -121,7 +121,7 @@ def _edge(plan, total, t, length, e, i, j, start, x, c, sigma, xs, u, u0, a, b, 
     return t, total
 
 
-@inlined
+@inline_llvm
 def _by_edge(plan, zeros, total, length, e, i, j, start, c, sigma, xs, u, u0, a, b, g, w, u_hat):
     """Update some coordinates of one edge."""
     n = len(zeros)
@@ -137,7 +137,7 @@ def _by_edge(plan, zeros, total, length, e, i, j, start, c, sigma, xs, u, u0, a,
     return total
 
 
-@inlined
+@inline_llvm
 def _by_row(plan, zeros, total, e, start, ends, strength, xs, u, u0, a, b, g, w, u_hat):
     """Update some coordinates of all edges that begin where edge e does; also return the edge that comes next."""
     n = len(zeros)
@@ -192,9 +192,9 @@ def row_pass(zeros, plan, ends, strength, xs, u, u0, a, b, g, w, u_hat):
 
 
 @jit
-def wide_edge_pass(cut, plan, ends, strength, xs, u, u0, a, b, g, w, u_hat):
+def wide_edge_pass(blocks, plan, ends, strength, xs, u, u0, a, b, g, w, u_hat):
     """An edge pass in several blocks."""
-    block, tail, n_blocks = cut
+    block, tail, n_blocks = blocks
     most, total, length = block, tail, 0.0
     c, sigma = strength[0, 0], strength[0, 1]
     rest = np.uint64(n_blocks * len(block))
@@ -217,9 +217,9 @@ def wide_edge_pass(cut, plan, ends, strength, xs, u, u0, a, b, g, w, u_hat):
 
 
 @jit
-def wide_row_pass(cut, plan, ends, strength, xs, u, u0, a, b, g, w, u_hat):
+def wide_row_pass(blocks, plan, ends, strength, xs, u, u0, a, b, g, w, u_hat):
     """A row pass in several blocks, for penalties that do not couple coordinates."""
-    block, tail, n_blocks = cut
+    block, tail, n_blocks = blocks
     most, total = block, tail
     rest = np.uint64(n_blocks * len(block))
     e = len(ends) - len(ends)

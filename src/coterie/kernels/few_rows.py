@@ -13,16 +13,16 @@ import numpy as np
 
 from coterie.kernels import UNROLL_UP_TO
 from coterie.kernels.cholesky import dot, solve_in_place
-from coterie.kernels.compiling import inlined
+from coterie.kernels.compiling import inline_llvm
 
 
-@inlined
+@inline_llvm
 def are_few(rows, n):
     """Whether so many rows of n columns are worth it. (Few columns are held in registers: nothing is faster.)"""
     return n > UNROLL_UP_TO and 2 * rows <= n
 
 
-@inlined
+@inline_llvm
 def inner_products(X, first, last, diagonal, scaled, K):
     """K ← the lower half of X D⁻¹ Xᵀ over the rows from first to last."""
     for a in range(last - first):
@@ -32,7 +32,7 @@ def inner_products(X, first, last, diagonal, scaled, K):
             K[a, b] = dot(scaled, X[first + b])
 
 
-@inlined
+@inline_llvm
 def step_by_rows(X, first, last, diagonal, K, bend, g, step, A, pull, share):
     """step ← −(D + Xᵀ diag(bend) X)⁻¹ g; A, pull and share are room for a matrix and two vectors, one row each."""
     n, m = len(diagonal), last - first

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.kernels import L1, L2
-from coterie.kernels.compiling import inlined, jit
+from coterie.kernels.compiling import inline_llvm, jit
 from coterie.kernels.exact import EPS, add, strict
 from coterie.kernels.prefetch import AHEAD, prefetch_node
 from coterie.kernels.reference.flow import LEAST_WEIGHT, PUSHED, PUSHED_WEIGHT
 from coterie.kernels.vector import put
 
 
-@inlined
+@inline_llvm
 def _length(u, e):
     total = 0.0
     for k in range(u.shape[1]):
@@ -32,12 +32,12 @@ def divergence(ends, u, out):
 
 
 @strict
-def exact_divergence(ends, u, hi, lo, doubt):
-    """hi + lo ← Dᵀu in twice the precision; doubt ← how far that may be from the truth."""
+def exact_divergence(ends, u, hi, lo, rounding_bound):
+    """hi + lo ← Dᵀu in twice the precision; rounding_bound ← how far that may be from the truth."""
     n = u.shape[1]
     hi[:] = 0.0
     lo[:] = 0.0
-    doubt[:] = 0.0
+    rounding_bound[:] = 0.0
     count = np.zeros(len(hi))
     for e in range(len(ends)):
         i, j = ends[e, 0], ends[e, 1]
@@ -47,20 +47,20 @@ def exact_divergence(ends, u, hi, lo, doubt):
             t = u[e, k]
             hi[i, k], lo[i, k] = add(hi[i, k], lo[i, k], t)
             hi[j, k], lo[j, k] = add(hi[j, k], lo[j, k], -t)
-            doubt[i, k] += abs(t)
-            doubt[j, k] += abs(t)
+            rounding_bound[i, k] += abs(t)
+            rounding_bound[j, k] += abs(t)
     for i in range(len(hi)):
         for k in range(n):
-            doubt[i, k] *= ((count[i] + 2) * EPS) ** 2
+            rounding_bound[i, k] *= ((count[i] + 2) * EPS) ** 2
 
 
 @strict
-def add_exactly(s, hi, lo, doubt):
-    """hi + lo ← hi + lo + s, and what rounding of lo can do is added to doubt."""
+def add_exactly(s, hi, lo, rounding_bound):
+    """hi + lo ← hi + lo + s, and what rounding of lo can do is added to rounding_bound."""
     for i in range(len(s)):
         for k in range(s.shape[1]):
             hi[i, k], lo[i, k] = add(hi[i, k], lo[i, k], s[i, k])
-            doubt[i, k] += 16 * EPS * EPS * abs(s[i, k])
+            rounding_bound[i, k] += 16 * EPS * EPS * abs(s[i, k])
 
 
 @strict
@@ -90,7 +90,7 @@ def variation(kind, ends, c, w):
     return total + low
 
 
-@inlined
+@inline_llvm
 def _least(mark):
     return PUSHED_WEIGHT if mark == PUSHED else LEAST_WEIGHT
 
@@ -114,7 +114,7 @@ def slack_weights(kind, c, u, S):
                 S[e, k] = slack
 
 
-@inlined
+@inline_llvm
 def _inside(kind, c, u, e):
     """u_e ← the nearest point where g* is finite."""
     if kind == L1:
@@ -149,7 +149,7 @@ def saturate_cuts(ends, c, w, u, fixed):
 
 
 @jit
-def stretch(register, kind, far, ends, c, S, potential, u):
+def stretch(vector_buffer, kind, far, ends, c, S, potential, u):
     """By how much the domain of g* would have to be stretched to hold u − SDφ."""
     n = u.shape[1]
     most = 1.0
@@ -157,7 +157,7 @@ def stretch(register, kind, far, ends, c, S, potential, u):
         return most
     for e in range(len(ends)):
         if len(far) > 0:
-            prefetch_node(register, potential, ends[min(e + AHEAD, len(ends) - 1), 1])
+            prefetch_node(vector_buffer, potential, ends[min(e + AHEAD, len(ends) - 1), 1])
         i, j = ends[e, 0], ends[e, 1]
         size = 0.0
         for k in range(n):
@@ -171,12 +171,12 @@ def stretch(register, kind, far, ends, c, S, potential, u):
 
 
 @jit
-def correct(register, kind, far, ends, c, S, potential, factor, u):
+def correct(vector_buffer, kind, far, ends, c, S, potential, factor, u):
     """u ← (u − SDφ) / factor, back into the domain of g*; edges that were pushed out of it are marked in S."""
     n = u.shape[1]
     for e in range(len(ends)):
         if len(far) > 0:
-            prefetch_node(register, potential, ends[min(e + AHEAD, len(ends) - 1), 1])
+            prefetch_node(vector_buffer, potential, ends[min(e + AHEAD, len(ends) - 1), 1])
         i, j = ends[e, 0], ends[e, 1]
         for k in range(n):
             u[e, k] = (u[e, k] - S[e, k] * (potential[i, k] - potential[j, k])) / factor
@@ -189,9 +189,9 @@ def correct(register, kind, far, ends, c, S, potential, factor, u):
 
 
 @jit
-def keep_flat(register, place, sees_all, seen, x):
+def keep_flat(vector_buffer, place, sees_all, row_space, x):
     """x ← Nx: at a labelled node, only the directions that its data do not see are kept."""
-    n = len(register)
+    n = len(vector_buffer)
     for i in range(len(place)):
         row = place[i]
         if row < 0:
@@ -200,14 +200,14 @@ def keep_flat(register, place, sees_all, seen, x):
             for k in range(n):
                 x[i, k] = 0.0
             continue
-        t = register
+        t = vector_buffer
         for k in range(n):
             t = put(t, k, x[i, k])
-        for r in range(seen.shape[1]):
+        for r in range(row_space.shape[1]):
             d = 0.0
             for k in range(n):
-                d += seen[row, r, k] * x[i, k]
+                d += row_space[row, r, k] * x[i, k]
             for k in range(n):
-                t = put(t, k, t[k] - d * seen[row, r, k])
+                t = put(t, k, t[k] - d * row_space[row, r, k])
         for k in range(n):
             x[i, k] = t[k]

@@ -15,35 +15,35 @@ from coterie.kernels.interruption import WORK, pieces
 
 
 @part
-def _row_in(X, r, C, g, z, doubt):
-    """z ← Cᵀx_r and doubt ← a bound on its error, entry by entry; columns of C that are zero are passed over."""
+def _row_in(X, r, C, g, z, rounding_bound):
+    """z ← Cᵀx_r and rounding_bound ← a bound on its error, by entries; columns of zeros in C are passed over."""
     n = X.shape[1]
     for j in range(n):
-        z[j], doubt[j] = 0.0, 0.0
+        z[j], rounding_bound[j] = 0.0, 0.0
     for k in range(n):
         x = X[r, k]
         if x != 0:
             for j in range(n):
                 t = x * C[g, k, j]
                 z[j] += t
-                doubt[j] += abs(t)
+                rounding_bound[j] += abs(t)
     for j in range(n):
-        doubt[j] *= (n + 1) * EPS
+        rounding_bound[j] *= (n + 1) * EPS
 
 
 def gram(
-    X: Any, h: Any, starts: Any, ridge: Any, group: Any, C: Any, G: Any, doubt: Any, spoilt: Any, longest: Any
+    X: Any, h: Any, starts: Any, ridge: Any, group: Any, C: Any, G: Any, rounding_bound: Any, spoilt: Any, longest: Any
 ) -> None:
-    """G ← Σ_r h_r z_r z_rᵀ + Σ_i Cᵀ diag(ridge) C; doubt ← how far that is from the truth at most (Frobenius norm).
+    """G ← Σ_r h_r z_r z_rᵀ + Σ_i Cᵀ diag(ridge) C; rounding_bound ← how far it is from the truth (Frobenius norm).
 
     spoilt ← Σ_r h_r |error of z_r|², column by column; longest ← the largest |z_r|, or a little more.
     """
-    for out in (G, doubt, spoilt, longest):
+    for out in (G, rounding_bound, spoilt, longest):
         out[:] = 0.0
     rows, size = np.zeros(len(G)), np.zeros(len(G))
     for first, last in pieces(len(X), 2 * X.shape[1] ** 2):
-        _add_rows(first, last, X, h, starts, ridge, group, C, G, doubt, spoilt, longest, rows, size)
-    _complete(G, doubt, rows, size)
+        _add_rows(first, last, X, h, starts, ridge, group, C, G, rounding_bound, spoilt, longest, rows, size)
+    _complete(G, rounding_bound, rows, size)
 
 
 @part
@@ -53,7 +53,7 @@ def _node_of(row, starts):
 
 
 @strict
-def _add_rows(first, last, X, h, starts, ridge, group, C, G, doubt, spoilt, longest, rows, size):
+def _add_rows(first, last, X, h, starts, ridge, group, C, G, rounding_bound, spoilt, longest, rows, size):
     """Add the rows from first to last, and the ridge of nodes whose last row is among them."""
     n = X.shape[1]
     z, dz = np.empty(n), np.empty(n)
@@ -74,7 +74,7 @@ def _add_rows(first, last, X, h, starts, ridge, group, C, G, doubt, spoilt, long
                         G[g, j, k] += t * z[k]
             longest[g] = max(longest[g], np.sqrt(zz) + np.sqrt(dd))
             size[g] += h[r] * zz
-            doubt[g] += h[r] * (2 * np.sqrt(zz * dd) + dd)
+            rounding_bound[g] += h[r] * (2 * np.sqrt(zz * dd) + dd)
             rows[g] += 1
         for k in range(n):
             if ridge[k] > 0 and starts[i + 1] <= last:
@@ -86,10 +86,10 @@ def _add_rows(first, last, X, h, starts, ridge, group, C, G, doubt, spoilt, long
 
 
 @strict
-def _complete(G, doubt, rows, size):
+def _complete(G, rounding_bound, rows, size):
     """Charge the sums their rounding, and fill the upper half."""
     for g in range(len(G)):
-        doubt[g] += (rows[g] + 4) * EPS * size[g]
+        rounding_bound[g] += (rows[g] + 4) * EPS * size[g]
         for j in range(G.shape[1]):
             for k in range(j):
                 G[g, k, j] = G[g, j, k]
@@ -182,18 +182,18 @@ def _substitute(first, last, L, C):
             C[k, j] = t / L[j, j]
 
 
-def project(X: Any, starts: Any, group: Any, C: Any, a: Any, da: Any, b: Any, out: Any, doubt: Any) -> None:
-    """out ← Cᵀ Σ (Σ_r a_r x_r + b_i), by groups, where a_r is known within da_r; doubt ← how far it may be off."""
+def project(X: Any, starts: Any, group: Any, C: Any, a: Any, da: Any, b: Any, out: Any, rounding_bound: Any) -> None:
+    """out ← Cᵀ Σ (Σ_r a_r x_r + b_i), by groups, where a_r is known within da_r; rounding_bound ← its error."""
     out[:] = 0.0
-    doubt[:] = 0.0
+    rounding_bound[:] = 0.0
     rows, size = np.zeros(len(out)), np.zeros(len(out))
     for first, last in pieces(len(X), X.shape[1] ** 2):
-        _project_rows(first, last, X, starts, group, C, a, da, b, out, doubt, rows, size)
-    doubt[:] = 2 * (doubt + (rows + 4) * EPS * size)
+        _project_rows(first, last, X, starts, group, C, a, da, b, out, rounding_bound, rows, size)
+    rounding_bound[:] = 2 * (rounding_bound + (rows + 4) * EPS * size)
 
 
 @strict
-def _project_rows(first, last, X, starts, group, C, a, da, b, out, doubt, rows, size):
+def _project_rows(first, last, X, starts, group, C, a, da, b, out, rounding_bound, rows, size):
     """Add the rows from first to last, and b of nodes whose last row is among them."""
     n = X.shape[1]
     z, dz = np.empty(n), np.empty(n)
@@ -208,7 +208,7 @@ def _project_rows(first, last, X, starts, group, C, a, da, b, out, doubt, rows, 
                 out[g, j] += a[r] * z[j]
                 zz += z[j] * z[j]
                 dd += dz[j] * dz[j]
-            doubt[g] += abs(a[r]) * np.sqrt(dd) + da[r] * (np.sqrt(zz) + np.sqrt(dd))
+            rounding_bound[g] += abs(a[r]) * np.sqrt(dd) + da[r] * (np.sqrt(zz) + np.sqrt(dd))
             size[g] += abs(a[r]) * np.sqrt(zz)
             rows[g] += 1
         for k in range(n):

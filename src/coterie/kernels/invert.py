@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.kernels import UNROLL_UP_TO
-from coterie.kernels.compiling import inlined
+from coterie.kernels.compiling import inline_llvm
 
 WIDTH = 4  # pivots at a time, in larger matrices
 
 
-@inlined
+@inline_llvm
 def scratch(n):
     """Room for `invert`, which is used again for every matrix."""
     return np.empty((2 * WIDTH, n)), np.empty((WIDTH, WIDTH))
 
 
-@inlined
+@inline_llvm
 def _jordan(A, n):
     """A ← A⁻¹ by Gauss and Jordan, one pivot after the other."""
     for p in range(n):
@@ -32,7 +32,7 @@ def _jordan(A, n):
                     A[r, q] -= factor * A[p, q]
 
 
-@inlined
+@inline_llvm
 def _sweep(A, C, B, p, width):
     """Sweep the pivots p … p + width out of the lower half of A: with B the inverse of their block and C their rows,
     A ← A − CᵀBC elsewhere, BC in their place and −B where they meet."""
@@ -60,7 +60,7 @@ def _sweep(A, C, B, p, width):
             A[q, p + x] = C[WIDTH + x, q]
 
 
-@inlined
+@inline_llvm
 def invert(room, free, A):
     """A ← A⁻¹. The length of `room` is n, known to the compiler where it is a tuple; `free` comes from `scratch`."""
     n = len(room)

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from coterie.kernels import cut, is_wide
-from coterie.kernels.compiling import inlined, jit
+from coterie.kernels import blocks, is_wide
+from coterie.kernels.compiling import inline_llvm, jit
 from coterie.kernels.edges import BEGIN
 from coterie.kernels.prefetch import AHEAD, prefetch_node
 from coterie.kernels.reference.laplacian import NO_GROUND
@@ -16,14 +16,14 @@ from coterie.kernels.vector import at, put
 __all__ = ["NO_GROUND", "apply", "diagonal"]
 
 
-@inlined
+@inline_llvm
 def _begin(ground, x, out):
     for i in range(len(x)):
         for k in range(x.shape[1]):
             out[i, k] = ground[i, k] * x[i, k] if len(ground) > 0 else 0.0
 
 
-@inlined
+@inline_llvm
 def _row(zeros, far, e, start, ends, S, x, out):
     """Add some coordinates of all edges that begin where edge e does; return the edge that comes next."""
     n, i = len(zeros), ends[e, 0]
@@ -58,8 +58,8 @@ def _apply(zeros, far, ends, S, ground, x, out):
 
 
 @jit
-def _apply_wide(cut, far, ends, S, ground, x, out):
-    block, tail, n_blocks = cut
+def _apply_wide(blocks, far, ends, S, ground, x, out):
+    block, tail, n_blocks = blocks
     _begin(ground, x, out)
     e = len(ends) - len(ends)
     while e < len(ends):
@@ -74,7 +74,7 @@ def apply(far: Any, ends: Any, S: Any, ground: Any, x: Any, out: Any) -> None:
     While edges begin at the same node, its x and its sum stay in registers.
     """
     n = x.shape[1]
-    (_apply_wide if is_wide(n) else _apply)(cut(n), far, ends, S, ground, x, out)
+    (_apply_wide if is_wide(n) else _apply)(blocks(n), far, ends, S, ground, x, out)
 
 
 @jit

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.kernels.cholesky import solve_in_place
-from coterie.kernels.compiling import inlined, jit
+from coterie.kernels.compiling import inline_llvm, jit
 from coterie.kernels.invert import invert, scratch
 
 
-@inlined
+@inline_llvm
 def _bend(margin):
     """The second derivative of log(1 + e^z)."""
     t = np.exp(-abs(margin))

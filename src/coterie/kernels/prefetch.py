@@ -15,12 +15,12 @@ NUMBERS = LINE // 8  # in a cache line
 MOST = 4  # lines of a node: where n is large, the machine notices by itself that more of them follow
 
 
-def _prefetch_node(_context, register, values, node):
-    """Begin to load numbers of a node from values, (V, n) or (V, 2, n), as many as the register has (twice that).
+def _prefetch_node(_context, vector_buffer, values, node):
+    """Begin to load numbers of a node from values, (V, n) or (V, 2, n), as many as the vector_buffer has (twice that).
 
     To be called from the loop itself: inside a helper, Numba would count references to the array.
     """
-    lines = min(-(-(values.ndim - 1) * len(register) // NUMBERS), MOST)
+    lines = min(-(-(values.ndim - 1) * len(vector_buffer) // NUMBERS), MOST)
 
     def generate(context, builder, signature, arguments):
         array = context.make_array(signature.args[1])(context, builder, arguments[1])
@@ -35,7 +35,7 @@ def _prefetch_node(_context, register, values, node):
             builder.call(ask, [address, number(1), number(3), number(1)])  # to write; to keep in all caches; data
         return context.get_dummy_value()
 
-    return types.void(register, values, node), generate
+    return types.void(vector_buffer, values, node), generate
 
 
 prefetch_node: Any = intrinsic(_prefetch_node)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.kernels.compiling import inlined, jit
+from coterie.kernels.compiling import inline_llvm, jit
 
 NO_ROOM = 1e-12  # of c_e: room that is not worth a way through it
 
@@ -43,7 +43,7 @@ def rooms(k, c, fixed, u, room):
                 room[a] = 0.0
 
 
-@inlined
+@inline_llvm
 def _levels(first, arcs, room, rest, least, level, queue):
     """level ← steps from the nearest excess, −1 where none leads; return whether any leads to a lack."""
     head, tail, nearest = 0, 0, len(level)
@@ -67,7 +67,7 @@ def _levels(first, arcs, room, rest, least, level, queue):
     return nearest < len(level)
 
 
-@inlined
+@inline_llvm
 def _find_way(source, first, arcs, room, rest, least, level, at, path):
     """A way from the source, level by level, to a node that lacks something: its end (−1: none) and its length."""
     i, length = source, 0
@@ -89,7 +89,7 @@ def _find_way(source, first, arcs, room, rest, least, level, at, path):
     return i, length
 
 
-@inlined
+@inline_llvm
 def _push(k, source, sink, length, arcs, u, room, rest, at, path):
     """Send along a way as much as it holds."""
     amount = min(rest[source], -rest[sink])

@@ -157,26 +157,26 @@ def lower_bounds(kind, X, y, s, starts, ridge, w, a, b, out):
     """
     n = X.shape[1]
     for i in range(len(starts) - 1):
-        total, low, doubt = 0.0, 0.0, FAINT
+        total, low, rounding_bound = 0.0, 0.0, FAINT
         for r in range(starts[i], starts[i + 1]):
             hi, lo = _margin(X, w, r, i)
-            doubt += abs(a[r]) * _miss(X, y, w, r, i)
+            rounding_bound += abs(a[r]) * _miss(X, y, w, r, i)
             if kind == SQUARED:
                 hi, error = two_sum(y[r], -hi)
                 first, second = -a[r] * (hi + (error - lo)), -a[r] * (a[r] / (4 * s[r]))
-                doubt += 4 * EPS * (abs(first) + abs(second))
+                rounding_bound += 4 * EPS * (abs(first) + abs(second))
             else:
                 t, z = min(abs(a[r]) / s[r], 1.0), _against(y[r], hi, lo)
                 first, second = abs(a[r]) * z, s[r] * _entropy(t)
                 side = t if t <= 0.5 else max(1 - t, EPS)
                 tilt = 1 + (abs(np.log(side)) if side > 0 else 0.0)  # t is rounded: the entropy is no steeper
-                doubt += 8 * EPS * (abs(first) + abs(second) + abs(a[r]) * tilt)
+                rounding_bound += 8 * EPS * (abs(first) + abs(second) + abs(a[r]) * tilt)
             total, low = add(total, low, first)
             total, low = add(total, low, second)
         for k in range(n):
             if ridge[k] > 0:
                 first, second = b[i, k] * w[i, k], -b[i, k] * (b[i, k] / (4 * ridge[k]))
-                doubt += 4 * EPS * (abs(first) + abs(second))
+                rounding_bound += 4 * EPS * (abs(first) + abs(second))
                 total, low = add(total, low, first)
                 total, low = add(total, low, second)
-        out[i] = (total + low) - doubt - 2 * EPS * abs(total)
+        out[i] = (total + low) - rounding_bound - 2 * EPS * abs(total)

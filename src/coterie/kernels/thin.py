@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from coterie.kernels.cholesky import dot, factorise, solve_in_place, substitute
-from coterie.kernels.compiling import inlined, jit
+from coterie.kernels.compiling import inline_llvm, jit
 from coterie.kernels.descent import in_pieces, largest, none_missed, signs_agree, support_of
 
-ROUNDING = 1e-13  # of a sum of n terms, relative to their sizes
+SUM_ERROR = 1e-13  # of a sum of n terms, relative to their sizes
 SHORTEST = 1e-6  # part of a Newton step
 MOST_STEPS = 200  # a few do, but where rounding hides which weights are zero
 
@@ -28,12 +28,12 @@ def thin_newton(
     return in_pieces(_thin_newton, kept, target, curvature, alpha, start, accuracy, min(max_steps, MOST_STEPS), of)
 
 
-@inlined
+@inline_llvm
 def _soft(c, alpha):
     return max(c - alpha, 0.0) - max(-c - alpha, 0.0)
 
 
-@inlined
+@inline_llvm
 def _combine(B, place, size, x, out):
     """out ← Σ x_a B_a over the support."""
     for j in range(len(out)):
@@ -44,7 +44,7 @@ def _combine(B, place, size, x, out):
             out[j] += x[a] * row[j]
 
 
-@inlined
+@inline_llvm
 def _system(B, curvature, place, size, A):
     """A ← the lower half of B_S B_Sᵀ + κ or, where the support S is larger than the rank, B_SᵀB_S + κ; its order."""
     rank = B.shape[1]
@@ -67,7 +67,7 @@ def _system(B, curvature, place, size, A):
     return rank
 
 
-@inlined
+@inline_llvm
 def _on_support(B, target, curvature, alpha, z, size, place, A, g, step, left, rho, t):
     """step ← the minimiser on the support of z, with its signs.
 
@@ -92,7 +92,7 @@ def _on_support(B, target, curvature, alpha, z, size, place, A, g, step, left, r
             step[a] -= (left[a] + dot(B[place[a]], t)) / curvature
 
 
-@inlined
+@inline_llvm
 def _falls(length, rho, d, slope, e, alpha, curvature):
     """Whether φ falls at ρ + length · d, where the slopes are slope − length · e; or rounding hides that it rises."""
     total, size = 0.0, 0.0
@@ -104,10 +104,10 @@ def _falls(length, rho, d, slope, e, alpha, curvature):
         term = _soft(slope[k] - length * e[k], alpha[k]) * e[k] / curvature
         total -= term
         size += abs(term)
-    return total <= ROUNDING * size
+    return total <= SUM_ERROR * size
 
 
-@inlined
+@inline_llvm
 def _best_length(rho, d, slope, e, alpha, curvature):
     """Where φ is least along d, at most 1: a full Newton step where φ still falls there."""
     if _falls(1.0, rho, d, slope, e, alpha, curvature):

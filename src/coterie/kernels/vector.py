@@ -7,7 +7,7 @@ from numba import types
 from numba.cpython.unsafe.tuple import tuple_setitem
 from numba.extending import overload
 
-from coterie.kernels.compiling import inlined
+from coterie.kernels.compiling import inline_llvm
 
 
 def put(vector, k, value):
@@ -27,7 +27,7 @@ def _put(vector, k, value):
     return into_array
 
 
-@inlined
+@inline_llvm
 def at(start, k):
     """start + k, unsigned: nothing to check for being negative, which would keep loops from becoming vectors."""
     return start + np.uint64(k)

@@ -79,8 +79,8 @@ class BoundProblem:
         return float(flow.variation(self.penalty.kernel, self.graph.edges, self.c, w))
 
     @cached_property
-    def scale(self) -> float:
+    def constant_loss(self) -> float:
         """The loss of the best constant model: what relative gaps are measured against when the optimum is 0."""
         if self.f.design is not None:
-            return self.f.design.scale
+            return self.f.design.constant_loss
         return float(self.f.value(np.zeros((len(self.M), self.n_features))).sum())

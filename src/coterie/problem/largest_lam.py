@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.kernels import known
+from coterie.kernels import static_int
 from coterie.kernels.choice import Either, compiled, using
 from coterie.kernels.gradients import ConjugateGradients
 from coterie.problem.arrays import Array
@@ -16,7 +16,7 @@ contract, laplacian = Either("contract"), Either("laplacian")
 
 CG_STEPS = 300
 MANY = 200_000  # duals, from which on compiled kernels are worth their loading
-ACCURACY = 1e-9
+CG_ACCURACY = 1e-9
 
 
 def largest_useful_lam(problem: Problem | BoundProblem) -> float:
@@ -69,9 +69,9 @@ def _small_flow(graph: EmpiricalGraph, demand: Array) -> Array:
     laplacian.diagonal(graph.edges, S, laplacian.NO_GROUND, diagonal)
 
     def product(x: Array, out: Array) -> None:
-        laplacian.apply(known(0), graph.edges, S, laplacian.NO_GROUND, x, out)
+        laplacian.apply(static_int(0), graph.edges, S, laplacian.NO_GROUND, x, out)
 
-    potential = ConjugateGradients(product, demand.copy(), diagonal, lambda x: None).run(CG_STEPS, ACCURACY)
+    potential = ConjugateGradients(product, demand.copy(), diagonal, lambda x: None).run(CG_STEPS, CG_ACCURACY)
     u = S * (graph.D @ potential)
     via, order = np.empty(graph.n_nodes, dtype=np.int64), np.empty(graph.n_nodes, dtype=np.int64)
     contract.spanning_forest(graph.n_nodes, graph.edges, via, order)

@@ -107,9 +107,9 @@ class Problem:
         return self.bound.undetermined
 
     @property
-    def scale(self) -> float:
+    def constant_loss(self) -> float:
         """The loss of the best constant model: what relative gaps are measured against when the optimum is 0."""
-        return self.bound.scale
+        return self.bound.constant_loss
 
     def objective(self, w: Array) -> float:
         """Return f(w) + g(Dw).

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from coterie.estimators.base import NetworkedModel
     from coterie.estimators.cross_validation import LamChoice
 
-ROUNDING, LARGE = 1e-15, 0.1  # relative gaps that are as good as zero, or say little
+AS_GOOD_AS_ZERO, LARGE = 1e-15, 0.1  # relative gaps that are as good as zero, or say little
 MOST_SITES = 10  # named one by one
 FEDERATION = {"sites", "rounds", "held", "complaints", "privacy"}  # keys of the note of a federation
 PENALTIES = {
@@ -114,7 +114,7 @@ def verdict(solution: Solution) -> str:
     if not math.isfinite(solution.gap):
         return "Nothing is known about how close to the best possible this is."
     distance = "equal to the best possible, to rounding"
-    if solution.gap > ROUNDING:
+    if solution.gap > AS_GOOD_AS_ZERO:
         distance = f"within {at_most(solution.gap)} of the best possible"
     if solution.gap > LARGE:
         distance = f"the relative gap of {short(solution.gap)} says little yet"
@@ -127,7 +127,7 @@ def verdict(solution: Solution) -> str:
 
 def explanation(solution: Solution, tol: float) -> list[str]:
     """The certificate in sentences."""
-    digits = min(3 - math.floor(math.log10(solution.gap)), 15) if ROUNDING < solution.gap < 1e-6 else 8
+    digits = min(3 - math.floor(math.log10(solution.gap)), 15) if AS_GOOD_AS_ZERO < solution.gap < 1e-6 else 8
     objective, bound = short(solution.objective, digits), short(solution.dual_bound, digits)
     took = f"It took {plural(solution.n_iter, 'iteration')} and {short(solution.seconds)} s."
     if math.isnan(solution.objective) and solution.condition:

@@ -114,7 +114,7 @@ def suit_pairs(problem: BoundProblem) -> bool:
 def _curvatures(problem: BoundProblem) -> Array | None:
     """The curvatures h (V, n) of quadratic losses; None where some loss is not strongly convex."""
     q = problem.f.quadratic
-    if q is None or len(problem.M) < problem.graph.n_nodes or q.seen is not None:
+    if q is None or len(problem.M) < problem.graph.n_nodes or q.row_space is not None:
         return None
     return q.h
 

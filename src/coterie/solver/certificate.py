@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from coterie.engines.base import LARGE
-from coterie.kernels import L1, SQUARED, register
+from coterie.kernels import L1, SQUARED, vector_buffer
 from coterie.kernels.choice import Either
 from coterie.kernels.interruption import check_with_grace, time_is_up
 from coterie.kernels.reference.exact import EPS, FAINT
@@ -36,7 +36,7 @@ from coterie.solver.twofold import twofold_duals
 flow, models = Either("flow"), Either("model")
 
 FLOOR = 1e-8  # relative gaps divide by the objective, or by this part of the loss of the best constant model
-ROUNDING = 32 * EPS  # of the size of its terms: more than pairwise sums of 2⁵⁰ numbers can be off
+SUM_ERROR = 32 * EPS  # of the size of its terms: more than pairwise sums of 2⁵⁰ numbers can be off
 BATCH = 3  # rounds of repair between two looks at the bound
 REACH = 10.0  # conditional bounds hold for minimisers with weights up to so many times the largest
 MOST = 48  # rounds of repair altogether
@@ -139,9 +139,9 @@ class Certifier:
         f, in_sight = self.problem.f, bool(goal == 0 or level - proof.bound_before_charge <= near)
         known = f.design is not None and self.problem.penalty.kernel is not None
         worth_it = level - proof.dual_bound > goal and w.size <= FEW and known
-        if not worth_it or (f.box is None and not in_sight) or time_is_up():
+        if not worth_it or (f.l1_box is None and not in_sight) or time_is_up():
             return proof
-        s = None if f.box is None else self._tight_split(w, u)
+        s = None if f.l1_box is None else self._tight_split(w, u)
         return max(proof, self._bound(w, u, s, level, goal, local=in_sight), key=lambda one: one.dual_bound)
 
     def _third_look(self, w: Array, u: Array, level: float, goal: float, proof: Certificate) -> Certificate:
@@ -150,7 +150,7 @@ class Certifier:
         good = level - proof.dual_bound <= max(goal, PERFECT * level)
         if design is None or good or time_is_up():
             return proof
-        s = None if problem.f.box is None else self._tight_split(w, u)
+        s = None if problem.f.l1_box is None else self._tight_split(w, u)
         duals = twofold_duals(problem, design, w, u, s, self.enclosure.free_weights())
         hi, rest = duals.hi, duals.rest(w)
         with np.errstate(over="ignore", invalid="ignore"):  # then nothing is proven
@@ -172,21 +172,21 @@ class Certifier:
         edges = problem.penalty.conjugate(u, problem.c)
         if problem.f.quadratic is not None:
             return -float(problem.f.conjugate(-rest[M], w[M])[1].sum()) - edges
-        model = problem.f.model(w[M], w[M]) if problem.f.seen is None else None
+        model = problem.f.model(w[M], w[M]) if problem.f.row_space is None else None
         if model is None:
             return np.inf
-        fall = models.model_fall(register(w.shape[1]), model.H, rest[M] + model.slope)
+        fall = models.model_fall(vector_buffer(w.shape[1]), model.H, rest[M] + model.slope)
         return level - problem.variation(w) + float((rest * w).sum()) - fall - edges
 
     def _tight_split(self, w: Array, u: Array) -> Array:
         """Duals that are at their bounds wherever a weight is not zero: the best ones if w is optimal."""
         problem, M = self.problem, self.problem.M
-        assert problem.f.box is not None
+        assert problem.f.l1_box is not None
         assert problem.f.design is not None
         s, out = np.zeros_like(w), np.empty_like(w)
         flow.divergence(problem.graph.edges, u, out)
         q, low, _ = problem.f.design.forces(*problem.f.design.slopes(w[M]))
-        lower, upper = problem.f.box
+        lower, upper = problem.f.l1_box
         s[M] = np.where(w[M] > 0, upper, np.where(w[M] < 0, lower, np.clip(-out[M] - (q + low), lower, upper)))
         return s
 
@@ -205,11 +205,11 @@ class Certifier:
     def _split(self, w: Array, u: Array) -> Array | None:
         """Duals s (V, n) in the box of the losses, zero at unlabelled nodes; None without a box."""
         problem, M = self.problem, self.problem.M
-        if problem.f.box is None:
+        if problem.f.l1_box is None:
             return None
         out, s = np.empty_like(w), np.zeros_like(w)
         flow.divergence(problem.graph.edges, u, out)
-        s[M] = problem.f.split(-out[M], w[M])
+        s[M] = problem.f.split_dual(-out[M], w[M])
         return s
 
     def _bound(
@@ -220,45 +220,45 @@ class Certifier:
         With `local`, the gap itself may say where better weights can be.
         """
         problem, M = self.problem, self.problem.labelled
-        rho, low, doubt = (np.empty_like(w) for _ in range(3))
-        flow.exact_divergence(problem.graph.edges, u, rho, low, doubt)
+        rho, low, rounding_bound = (np.empty_like(w) for _ in range(3))
+        flow.exact_divergence(problem.graph.edges, u, rho, low, rounding_bound)
         self._pause()
         if s is not None:
-            flow.add_exactly(s, rho, low, doubt)
-        support = problem.f.core.support(-rho[M], w[M])
+            flow.add_exactly(s, rho, low, rounding_bound)
+        support = problem.f.smooth_part.support(-rho[M], w[M])
         rho[M], low[M] = _sum(rho[M], support.q, low[M] + support.low)
-        doubt[M] += support.doubt
+        rounding_bound[M] += support.rounding_bound
         self._pause()
         rho += low
-        doubt += EPS * np.abs(rho)
+        rounding_bound += EPS * np.abs(rho)
         uncharged = self._uncharged(w, u, s, support)
         beyond = level - uncharged
         self._pause()
         in_sight = bool(goal == 0 or beyond <= goal)
         enough = max(CHARGED * goal, MINOR * beyond, 0.5 * (goal - beyond))
-        charge = self.enclosure.charge(Rest(rho, doubt, w), level, enough, in_sight or w.size <= FEW)
+        charge = self.enclosure.charge(Rest(rho, rounding_bound, w), level, enough, in_sight or w.size <= FEW)
         if local and -charge > enough and support.duals is not None:
             most = -charge if np.isfinite(charge) else max(goal - beyond, MINOR * beyond)
             G = self._at_most(w, level) - uncharged
-            near_w = self._local_charge(Rest(rho, doubt, w), u, s, support.duals, G, most)
+            near_w = self._local_charge(Rest(rho, rounding_bound, w), u, s, support.duals, G, most)
             charge, local = max(charge, near_w), near_w > charge
         else:
             local = False
-        return self._concluded(Rest(rho, doubt, w), u, level, uncharged, charge, local)
+        return self._concluded(Rest(rho, rounding_bound, w), u, level, uncharged, charge, local)
 
     def _uncharged(self, w: Array, u: Array, s: Array | None, support: Support) -> float:
         """What all affine functions come to at w, less rounding."""
         terms = self._edge_terms(w, u, s)
         total = float(support.at.sum()) + sum(terms)
-        return total - ROUNDING * (float(np.abs(support.at).sum()) + sum(map(abs, terms))) - FAINT
+        return total - SUM_ERROR * (float(np.abs(support.at).sum()) + sum(map(abs, terms))) - FAINT
 
     def _concluded(
         self, rest: Rest, u: Array, level: float, uncharged: float, charge: float, local: bool
     ) -> Certificate:
         """The certificate: what is left of ρ is charged, under a condition where nothing else is known."""
-        rho, doubt, w = rest
+        rho, rounding_bound, w = rest
         problem = self.problem
-        left, reach, unconditional = float((np.abs(rho) + doubt).sum()), np.inf, True
+        left, reach, unconditional = float((np.abs(rho) + rounding_bound).sum()), np.inf, True
         if charge == -np.inf and left > 0:
             largest = float(np.abs(w).max(initial=0.0))
             reach = REACH * largest
@@ -298,7 +298,7 @@ class Certifier:
         """⟨u, Dw⟩, −g*(u) and ⟨s, w⟩: what the penalties of edges and of the box come to at w, at least."""
         problem = self.problem
         across = flow.across(problem.graph.edges, u, w)
-        box = 0.0 if s is None else float((s * w).sum()) - ROUNDING * float(np.abs(s * w).sum())
+        box = 0.0 if s is None else float((s * w).sum()) - SUM_ERROR * float(np.abs(s * w).sum())
         return across, -problem.penalty.conjugate(u, problem.c), box
 
 
@@ -323,7 +323,7 @@ def _enough(level: float, charge: float, allowed: float) -> Enough:
 
 def gap_unit(problem: BoundProblem, objective: float) -> float:
     """What gaps are relative to: max(|objective|, FLOOR × loss of the best constant model)."""
-    return max(abs(objective), FLOOR * problem.scale, np.finfo(float).tiny)
+    return max(abs(objective), FLOOR * problem.constant_loss, np.finfo(float).tiny)
 
 
 def relative_gap(problem: BoundProblem, objective: float, bound: float) -> float:

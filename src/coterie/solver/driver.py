@@ -13,13 +13,13 @@ from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.solver import interior
 from coterie.solver.balance import Steps, suit_pairs
-from coterie.solver.best import Best
 from coterie.solver.certificate import BATCH, MOST
 from coterie.solver.epochs import BLOCK, Epoch, Race
+from coterie.solver.incumbent import Incumbent
 from coterie.solver.joint_system import is_small
 from coterie.solver.solution import Record, Solution, Status
 
-ROUNDING = 1e-12  # a residual this much smaller than the largest has no more to give
+EXHAUSTED = 1e-12  # a residual this much smaller than the largest has no more to give
 SOONER = 2 / 3  # of the expected iterations have passed when the gap is first looked at …
 LATEST = 120  # … but it is after this many, as a warm start may be much better than expected
 CRAWLS = 200  # iterations without success, after which a small problem is worth second-order steps …
@@ -48,20 +48,20 @@ def drive(
     `expected` is how many iterations it may take: certificates cost more than iterations, and the first one after
     the start waits until it has a chance.
     """
-    best = Best(problem, tol, w, u, engine.threads)
+    incumbent = Incumbent(problem, tol, w, u, engine.threads)
     run: Run | None = None
     try:
-        best.begin(u, hurry=max_iter > 0 and callback is None)
-        if best.reached() or max_iter == 0:
-            return best.solution(best.reached() or Status.ITERATION_LIMIT, 0)
+        incumbent.begin(u, hurry=max_iter > 0 and callback is None)
+        if incumbent.reached() or max_iter == 0:
+            return incumbent.solution(incumbent.reached() or Status.ITERATION_LIMIT, 0)
         check()
-        new = Run(problem, engine, best, max_iter, callback, expected)
+        new = Run(problem, engine, incumbent, max_iter, callback, expected)
         new.begin(w, u)
         run = new
         return run.to_its_end()
     except (KeyboardInterrupt, TimeUp) as reason:
         ended = Status.TIME_LIMIT if isinstance(reason, TimeUp) else Status.INTERRUPTED
-        return best.solution(ended, 0) if run is None else run.cut_short(ended)
+        return incumbent.solution(ended, 0) if run is None else run.cut_short(ended)
 
 
 class Run:
@@ -71,12 +71,12 @@ class Run:
         self,
         problem: BoundProblem,
         engine: Engine,
-        best: Best,
+        incumbent: Incumbent,
         max_iter: int,
         callback: Callable[[Record], None] | None,
         expected: int,
     ) -> None:
-        self.problem, self.best, self.max_iter, self.callback = problem, best, max_iter, callback
+        self.problem, self.incumbent, self.max_iter, self.callback = problem, incumbent, max_iter, callback
         self.plain, in_pairs = engine, engine.for_pairs() if suit_pairs(problem) else None
         self.engine = engine if in_pairs is None else in_pairs
         self.small, self.forest = is_small(problem), interior.applies(problem)
@@ -95,21 +95,21 @@ class Run:
         """Epoch after epoch."""
         while (ended := self._epoch()) is None:
             pass
-        return self.best.solution(ended, self.done)
+        return self.incumbent.solution(ended, self.done)
 
     def cut_short(self, ended: Status) -> Solution:
         """What is best after a time limit or Ctrl-C; a second Ctrl-C skips the last certificate."""
         allow(LAST_SECONDS + min(seconds_left(), 0.0))
         with suppress(KeyboardInterrupt, TimeUp):
             check()
-            self.best.improve(*self.engine.point(), self.done, self._last_rounds)
-        return self.best.solution(self.best.reached() or ended, self.done)
+            self.incumbent.improve(*self.engine.point(), self.done, self._last_rounds)
+        return self.incumbent.solution(self.incumbent.reached() or ended, self.done)
 
     def _epoch(self) -> Status | None:
         """Iterate until the next restart; return how the solve ends, if it does."""
         if self.forest and self.done >= FOREST:
             self._finish_forest()
-            if reached := self.best.reached():
+            if reached := self.incumbent.reached():
                 return reached
         self.engine.set_steps(self.steps.tau, self.steps.sigma)
         epoch, travel = Epoch(self.race.choose()), None
@@ -145,13 +145,13 @@ class Run:
             return None
         began = time.perf_counter()
         rounds = (self.done - self.checked) // ROUND_COSTS if end is None else self._last_rounds
-        self._tell(rounds, hurry=end is None and self.best.elapsed < UNWATCHED)
+        self._tell(rounds, hurry=end is None and self.incumbent.elapsed < UNWATCHED)
         stalled = end is Status.STALLED and self.small
-        if self.best.reached() is None and (self.done >= self.second_order or stalled):
-            self.best.improve_by_newton(self.done)
+        if self.incumbent.reached() is None and (self.done >= self.second_order or stalled):
+            self.incumbent.improve_by_newton(self.done)
             self.second_order = AGAIN * self.done
-        self.checked, self.look, self.took = self.done, self.best.next_check(BLOCK), time.perf_counter() - began
-        return self.best.reached() or end
+        self.checked, self.look, self.took = self.done, self.incumbent.next_check(BLOCK), time.perf_counter() - began
+        return self.incumbent.reached() or end
 
     def _limit(self, residual: float) -> Status | None:
         """The limit that is reached, if one is."""
@@ -159,20 +159,20 @@ class Run:
             return Status.ITERATION_LIMIT
         if seconds_left() <= self.took:  # there is time for one more certificate, and no more
             return Status.TIME_LIMIT
-        if residual <= ROUNDING * self.largest and (residual == 0 or self.best.stuck):
+        if residual <= EXHAUSTED * self.largest and (residual == 0 or self.incumbent.stuck):
             return Status.STALLED
         return None
 
     def _tell(self, rounds: int, hurry: bool = False) -> None:
         """Compute the gap, and tell."""
-        self.best.improve(*self.engine.point(), self.done, rounds, hurry and self.callback is None)
+        self.incumbent.improve(*self.engine.point(), self.done, rounds, hurry and self.callback is None)
         if self.callback is not None:
-            self.callback(self.best.history[-1])
+            self.callback(self.incumbent.history[-1])
 
     def _finish_forest(self) -> None:
         """Let an interior-point method go on from the engine's weights, and the engine from there."""
         inside = interior.Interior(self.problem, self.engine.point()[0])
-        self.done += inside.run(self.best.goal, self.max_iter - self.done, time_is_up)
+        self.done += inside.run(self.incumbent.goal, self.max_iter - self.done, time_is_up)
         self.engine.setup(self.problem, inside.w, inside.u)
         self.forest = False
         self._tell(self._last_rounds)

@@ -132,7 +132,7 @@ class Ellipsoids:
                 columns[g, used[null]] = False
             used, pool, v, at, lost = look()
         design.pause()
-        slope, doubt = pool.slope(v, at.C)
+        slope, rounding_bound = pool.slope(v, at.C)
         design.pause()
         off = stretched(design, groups, np.ones((n_groups, n)))
         ridged = np.bincount(groups, minlength=n_groups) * float(design.ridge.sum())
@@ -142,7 +142,7 @@ class Ellipsoids:
             _put_back(at.C, used, n),
             at.error,
             at.longest,
-            (np.linalg.norm(slope, axis=1) + doubt) * WIDER,
+            (np.linalg.norm(slope, axis=1) + rounding_bound) * WIDER,
             pool.least(v) / WIDER,
             capped,
             ~lost,

@@ -37,7 +37,7 @@ class Rest(NamedTuple):
     """ρ = q + Dᵀu (V, n) of a dual point, how far it may be from the truth, and the weights that it was computed at."""
 
     rho: Array
-    doubt: Array
+    rounding_bound: Array
     w: Array
 
 
@@ -63,7 +63,7 @@ class Enclosure:
         The next better way is tried only while the bound is below −enough, and the last one, node by node, only if
         `thorough`, or if nothing else has given a bound.
         """
-        if not rest.rho.any() and not rest.doubt.any():
+        if not rest.rho.any() and not rest.rounding_bound.any():
             return 0.0
         if self.design is None or not np.isfinite(level):
             return -np.inf
@@ -71,7 +71,7 @@ class Enclosure:
         caps, best = self._caps(level), -np.inf
         nearest = np.minimum(caps, self._row_cap(level))
         if np.isfinite(nearest).all():
-            best = -float(((np.abs(rest.rho) + rest.doubt) * (nearest + np.abs(rest.w))).sum()) * WIDER
+            best = -float(((np.abs(rest.rho) + rest.rounding_bound) * (nearest + np.abs(rest.w))).sum()) * WIDER
         if best < -enough:
             best = max(best, total(self._by_component(rest, self._share_of(level), caps)[0]))
         if best < -enough and self._own_can_help and (thorough or best == -np.inf):
@@ -143,7 +143,7 @@ class Enclosure:
 
     def _caps(self, level: float) -> Array:
         """|w_k| at labelled nodes at most, (n,)."""
-        box, caps = self.problem.f.box, np.full(self.problem.n_features, np.inf)
+        box, caps = self.problem.f.l1_box, np.full(self.problem.n_features, np.inf)
         assert self.design is not None
         if box is not None:
             caps = np.minimum(caps, _divide(level, np.minimum(box[1], -box[0])))
@@ -241,7 +241,7 @@ class Enclosure:
         others = group.copy()
         others[M[np.isfinite(charge)]] = -1
         total = np.zeros(G)
-        kernels.least(rest.rho, rest.doubt, rest.w, others, low, high, total)
+        kernels.least(rest.rho, rest.rounding_bound, rest.w, others, low, high, total)
         kept = np.isfinite(charge)
         return total + np.bincount(group[M[kept]], charge[kept] - K * EPS * np.abs(charge[kept]), minlength=G)
 
@@ -258,7 +258,7 @@ class Enclosure:
     def _by_level(self, rest: Rest, shares: Shares, caps: Array, own: Array) -> Array:
         """The charge of each component, every node in the group where that costs least."""
         M, floors = self.problem.M, self._own.floors
-        cost = np.where((rest.rho != 0).any(axis=1) | (rest.doubt != 0).any(axis=1), -np.inf, 0.0)
+        cost = np.where((rest.rho != 0).any(axis=1) | (rest.rounding_bound != 0).any(axis=1), -np.inf, 0.0)
         cost[M] = np.maximum(cost[M], own)
         charges = []
         for level, sets in self._levels:
@@ -303,7 +303,7 @@ def around(sets: Ellipsoids, group: NDArray[np.int64], rest: Rest, radius: Array
     G, n = sets.v0.shape
     first, lost = np.zeros((2, G))
     total, slack, size = np.zeros((3, G, n))
-    kernels.gather(rest.rho, rest.doubt, rest.w, group, sets.v0, first, lost, total, slack, size)
+    kernels.gather(rest.rho, rest.rounding_bound, rest.w, group, sets.v0, first, lost, total, slack, size)
     turned, C = by_node(sets.C.transpose(0, 2, 1), total), np.abs(sets.C).transpose(0, 2, 1)
     unsure = by_node(C, slack + (n + 1) * EPS * np.abs(total))
     with np.errstate(invalid="ignore", over="ignore"):

@@ -17,7 +17,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import breadth_first_order
 
 from coterie.engines.base import LARGE
-from coterie.kernels import L1, register
+from coterie.kernels import L1, vector_buffer
 from coterie.kernels.choice import Either
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
@@ -75,7 +75,7 @@ class Interior:
         n = problem.n_features
         self.place = np.full(problem.graph.n_nodes, -1)
         self.place[problem.M] = np.arange(len(problem.M))
-        self.room, self.S = register(n), np.empty((problem.graph.n_nodes, n, n))
+        self.room, self.S = vector_buffer(n), np.empty((problem.graph.n_nodes, n, n))
         self.c = np.maximum(problem.c, np.finfo(float).tiny)[:, None]
         self.w, (i, j) = w, problem.graph.edges.T
         d = w[i] - w[j]

@@ -99,7 +99,7 @@ class JointSystem:
 
     @cached_property
     def grounded(self) -> NDArray[np.int64]:
-        box, n = self.problem.f.box, self.problem.n_features
+        box, n = self.problem.f.l1_box, self.problem.n_features
         if box is None:
             return np.empty(0, dtype=np.int64)
         return (self.problem.M[:, None] * n + np.flatnonzero(box[1])).ravel()
@@ -107,7 +107,7 @@ class JointSystem:
     @cached_property
     def c(self) -> Array:
         """The strength of each row of D."""
-        box = self.problem.f.box
+        box = self.problem.f.l1_box
         edges = np.repeat(self.problem.c, self.problem.n_features)
         if box is None:
             return edges

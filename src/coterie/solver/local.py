@@ -53,8 +53,8 @@ class Locality:
 
     def holds(self, rest: Rest, G: float, X: float) -> bool:
         """Whether −⟨ρ, z − w⟩ < X wherever P exceeds D by at most G + X."""
-        cost = np.where((rest.rho != 0).any(axis=1) | (rest.doubt != 0).any(axis=1), -np.inf, 0.0)
-        still = Rest(rest.rho, rest.doubt, np.zeros_like(rest.rho))
+        cost = np.where((rest.rho != 0).any(axis=1) | (rest.rounding_bound != 0).any(axis=1), -np.inf, 0.0)
+        still = Rest(rest.rho, rest.rounding_bound, np.zeros_like(rest.rho))
         charges = []
         for level, sets in self._levels:
             R = self._spread(level, G, X)
@@ -80,7 +80,7 @@ class Locality:
 
     def _ground(self, level: Level) -> Array:
         """The largest alpha − |s| in each group and column, 0 where that is next to nothing, (groups, n)."""
-        slack, box = np.zeros((len(level.sizes), self.w.shape[1])), self.problem.f.box
+        slack, box = np.zeros((len(level.sizes), self.w.shape[1])), self.problem.f.l1_box
         if box is not None and self.s is not None:
             M = self.problem.M
             left = box[1] * (1 - 4 * EPS) - np.abs(self.s[M])
@@ -129,9 +129,9 @@ class Locality:
             return Ellipsoids.unknown(d, groups, G)
         pool = Pool.of(d, groups, G, columns)
         at = pool.coordinates(d.bend(self.w[M]))
-        tilt, doubt = pool.tilt(self.w[M], at.C, (self.a, self.b))
+        tilt, rounding_bound = pool.tilt(self.w[M], at.C, (self.a, self.b))
         with np.errstate(over="ignore"):
-            steep = (np.linalg.norm(tilt, axis=1) + doubt) * WIDER
+            steep = (np.linalg.norm(tilt, axis=1) + rounding_bound) * WIDER
         zero = np.zeros((G, n))
         seen = ~hidden(at, columns)
         off = stretched(d, groups, np.ones((G, n)))

@@ -16,14 +16,14 @@ from coterie.kernels.gradients import ConjugateGradients
 from coterie.kernels.interruption import check
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
-from coterie.solver.snap import Partition
+from coterie.solver.snap import DualClusters
 
 flow, kernels, flows = Either("flow"), Either("clusters"), Either("route")
 
 MOST = 5_000_000  # duals and numbers in Hessians, above which this is not tried
 NEWTON_STEPS = 20
 ROUNDS = 5  # of joining clusters
-STEPS, ACCURACY = 500, 1e-13  # of conjugate gradients, in each Newton step
+STEPS, CG_ACCURACY = 500, 1e-13  # of conjugate gradients, in each Newton step
 RIDGE = 1e-9  # of the diagonal, for directions that no data see
 SETTLED = 1e-8  # a Newton step this small, relatively, is the last one needed
 PHASES = 20  # of maximum flow, between two looks at the clock
@@ -31,7 +31,7 @@ SAME = 1e-12  # of the largest weight: clusters less apart are one
 NUDGE = 1e-9  # of the largest weight, by which the parts of a cluster are moved apart
 LEFT = 1e-3  # of the largest strength: what may be left of a flow that fits
 HOPELESS = 10.0  # of the largest strength: so much is left where clusters are not right yet
-ROUNDING = 1e-12  # of the largest strength: a flow that small is none
+NO_FLOW = 1e-12  # of the largest strength: a flow that small is none
 
 
 def applies(problem: BoundProblem) -> bool:
@@ -40,7 +40,7 @@ def applies(problem: BoundProblem) -> bool:
     return problem.f.smooth and problem.penalty.kernel == L1 and 0 < duals <= MOST and 0 < blocks <= MOST
 
 
-def settle(problem: BoundProblem, partition: Partition, w: Array, u: Array) -> tuple[Array, Partition | None]:
+def settle(problem: BoundProblem, partition: DualClusters, w: Array, u: Array) -> tuple[Array, DualClusters | None]:
     """Return the optimum and its clusters, from clusters that are nearly right; u, feasible, is moved to prove it.
 
     In turn the best weights on the clusters are found, joining those that would have to pass each other, and the flow
@@ -48,7 +48,7 @@ def settle(problem: BoundProblem, partition: Partition, w: Array, u: Array) -> t
     """
     seen = np.zeros(w.shape, dtype=bool)
     seen[problem.M] = np.einsum("ikk->ik", problem.f.hessian(w[problem.M])) > 0
-    clusters = Partition(partition.label.copy(), partition.counts.copy())
+    clusters = DualClusters(partition.label.copy(), partition.counts.copy())
     kernels.join_unseen(problem.graph.edges, seen, w, clusters.label, clusters.counts)
     best, objective = w, np.inf
     for _ in range(ROUNDS):
@@ -62,7 +62,7 @@ def settle(problem: BoundProblem, partition: Partition, w: Array, u: Array) -> t
     return best, None
 
 
-def polish(problem: BoundProblem, clusters: Partition, w: Array) -> Array | None:
+def polish(problem: BoundProblem, clusters: DualClusters, w: Array) -> Array | None:
     """Return the best weights on the clusters, near w; None where conjugate gradients do not find them.
 
     Where signs of w across borders prove wrong, because two clusters would have to pass each other, they become one.
@@ -79,7 +79,7 @@ def polish(problem: BoundProblem, clusters: Partition, w: Array) -> Array | None
     return moved
 
 
-def _minimise(problem: BoundProblem, partition: Partition, w: Array, guess: Array) -> Array | None:
+def _minimise(problem: BoundProblem, partition: DualClusters, w: Array, guess: Array) -> Array | None:
     """The minimiser of f + ⟨force of w, ·⟩ on the clusters, by Newton's method; for squared error, in one step."""
     M, f = problem.M, problem.f
     offset = np.concatenate([[0], np.cumsum(partition.counts)])
@@ -103,8 +103,8 @@ def _minimise(problem: BoundProblem, partition: Partition, w: Array, guess: Arra
 
         descent = ConjugateGradients(product, -pull - add_up(f.gradient(w[M])), diagonal, lambda x: None)
         descent.first = max(descent.first, float((pull * descent.inverse * pull).sum()))
-        change = descent.run(STEPS, ACCURACY)
-        if descent.rz > ACCURACY * descent.first or not np.isfinite(change).all():
+        change = descent.run(STEPS, CG_ACCURACY)
+        if descent.rz > CG_ACCURACY * descent.first or not np.isfinite(change).all():
             return None
         w, before, longest = w + change[unknown], longest, float(np.abs(change).max())
         if longest <= SETTLED * np.abs(w).max() or longest > before:  # or clusters are not those of a minimum
@@ -112,7 +112,7 @@ def _minimise(problem: BoundProblem, partition: Partition, w: Array, guess: Arra
     return w
 
 
-def aim(problem: BoundProblem, clusters: Partition, u: Array, w: Array) -> float:
+def aim(problem: BoundProblem, clusters: DualClusters, u: Array, w: Array) -> float:
     """Move feasible duals u, in place, to where they prove w optimal; return how much of the flow finds no way.
 
     That is in units of the largest strength; above HOPELESS, the rest is left undone. The part of a cluster that cannot
@@ -128,7 +128,7 @@ def aim(problem: BoundProblem, clusters: Partition, u: Array, w: Array) -> float
     for k in range(w.shape[1]):
         rest_k = rest[:, k].copy()
         flows.rooms(k, c, fixed, u, room)
-        while not flows.route(k, PHASES, *arcs, u, room, rest_k, ROUNDING * c.max(), level):
+        while not flows.route(k, PHASES, *arcs, u, room, rest_k, NO_FLOW * c.max(), level):
             check()
         left = float(np.abs(rest_k).sum() / c.max())
         total += left

@@ -83,7 +83,7 @@ def _nearly_collinear(X: Array) -> list[int]:
 def _what_is_small(problem: BoundProblem) -> str:
     """The penalty that is next to nothing beside the losses, in units in which X and y are of order one."""
     inner = Units.of(problem).problem
-    box, design = inner.f.box, inner.f.design
+    box, design = inner.f.l1_box, inner.f.design
     assert design is not None
     strengths = {"lam": inner.c, "alpha": np.zeros(0) if box is None else box[1], "ridge": design.ridge}
     for name, values in strengths.items():

@@ -11,7 +11,7 @@ import numpy as np
 
 from coterie.engines.base import LARGE
 from coterie.engines.ordering import are_far
-from coterie.kernels import BLOCK, known, register
+from coterie.kernels import BLOCK, static_int, vector_buffer
 from coterie.kernels.choice import Either
 from coterie.kernels.gradients import ConjugateGradients
 from coterie.kernels.interruption import time_is_up
@@ -22,7 +22,7 @@ from coterie.problem.arrays import Array
 flow, laplacian = Either("flow"), Either("laplacian")
 
 CG_STEPS = 10
-ACCURACY = 0.03  # of each correction: clipping spoils more than that anyway
+CG_ACCURACY = 0.03  # of each correction: clipping spoils more than that anyway
 LAST_STEPS = 150  # of a correction that is not clipped
 MOST_THREADS = 4  # each needs node sums of its own
 CLEAN = 4e-16  # of the largest strength: a rest that small is rounding
@@ -53,20 +53,20 @@ class Repair:
     def __init__(self, problem: BoundProblem, threads: int | None = None) -> None:
         self.problem = problem
         V, n, E = problem.graph.n_nodes, problem.n_features, problem.graph.n_edges
-        movable = E > 0 or problem.f.box is not None
-        self.needed = movable and (len(problem.M) < V or problem.f.seen is not None)
+        movable = E > 0 or problem.f.l1_box is not None
+        self.needed = movable and (len(problem.M) < V or problem.f.row_space is not None)
         self.kind = problem.penalty.kind
         self.team = Team(threads, E, n, MOST_THREADS)
-        self.room = register(n)
+        self.room = vector_buffer(n)
         self.cuts, self.copies = self.team.cuts(E), np.empty((self.team.T - 1, V, n))
         self.rest, self.diagonal = np.empty((V, n)), np.empty((V, n))
-        self.lower, self.upper = np.zeros((2, V, n)) if problem.f.box is not None else np.empty((2, 0, n))
-        if problem.f.box is not None:
-            self.lower[problem.M], self.upper[problem.M] = problem.f.box
+        self.lower, self.upper = np.zeros((2, V, n)) if problem.f.l1_box is not None else np.empty((2, 0, n))
+        if problem.f.l1_box is not None:
+            self.lower[problem.M], self.upper[problem.M] = problem.f.l1_box
         self.scales = bool((self.lower <= 0).all() and (self.upper >= 0).all())
         place = np.full(V, -1)
         place[problem.M] = np.arange(len(problem.M))
-        rows = problem.f.seen
+        rows = problem.f.row_space
         self._seen = place, rows is None, np.empty((0, 0, 0)) if rows is None else rows
 
     @cached_property
@@ -78,7 +78,7 @@ class Repair:
     @cached_property
     def far(self) -> tuple[int, ...]:
         """Whether neighbours lie far apart, for kernels."""
-        return known(are_far(self.problem.graph.edges, self.problem.graph.n_nodes, self.problem.n_features))
+        return static_int(are_far(self.problem.graph.edges, self.problem.graph.n_nodes, self.problem.n_features))
 
     @cached_property
     def S(self) -> Array:
@@ -126,7 +126,7 @@ class Repair:
             least = 0.5 * flow.LEAST_WEIGHT * (self.upper - self.lower)
             G = np.maximum(np.minimum(self.upper - s, s - self.lower), least)
         descent = self._descent(keep, G)
-        potential, factor, complete = descent.run(CG_STEPS, ACCURACY), 1.0, False
+        potential, factor, complete = descent.run(CG_STEPS, CG_ACCURACY), 1.0, False
         if enough is not None and self.scales and descent.steps_to(enough.left) <= LAST_STEPS:
             complete = self._stretch(u, potential, s, G) <= enough.stretch
         if enough is not None and complete:
@@ -176,7 +176,7 @@ class Repair:
 
     def _moving(self, part: slice, potential: Array) -> tuple[Any, ...]:
         c, S = self.problem.c[part], self.S[part]
-        return known(min(potential.shape[1], BLOCK)), self.kind, self.far, self.ends[part], c, S, potential
+        return static_int(min(potential.shape[1], BLOCK)), self.kind, self.far, self.ends[part], c, S, potential
 
     def _each_part(self, work: Callable[[int, slice], Any]) -> list[Any]:
         """Do work(t, edges) on one part of the edges per thread."""

@@ -26,14 +26,14 @@ MOST_ITERATIONS = 400  # of the contracted problem, which need not be solved to 
 
 
 @dataclass(frozen=True, eq=False)
-class Partition:
+class DualClusters:
     """The clusters of each coordinate: label (V, n), counts (n)."""
 
     label: NDArray[np.int64]
     counts: NDArray[np.int64]
 
     @classmethod
-    def shown_by(cls, problem: BoundProblem, u: Array) -> Partition | None:
+    def shown_by(cls, problem: BoundProblem, u: Array) -> DualClusters | None:
         """Return the clusters that the duals show; None for penalties that have none, or none that are known."""
         if problem.penalty.kernel is None or not problem.penalty.is_norm or problem.lam == 0:
             return None
@@ -47,7 +47,7 @@ class Partition:
         return out
 
 
-def contracts(problem: BoundProblem, partition: Partition) -> bool:
+def contracts(problem: BoundProblem, partition: DualClusters) -> bool:
     """Whether `refine` applies: one feature, all nodes labelled, and many of them for each cluster."""
     V = problem.graph.n_nodes
     return (
@@ -59,7 +59,7 @@ def contracts(problem: BoundProblem, partition: Partition) -> bool:
     )
 
 
-def refine(problem: BoundProblem, partition: Partition, tol: float) -> Array:
+def refine(problem: BoundProblem, partition: DualClusters, tol: float) -> Array:
     """Solve the problem restricted to the partition, whatever signs its cuts will have: a smaller problem of its kind.
 
     The quadratics of a cluster add up to one, and so do the edges between two clusters. Clusters that should be one
@@ -74,7 +74,7 @@ def refine(problem: BoundProblem, partition: Partition, tol: float) -> Array:
     return solution.w[partition.label[:, 0]]
 
 
-def contract(problem: BoundProblem, partition: Partition) -> Problem:
+def contract(problem: BoundProblem, partition: DualClusters) -> Problem:
     """One node for each cluster, one row at each node."""
     q, label, K = problem.f.quadratic, partition.label[:, 0], int(partition.counts[0])
     assert q is not None

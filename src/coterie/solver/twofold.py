@@ -59,23 +59,23 @@ class Twofold(NamedTuple):
 
     def rest(self, w: Array) -> Rest:
         """ρ of hi + lo."""
-        (rho, low, doubt), (more, lower, unsure) = self._forces(self.hi), self._forces(self.lo)
+        (rho, low, rounding_bound), (more, lower, unsure) = self._forces(self.hi), self._forces(self.lo)
         rho, rounded = _two_sum(rho, more)
         low = low + lower
-        doubt = doubt + unsure + 2 * EPS * (np.abs(low) + np.abs(rounded))
+        rounding_bound = rounding_bound + unsure + 2 * EPS * (np.abs(low) + np.abs(rounded))
         rho = rho + (rounded + low)
-        return Rest(rho, doubt + EPS * np.abs(rho), w)
+        return Rest(rho, rounding_bound + EPS * np.abs(rho), w)
 
     def _forces(self, duals: Duals) -> tuple[Array, Array, Array]:
         """ρ of these duals as hi + low, and how far that may be from the truth."""
-        rho, low, doubt = np.empty((3, *duals.s.shape))
-        flow.exact_divergence(self.problem.graph.edges, duals.u, rho, low, doubt)
-        flow.add_exactly(duals.s, rho, low, doubt)
+        rho, low, rounding_bound = np.empty((3, *duals.s.shape))
+        flow.exact_divergence(self.problem.graph.edges, duals.u, rho, low, rounding_bound)
+        flow.add_exactly(duals.s, rho, low, rounding_bound)
         M, (q, q_low, q_doubt) = self.problem.M, self.design.forces(duals.a, duals.b)
         rho[M], rounded = _two_sum(rho[M], q)
-        doubt[M] += q_doubt + 2 * EPS * (np.abs(rounded) + np.abs(low[M]) + np.abs(q_low))
+        rounding_bound[M] += q_doubt + 2 * EPS * (np.abs(rounded) + np.abs(low[M]) + np.abs(q_low))
         low[M] += rounded + q_low
-        return rho, low, doubt
+        return rho, low, rounding_bound
 
     def cost(self, w: Array) -> float:
         """What lo takes off the bound at w, at most."""
@@ -104,7 +104,7 @@ class Twofold(NamedTuple):
 
     def stretch(self) -> float:
         """δ: the duals of edges and alpha are in a domain that is larger by this part, at most."""
-        parts, box = [], self.problem.f.box
+        parts, box = [], self.problem.f.l1_box
         if self.problem.penalty.kernel != SQUARED:
             parts.append(_part(_sizes(self.problem, self.lo.u), self.problem.c))
         if box is not None:
@@ -135,12 +135,12 @@ def _corrected(
     best, least = duals, np.inf
     for _ in range(ROUNDS):
         rest = duals.rest(w)
-        size = float((np.abs(rest.rho) + rest.doubt).sum())
+        size = float((np.abs(rest.rho) + rest.rounding_bound).sum())
         if edges_only and not size < 0.5 * least:
             break
         if size < least:
             best, least = duals, size
-        done = time_is_up() or np.abs(rest.rho).sum() <= rest.doubt.sum()
+        done = time_is_up() or np.abs(rest.rho).sum() <= rest.rounding_bound.sum()
         more = None if done else _correction(system, duals.hi, bend, w, rest.rho, fixed)
         if more is None:
             break

@@ -112,20 +112,20 @@ def test_moreau(f: Any, rows: Any) -> None:
 def test_a_box_can_be_split_off(f: Any, rows: Any) -> None:
     """L = core + the support function of the box, and at a subgradient p of L a split finds the part of each."""
     w = points(rows)
-    if f.box is None:
-        assert f.core is f
+    if f.l1_box is None:
+        assert f.smooth_part is f
         with pytest.raises(TypeError, match="has no box"):
-            f.split(w, w)
+            f.split_dual(w, w)
         return
     np.testing.assert_allclose(
-        f.value(w), f.core.value(w) + np.maximum(w * f.box[0], w * f.box[1]).sum(axis=1), rtol=1e-12
+        f.value(w), f.smooth_part.value(w) + np.maximum(w * f.l1_box[0], w * f.l1_box[1]).sum(axis=1), rtol=1e-12
     )
     v, tau = points(rows, size=2.0), np.geomspace(0.1, 10, len(w))
     z = f.prox(v, tau, np.zeros_like(v))
     p = (v - z) / tau[:, None]
-    s = f.split(p, z)
-    assert ((f.box[0] <= s) & (s <= f.box[1])).all()
-    q, conjugate = f.core.conjugate(p - s, z)
+    s = f.split_dual(p, z)
+    assert ((f.l1_box[0] <= s) & (s <= f.l1_box[1])).all()
+    q, conjugate = f.smooth_part.conjugate(p - s, z)
     np.testing.assert_allclose(q + s, p, atol=1e-9)
     np.testing.assert_allclose(conjugate, (p * z).sum(axis=1) - f.value(z), rtol=1e-9, atol=1e-9)
 
@@ -201,18 +201,18 @@ def test_seen_spans_what_the_data_see(loss: ct.Loss, f: Any, rows: Any) -> None:
     ridge = case_of(loss).rank_rows(loss, N) if f.smooth else np.zeros((1, N))
     stacked = [np.vstack([rows_of_node(rows, k)[0], ridge]) for k in range(len(rows.M))]
     ranks = [np.linalg.matrix_rank(S) for S in stacked]
-    if f.seen is None:
+    if f.row_space is None:
         assert ranks == [N] * len(ranks)
         return
     assert min(ranks) < N
-    gram = f.seen @ f.seen.transpose(0, 2, 1)
-    for G, S, B, rank in zip(gram, stacked, f.seen, ranks, strict=True):
+    gram = f.row_space @ f.row_space.transpose(0, 2, 1)
+    for G, S, B, rank in zip(gram, stacked, f.row_space, ranks, strict=True):
         there = np.diag(G) > 0.5
         assert there.sum() == rank
         np.testing.assert_allclose(G, np.diag(there.astype(float)), atol=1e-12)
         np.testing.assert_allclose(S @ B.T @ B, S, atol=1e-12)  # nothing of the rows lies across
     w, d = points(rows), points(rows, seed=3, size=10.0)
-    across = d - np.einsum("irk,irl,il->ik", f.seen, f.seen, d)
+    across = d - np.einsum("irk,irl,il->ik", f.row_space, f.row_space, d)
     part = f if f.smooth else f.q
     np.testing.assert_allclose(part.value(w + across), part.value(w), rtol=1e-9)
 
@@ -220,33 +220,33 @@ def test_seen_spans_what_the_data_see(loss: ct.Loss, f: Any, rows: Any) -> None:
 def exactly(k: int, loss: ct.Loss, rows: Any, f: Any, z: np.ndarray) -> Any:
     """core_k(z), with every number that is stored taken for what it is: a fraction, or 60 digits."""
     at = slice(int(rows.m[:k].sum()), int(rows.m[: k + 1].sum()))
-    design = f.core.design
+    design = f.smooth_part.design
     return exact_loss(design.kind, design.X[at], design.y[at], design.s[at], design.ridge, z)
 
 
 @pytest.mark.parametrize("size", [1e-8, 1.0, 1e8])
 def test_support_lies_below_in_exact_arithmetic(loss: ct.Loss, f: Any, rows: Any, size: float) -> None:
-    """at + ⟨slope, z − w⟩ ≤ core(z) for every z and some slope within doubt of q + low, to the last bit."""
+    """at + ⟨slope, z − w⟩ ≤ smooth_part(z) for every z and some slope within the rounding bound of q + low, exactly."""
     for seed, near in ((1, 1.0), (2, 1e-3), (3, 1e6)):
         w = points(rows, seed=seed, size=size)
         with np.errstate(over="ignore"):
-            below = f.core.support(points(rows, seed=seed + 10, size=near), w)
+            below = f.smooth_part.support(points(rows, seed=seed + 10, size=near), w)
         for k in range(len(w)):
-            for z in (w[k], f.core.prox(w, np.full(len(w), 1e6), w)[k], *list(cloud(w[k]))[::5]):
+            for z in (w[k], f.smooth_part.prox(w, np.full(len(w), 1e6), w)[k], *list(cloud(w[k]))[::5]):
                 far = [Fraction(float(a)) - Fraction(float(b)) for a, b in zip(z, w[k], strict=True)]
                 slope = [Fraction(float(a)) + Fraction(float(b)) for a, b in zip(below.q[k], below.low[k], strict=True)]
                 line = Fraction(float(below.at[k])) + sum(a * b for a, b in zip(slope, far, strict=True))
-                line -= sum(Fraction(float(d)) * abs(b) for d, b in zip(below.doubt[k], far, strict=True))
+                line -= sum(Fraction(float(d)) * abs(b) for d, b in zip(below.rounding_bound[k], far, strict=True))
                 assert at_most(line, exactly(k, loss, rows, f, z))
 
 
 def test_support_is_close_where_it_is_asked_for(f: Any, rows: Any) -> None:
     """With the slope that the loss has at w, next to nothing is lost there."""
     w = points(rows)
-    core = f.core
+    core = f.smooth_part
     below = core.support(core.gradient(w), w)
     np.testing.assert_allclose(below.at, core.value(w), rtol=1e-11, atol=1e-13)
-    assert (below.doubt <= 1e-25 * (1 + np.abs(below.q))).all()
+    assert (below.rounding_bound <= 1e-25 * (1 + np.abs(below.q))).all()
 
 
 def test_prediction(loss: ct.Loss) -> None:

@@ -135,6 +135,6 @@ def test_an_svd_is_made_only_where_rows_may_not_see_a_direction(
     data = ct.LocalDatasets.from_rows(X, np.arange(20) % 2.0, np.arange(20) // 5)
     made = []
     monkeypatch.setattr(quadratic, "thin_svd", lambda A, svd=quadratic.thin_svd: made.append(len(A)) or svd(A))
-    seen = ct.Logistic().bind(data.labelled).seen
+    seen = ct.Logistic().bind(data.labelled).row_space
     assert (seen is None) == (apart > 0)
     assert (not made) == without_svd

@@ -155,7 +155,7 @@ def test_slopes_curvatures_and_values(loss: int, kind: str, seed: int, far: floa
     if far:
         v = v + far * rng.standard_normal(v.shape) / np.maximum(np.abs(d.X).max(axis=0), 1e-9)
     slopes, bends = slope_and_bend(d, v[0])
-    out, doubt = pool.slope(v, at.C)
+    out, rounding_bound = pool.slope(v, at.C)
     with mpmath.workdps(DIGITS):
         miss = []
         for column, value in zip(at.C[0].T, out[0], strict=True):
@@ -164,7 +164,7 @@ def test_slopes_curvatures_and_values(loss: int, kind: str, seed: int, far: floa
                 sum(2 * 2 * r * w * c for r, w, c in zip(*map(fractions, (d.ridge, v[0], column)), strict=True))
             )
             miss.append((total - mpmath.mpf(float(value))) ** 2)
-        assert mpmath.sqrt(mpmath.fsum(miss)) <= mpmath.mpf(float(doubt[0])) * (1 + mpmath.mpf("1e-9"))
+        assert mpmath.sqrt(mpmath.fsum(miss)) <= mpmath.mpf(float(rounding_bound[0])) * (1 + mpmath.mpf("1e-9"))
         for found, truth in zip(pool.bend(v), bends, strict=True):
             assert mpmath.mpf(float(found)) <= truth * (1 + mpmath.mpf("1e-10"))
     cuts = [slice(d.starts[i], d.starts[i + 1]) for i in range(2)]

@@ -12,13 +12,13 @@ from coterie.kernels.reference.sums import grouped, sum_columns_exactly, sum_row
 
 
 @quiet
-def gather(rho, doubt, w, group, centre, first, lost, total, slack, size):
+def gather(rho, rounding_bound, w, group, centre, first, lost, total, slack, size):
     """Group by group: first ← Σ ⟨ρ_i, centre − w_i⟩ and lost ← its error; total ← Σ ρ_i and slack ← its error.
 
     size ← Σ (|ρ_i| + doubt_i), entry by entry.
     """
     n, (order, starts) = centre.shape[1], grouped(group, len(centre))
-    r, d = rho[order], doubt[order]
+    r, d = rho[order], rounding_bound[order]
     far = np.where((r != 0) | (d != 0), centre[group[order]] - w[order], 0.0)
     each, error = sum_columns_exactly(*two_product(r, far))
     hi, lo = sum_rows_exactly(starts, np.column_stack([each, r]), np.column_stack([error, np.zeros_like(r)]))
@@ -30,10 +30,10 @@ def gather(rho, doubt, w, group, centre, first, lost, total, slack, size):
 
 
 @quiet
-def least(rho, doubt, w, group, low, high, out):
-    """out ← Σ min ⟨ρ_i, z − w_i⟩ over low ≤ z ≤ high, group by group, for any ρ within doubt, less rounding."""
+def least(rho, rounding_bound, w, group, low, high, out):
+    """out ← Σ min ⟨ρ_i, z − w_i⟩ over low ≤ z ≤ high, by groups, for any ρ within the rounding bound, less rounding."""
     order, starts = grouped(group, len(out))
-    g, r, d = group[order], rho[order], doubt[order]
+    g, r, d = group[order], rho[order], rounding_bound[order]
     below, above = low[g] - w[order], high[g] - w[order]
     best = np.where(r > 0, r * below, np.where(r < 0, r * above, 0.0))
     far = np.maximum(np.abs(below), np.abs(above))

@@ -33,19 +33,19 @@ def divergence(ends: Integers, u: Array, out: Array) -> None:
     out[:] = at_ends(ends, u, len(out))
 
 
-def exact_divergence(ends: Integers, u: Array, hi: Array, lo: Array, doubt: Array) -> None:
-    """hi + lo ← Dᵀu in twice the precision; doubt ← how far that may be from the truth."""
+def exact_divergence(ends: Integers, u: Array, hi: Array, lo: Array, rounding_bound: Array) -> None:
+    """hi + lo ← Dᵀu in twice the precision; rounding_bound ← how far that may be from the truth."""
     group, flows = ends.T.ravel(), np.concatenate([u, -u])
     hi[:], lo[:] = exactly_by_group(group, flows, len(hi))
     count = np.bincount(group, minlength=len(hi))[:, None]
-    doubt[:] = by_group(group, np.abs(flows), len(hi)) * ((count + 2) * EPS) ** 2
+    rounding_bound[:] = by_group(group, np.abs(flows), len(hi)) * ((count + 2) * EPS) ** 2
 
 
-def add_exactly(s: Array, hi: Array, lo: Array, doubt: Array) -> None:
-    """hi + lo ← hi + lo + s, and what rounding of lo can do is added to doubt."""
+def add_exactly(s: Array, hi: Array, lo: Array, rounding_bound: Array) -> None:
+    """hi + lo ← hi + lo + s, and what rounding of lo can do is added to rounding_bound."""
     hi[:], error = two_sum(hi, s)
     lo += error
-    doubt += 16 * EPS * EPS * np.abs(s)
+    rounding_bound += 16 * EPS * EPS * np.abs(s)
 
 
 def across(ends: Integers, u: Array, w: Array) -> float:
@@ -103,7 +103,7 @@ def saturate_cuts(ends: Integers, c: Array, w: Array, u: Array, fixed: Any) -> N
 
 
 def stretch(
-    register: Any, kind: Any, far: Any, ends: Integers, c: Array, S: Array, potential: Array, u: Array
+    vector_buffer: Any, kind: Any, far: Any, ends: Integers, c: Array, S: Array, potential: Array, u: Array
 ) -> float:
     """By how much the domain of g* would have to be stretched to hold u − SDφ."""
     if kind == SQUARED or not len(u):
@@ -118,7 +118,15 @@ def stretch(
 
 
 def correct(
-    register: Any, kind: Any, far: Any, ends: Integers, c: Array, S: Array, potential: Array, factor: float, u: Array
+    vector_buffer: Any,
+    kind: Any,
+    far: Any,
+    ends: Integers,
+    c: Array,
+    S: Array,
+    potential: Array,
+    factor: float,
+    u: Array,
 ) -> None:
     """u ← (u − SDφ) / factor, back into the domain of g*; edges that were pushed out of it are marked in S."""
     u -= S * differences(ends, potential)
@@ -130,11 +138,11 @@ def correct(
     into_domain(kind, c, u)
 
 
-def keep_flat(register: Any, place: Integers, sees_all: bool, seen: Array, x: Array) -> None:
+def keep_flat(vector_buffer: Any, place: Integers, sees_all: bool, row_space: Array, x: Array) -> None:
     """x ← Nx: at a labelled node, only the directions that its data do not see are kept."""
     labelled = place >= 0
     if sees_all:
         x[labelled] = 0.0
         return
-    rows, known = seen[place[labelled]], x[labelled]
+    rows, known = row_space[place[labelled]], x[labelled]
     x[labelled] = known - np.einsum("irk,ir->ik", rows, np.einsum("irk,ik->ir", rows, known))

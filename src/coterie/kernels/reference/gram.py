@@ -34,12 +34,12 @@ def _rows_in(X, C, of_rows):
     """z_r = Cᵀx_r of every row, and a bound on its error, entry by entry."""
     if len(C) == 1:
         return X @ C[0], (X.shape[1] + 1) * EPS * (np.abs(X) @ np.abs(C[0]))
-    z, doubt = np.zeros((2, *X.shape))
+    z, rounding_bound = np.zeros((2, *X.shape))
     for k in range(X.shape[1]):
         t = X[:, k, None] * C[of_rows, k]
         z += t
-        doubt += np.abs(t)
-    return z, (X.shape[1] + 1) * EPS * doubt
+        rounding_bound += np.abs(t)
+    return z, (X.shape[1] + 1) * EPS * rounding_bound
 
 
 def _squares(groups, h, z):
@@ -50,8 +50,8 @@ def _squares(groups, h, z):
 
 
 @quiet
-def gram(X, h, starts, ridge, group, C, G, doubt, spoilt, longest):
-    """G ← Σ_r h_r z_r z_rᵀ + Σ_i Cᵀ diag(ridge) C; doubt ← how far that is from the truth at most (Frobenius norm).
+def gram(X, h, starts, ridge, group, C, G, rounding_bound, spoilt, longest):
+    """G ← Σ_r h_r z_r z_rᵀ + Σ_i Cᵀ diag(ridge) C; rounding_bound ← how far it is from the truth (Frobenius norm).
 
     spoilt ← Σ_r h_r |error of z_r|², column by column; longest ← the largest |z_r|, or a little more.
     """
@@ -68,7 +68,7 @@ def gram(X, h, starts, ridge, group, C, G, doubt, spoilt, longest):
     size, lost = groups.over_rows(np.column_stack([h * zz, h * (2 * np.sqrt(zz * dd) + dd)])).T
     size = size + (penalty[:, :, None] * C * C).sum(axis=(1, 2))
     terms = groups.rows + groups.nodes * np.count_nonzero(ridge)
-    doubt[:] = lost + (terms + 4) * EPS * size
+    rounding_bound[:] = lost + (terms + 4) * EPS * size
 
 
 @quiet
@@ -100,8 +100,8 @@ def orthonormalise(G, spoilt, C, weak):
 
 
 @quiet
-def project(X, starts, group, C, a, da, b, out, doubt):
-    """out ← Cᵀ Σ (Σ_r a_r x_r + b_i), by groups, where a_r is known within da_r; doubt ← how far it may be off."""
+def project(X, starts, group, C, a, da, b, out, rounding_bound):
+    """out ← Cᵀ Σ (Σ_r a_r x_r + b_i), by groups, where a_r is known within da_r; rounding_bound ← its error."""
     groups = _Groups(starts, group, len(out))
     z, dz = _rows_in(X, C, groups.of_rows)
     zz, dd = np.sqrt((z * z).sum(axis=1)), np.sqrt((dz * dz).sum(axis=1))
@@ -110,7 +110,7 @@ def project(X, starts, group, C, a, da, b, out, doubt):
     force, reach, count = groups.over_nodes(np.stack([b, np.abs(b), (b != 0).astype(float)], axis=1)).transpose(1, 0, 2)
     out += (force[:, :, None] * C).sum(axis=1)
     size = size + (reach[:, :, None] * np.abs(C)).sum(axis=(1, 2))
-    doubt[:] = 2 * (lost + (groups.rows + count.sum(axis=1) + 4) * EPS * size)
+    rounding_bound[:] = 2 * (lost + (groups.rows + count.sum(axis=1) + 4) * EPS * size)
 
 
 @quiet

@@ -132,12 +132,12 @@ def lower_bounds(kind, X, y, s, starts, ridge, w, a, b, out):
         tilt = 1 + np.where(side > 0, np.abs(np.log(side)), 0.0)  # t is rounded: the entropy is no steeper
         doubts += 8 * EPS * (np.abs(first) + np.abs(second) + np.abs(a) * tilt)
     total, low = sum_rows_exactly(starts, *two_sum(first, second))
-    doubt = FAINT + sum_rows(starts, doubts)
+    rounding_bound = FAINT + sum_rows(starts, doubts)
     if (ridge > 0).any():
         B, W, penalty = b[:, ridge > 0], w[:, ridge > 0], ridge[ridge > 0]
         first, second = B * W, -B * (B / (4 * penalty))
-        doubt += 4 * EPS * (np.abs(first) + np.abs(second)).sum(axis=1)
+        rounding_bound += 4 * EPS * (np.abs(first) + np.abs(second)).sum(axis=1)
         more, rest = sum_columns_exactly(*two_sum(first, second))
         total, error = two_sum(total, more)
         low += rest + error
-    out[:] = (total + low) - doubt - 2 * EPS * np.abs(total)
+    out[:] = (total + low) - rounding_bound - 2 * EPS * np.abs(total)

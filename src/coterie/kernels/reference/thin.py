@@ -15,7 +15,7 @@ from coterie.kernels.reference.cholesky import solve
 from coterie.kernels.reference.descent import compress, is_stationary, soft, support_of
 from coterie.kernels.reference.exact import quiet
 
-ROUNDING = 1e-13  # of a sum of n terms, relative to their sizes
+SUM_ERROR = 1e-13  # of a sum of n terms, relative to their sizes
 SHORTEST = 1e-6  # part of a Newton step
 MOST_STEPS = 200  # a few do, but where rounding hides which weights are zero
 
@@ -84,7 +84,7 @@ def _falls(length, rho, d, slope, e, alpha, kappa):
     """Nodes where φ falls at ρ + length · d (slopes are slope − length · e there), or rounding hides that it rises."""
     along, across = (rho + length * d) * d, soft(slope - length * e, alpha) * e / kappa
     size = np.abs(along).sum(axis=1) + np.abs(across).sum(axis=1)
-    return along.sum(axis=1) - across.sum(axis=1) <= ROUNDING * size
+    return along.sum(axis=1) - across.sum(axis=1) <= SUM_ERROR * size
 
 
 def _best_length(rho, d, slope, e, alpha, kappa):

@@ -126,7 +126,7 @@ class LocalLosses(ABC):
 
     @property
     def design(self) -> Design | None:
-        """The rows that `core` is a sum over; None where it is not. Without it no minimiser can be enclosed."""
+        """The rows that `smooth_part` is a sum over; None where it is not. Without it no minimiser can be enclosed."""
         return None
 
     def in_units(self, x: float, y: float) -> tuple[LocalLosses, float] | None:
@@ -137,15 +137,15 @@ class LocalLosses(ABC):
         return None
 
     @property
-    def seen(self) -> Array | None:
+    def row_space(self) -> Array | None:
         """Orthonormal rows (|M|, r, n), zero rows among them, that span what the data of each node see of w.
 
-        Along any other direction `core` is constant. None: all nodes see everything.
+        Along any other direction `smooth_part` is constant. None: all nodes see everything.
         """
         return None
 
     @property
-    def box(self) -> tuple[Array, Array] | None:
+    def l1_box(self) -> tuple[Array, Array] | None:
         """Bounds, (n,) or (|M|, n) each, of the duals s of a term sup {⟨s, w⟩ : lower ≤ s ≤ upper} that L_i contains.
 
         alpha‖w‖₁ is that of ±alpha. None: L_i has no such term.
@@ -153,12 +153,12 @@ class LocalLosses(ABC):
         return None
 
     @property
-    def core(self) -> LocalLosses:
+    def smooth_part(self) -> LocalLosses:
         """The L_i without that term."""
         return self
 
-    def split(self, p: Array, near: Array) -> Array:
-        """Return s inside the box for which core_i*(p − s) is close to L_i*(p), its least value over all such s.
+    def split_dual(self, p: Array, near: Array) -> Array:
+        """Return s inside the box for which smooth_part_i*(p − s) is close to L_i*(p), its least value.
 
         It is sought around the weights `near`.
         """

@@ -29,7 +29,7 @@ class Support:
         Lower bounds on L_i(w_i), rounding included.
     q, low : arrays of shape (|M|, n)
         Slopes in twice the precision.
-    doubt : array of shape (|M|, n)
+    rounding_bound : array of shape (|M|, n)
         How far q + low may be from the slope that was proven.
     duals : (a, b), or None
         The duals of rows and ridge that it was proven with, where there are rows.
@@ -38,7 +38,7 @@ class Support:
     at: Array
     q: Array
     low: Array
-    doubt: Array
+    rounding_bound: Array
     duals: tuple[Array, Array] | None = None
 
 
@@ -82,7 +82,7 @@ class Design:
                 )
 
     @property
-    def scale(self) -> float:
+    def constant_loss(self) -> float:
         """The loss of the best constant model: labels that are all shifted alike do not change it.
 
         Where even that is (nearly) 0, the part of Σ s y² that rounding of the labels could make.

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.kernels import register
+from coterie.kernels import vector_buffer
 from coterie.kernels.choice import Either
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
@@ -25,9 +25,9 @@ from coterie.problem.losses.design import Design
 from coterie.problem.losses.quadratic import Quadratics
 from coterie.problem.losses.squared import Reduction, check_reduction, row_scale
 
-descent, inner, thin = Either("descent"), Either("inner"), Either("thin")
+descent, node_solvers, thin = Either("descent"), Either("node_solvers"), Either("thin")
 
-ACCURACY = 1e-13  # coordinate descent ends when no step changes the gradient by more, relative to its size
+PROX_ACCURACY = 1e-13  # coordinate descent ends when no step changes the gradient by more, relative to its size
 MAX_SWEEPS = 2000
 NEVER = 1e300  # a strength that keeps a weight at zero
 CONJUGATE_SWEEPS = 25  # any end of the descent gives a valid bound
@@ -95,7 +95,9 @@ class SparseQuadratics(LocalLosses):
         """Mostly no weight changes its sign; the others take longer."""
         q, n = self.q, v.shape[1]
         z = np.empty_like(v)
-        rest = inner.keep_signs(register(n), register(n), q.V, q.h, q.centre, self.alpha, tau, v, start, z)
+        rest = node_solvers.keep_signs(
+            vector_buffer(n), vector_buffer(n), q.V, q.h, q.centre, self.alpha, tau, v, start, z
+        )
         if len(rest):
             target = q.b[rest] + v[rest] / tau[rest, None]
             z[rest] = self._minimise(target, 1.0 / tau[rest], start[rest], MAX_SWEEPS, rest)
@@ -110,7 +112,7 @@ class SparseQuadratics(LocalLosses):
         s = np.clip(p - slope, -self.alpha, self.alpha)
         return slope + s, self.q.conjugate(slope, near)[1]  # not ⟨slope, w⟩ − q(w): w can be huge
 
-    def split(self, p: Array, near: Array) -> Array:
+    def split_dual(self, p: Array, near: Array) -> Array:
         """The box's part of p; with more curvature at `near`, so that noise in p does not send w far away."""
         return np.clip(p - self._slope(p, near, SPLIT_CURVATURE), -self.alpha, self.alpha)
 
@@ -125,7 +127,7 @@ class SparseQuadratics(LocalLosses):
         """argmin ½ zᵀ(H_i + curvature)z − ⟨target, z⟩ + Σ alpha|z| for all nodes i, or for those in `of`."""
         alpha = np.broadcast_to(self.alpha, target.shape)
         if self._B is not None:
-            return thin.thin_newton(self._B, target, curvature, alpha, start, ACCURACY, most, of)
+            return thin.thin_newton(self._B, target, curvature, alpha, start, PROX_ACCURACY, most, of)
         return _descend(self.q.H, target, curvature, alpha, start, most, of)
 
     @cached_property
@@ -156,11 +158,11 @@ class SparseQuadratics(LocalLosses):
         return unit * _grow(H * unit[:, :, None] * unit[:, None, :], unit * b, alpha * unit)
 
     @property
-    def box(self) -> tuple[Array, Array]:
+    def l1_box(self) -> tuple[Array, Array]:
         return -self.alpha, self.alpha
 
     @property
-    def core(self) -> Quadratics:
+    def smooth_part(self) -> Quadratics:
         return self.q
 
     def in_units(self, x: float, y: float) -> tuple[SparseQuadratics, float]:
@@ -172,8 +174,8 @@ class SparseQuadratics(LocalLosses):
         return self.q.design
 
     @cached_property
-    def seen(self) -> Array | None:
-        return self.q.seen
+    def row_space(self) -> Array | None:
+        return self.q.row_space
 
 
 def _side_by_side(B: Array, groups: NDArray[np.int64], n_groups: int) -> Array:
@@ -193,9 +195,12 @@ def _settle(B: Array, target: Array, alpha: Array) -> Array:
     curvature = LITTLE * np.einsum("gkr,gkr->g", B, B) / B.shape[1] + np.finfo(float).tiny
     z = np.zeros_like(target)
     for _ in range(PROXIMAL_STEPS):
-        before, z = z, thin.thin_newton(B, target + curvature[:, None] * z, curvature, alpha, z, ACCURACY, MAX_SWEEPS)
+        before, z = (
+            z,
+            thin.thin_newton(B, target + curvature[:, None] * z, curvature, alpha, z, PROX_ACCURACY, MAX_SWEEPS),
+        )
         moved = curvature * np.abs(z - before).max(axis=1)
-        if (moved <= ACCURACY * np.abs(target).max(axis=1)).all():
+        if (moved <= PROX_ACCURACY * np.abs(target).max(axis=1)).all():
             break
     return z
 
@@ -210,7 +215,7 @@ def _grow(H: Array, target: Array, alpha: Array) -> Array:
     for _ in range(n + 1):
         missed = np.where(active, 0.0, np.abs(target - by_node(H, z)) - alpha)
         worst = missed.argmax(axis=1)
-        more = missed.max(axis=1) > ACCURACY * np.abs(target).max(axis=1)
+        more = missed.max(axis=1) > PROX_ACCURACY * np.abs(target).max(axis=1)
         active[more, worst[more]] = True
         z = _descend(H, target, trace, np.where(active, alpha, NEVER), z, MAX_SWEEPS)
         if not more.any():
@@ -222,4 +227,4 @@ def _descend(
     H: Array, target: Array, curvature: Array, alpha: Array, start: Array, max_sweeps: int, of: Array | None = None
 ) -> Array:
     """argmin ½ zᵀ(H + curvature)z − ⟨target, z⟩ + Σ alpha|z|."""
-    return descent.coordinate_descent(H, target, curvature, alpha, start, ACCURACY, max_sweeps, of)
+    return descent.coordinate_descent(H, target, curvature, alpha, start, PROX_ACCURACY, max_sweeps, of)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr, expit
 
-from coterie.kernels import register
+from coterie.kernels import vector_buffer
 from coterie.kernels.choice import Either
 from coterie.kernels.reference.exact import EPS
 from coterie.kernels.reference.rows import LOGISTIC
@@ -33,9 +33,9 @@ from coterie.problem.losses.pooling import pooled_minimiser
 from coterie.problem.losses.quadratic import Quadratics
 from coterie.problem.losses.squared import Reduction, check_reduction, row_scale
 
-inner, models = Either("inner"), Either("model")
+node_solvers, models = Either("node_solvers"), Either("model")
 
-ACCURACY = 1e-12  # Newton ends when the gradient of the inner problem is this small, relative to its terms
+PROX_ACCURACY = 1e-12  # Newton ends when the gradient of the inner problem is this small, relative to its terms
 MAX_STEPS = 60
 CLEAR = 1e-6  # the determinant of a correlation matrix, which is at most e times its smallest eigenvalue
 CONJUGATE_STEPS = 12  # any end of the descent gives a valid bound
@@ -121,7 +121,7 @@ class LogisticLosses(LocalLosses):
         return self._model(w, w).H
 
     def prox(self, v: Array, tau: Array, start: Array) -> Array:
-        return self._newton(np.zeros_like(v), v, 1.0 / tau, start, ACCURACY, MAX_STEPS)
+        return self._newton(np.zeros_like(v), v, 1.0 / tau, start, PROX_ACCURACY, MAX_STEPS)
 
     def model(self, w: Array, before: Array | None) -> Model | None:
         """The curvature of a row changes by no more than the factor e^{|change of its margin|}.
@@ -135,7 +135,7 @@ class LogisticLosses(LocalLosses):
         rows, (count, n) = self.rows, w.shape
         slope, H = np.empty((count, n)), np.empty((count, n, n))
         data = rows.X, rows.y, self.scale, rows.starts, self.ridge
-        change = models.logistic_model(register(n), *data, w, w[:0] if before is None else before, slope, H)
+        change = models.logistic_model(vector_buffer(n), *data, w, w[:0] if before is None else before, slope, H)
         return Model(slope, H, change)
 
     def conjugate(self, p: Array, near: Array) -> tuple[Array, Array]:
@@ -170,13 +170,13 @@ class LogisticLosses(LocalLosses):
         return v, p - (sum_by_group(p, groups, n_groups) / size)[groups]
 
     @cached_property
-    def seen(self) -> Array | None:
+    def row_space(self) -> Array | None:
         """Columns with a ridge, and what the rows see of the others."""
         ridged, others, n = np.flatnonzero(self.ridge), np.flatnonzero(self.ridge == 0), len(self.ridge)
         rows = replace(self.rows, X=np.ascontiguousarray(self.rows.X[:, others])) if len(ridged) else self.rows
         if not len(others) or _see_clearly(rows):
             return None
-        seen = Quadratics.from_rows(rows, rows.weights, np.zeros(len(others))).seen
+        seen = Quadratics.from_rows(rows, rows.weights, np.zeros(len(others))).row_space
         if seen is None or not len(ridged):
             return seen
         out = np.zeros((len(seen), len(ridged) + seen.shape[1], n))
@@ -190,7 +190,7 @@ class LogisticLosses(LocalLosses):
         if p.size > FEW:
             return self._newton(p, None, trace, near, EPS, CONJUGATE_STEPS)
         for _ in range(CLOSER):
-            w = self._newton(p, near, trace, near, ACCURACY, CONJUGATE_STEPS)
+            w = self._newton(p, near, trace, near, PROX_ACCURACY, CONJUGATE_STEPS)
             near, moved = w, np.abs(w - near).max(initial=0.0)
             if moved <= 1e-4 * np.abs(w).max(initial=0.0):
                 break
@@ -209,8 +209,8 @@ class LogisticLosses(LocalLosses):
     ) -> Array:
         """Minimise L_i(z) − ⟨p_i, z⟩ + curvature_i ‖z − anchor_i‖²/2 for each node; None: the anchor is z itself."""
         rows, aim = self.rows, (p, anchor, curvature, start, accuracy, max_steps)
-        return inner.logistic_newton(
-            register(len(self.ridge)), rows.X, rows.y, self.scale, rows.starts, self.ridge, *aim
+        return node_solvers.logistic_newton(
+            vector_buffer(len(self.ridge)), rows.X, rows.y, self.scale, rows.starts, self.ridge, *aim
         )
 
 

@@ -82,16 +82,16 @@ class Pool:
         d, G, n = self.design, self.n_groups, self.design.X.shape[1]
         C = self._diagonal(h) if start is None else start.copy()
         gram, spoilt = np.empty((G, n, n)), np.empty((G, n))
-        doubt, longest = np.empty((2, G))
+        rounding_bound, longest = np.empty((2, G))
         weak = np.zeros((G, n), dtype=bool)
         error = np.full(G, np.inf)
         for left in range(PASSES, -1, -1):
             d.pause()
-            kernels.gram(d.X, h, d.starts, self._ridge, self.groups, C, gram, doubt, spoilt, longest)
+            kernels.gram(d.X, h, d.starts, self._ridge, self.groups, C, gram, rounding_bound, spoilt, longest)
             there = np.einsum("gkj->gj", np.abs(C)) > 0
             unit = np.where(there[:, :, None] & np.eye(n, dtype=bool), 1.0, 0.0)
             with np.errstate(over="ignore", invalid="ignore"):  # then nothing is resolved
-                error, before = np.linalg.norm(gram - unit, axis=(1, 2)) * (1 + 1e-12) + doubt, error
+                error, before = np.linalg.norm(gram - unit, axis=(1, 2)) * (1 + 1e-12) + rounding_bound, error
             if not left or not ((error > NEAR) & (error < 0.9 * before)).any() or self._time_is_up():
                 break  # the error is that of this C
             kernels.orthonormalise(gram, spoilt, C, weak)
@@ -129,14 +129,14 @@ class Pool:
         rounded = np.zeros(C.shape[:2])
         np.add.at(rounded, self.groups, 4 * EPS * (np.abs(b) + np.abs(duals[1])))
         a, b = a - duals[0], b - duals[1]
-        out, doubt = self._project(C, a, off + EPS * np.abs(a), b)
-        return out, doubt + (rounded * np.abs(C).sum(axis=2)).sum(axis=1) * (1 + 1e-9)
+        out, rounding_bound = self._project(C, a, off + EPS * np.abs(a), b)
+        return out, rounding_bound + (rounded * np.abs(C).sum(axis=2)).sum(axis=1) * (1 + 1e-9)
 
     def _project(self, C: Array, a: Array, off: Array, b: Array) -> tuple[Array, Array]:
         """Cᵀ Σ (Σ_r a_r x_r + b_i), where a_r is known within off_r, and a bound on its error."""
-        out, doubt = np.empty(C.shape[:2]), np.empty(self.n_groups)
-        kernels.project(self.design.X, self.design.starts, self.groups, C, a, off, b, out, doubt)
-        return out, doubt
+        out, rounding_bound = np.empty(C.shape[:2]), np.empty(self.n_groups)
+        kernels.project(self.design.X, self.design.starts, self.groups, C, a, off, b, out, rounding_bound)
+        return out, rounding_bound
 
     def _rounding(self, a: Array) -> Array | float:
         """The relative error of row duals whose margins are exact: a chance e^z is off by z roundings."""

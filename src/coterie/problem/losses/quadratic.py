@@ -144,7 +144,7 @@ class Quadratics(LocalLosses):
         return v, self.gradient(v[groups])
 
     @cached_property
-    def seen(self) -> Array | None:
+    def row_space(self) -> Array | None:
         if self.V.shape[1] == self.V.shape[2] and (self.h > 0).all():
             return None
         return self.V * (self.h > 0)[:, :, None]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from coterie.kernels.cholesky import LONG, dot, solve_in_place
-from coterie.kernels.compiling import inlined, jit
+from coterie.kernels.compiling import inline_llvm, jit
 from coterie.kernels.few_rows import are_few, inner_products, step_by_rows
 from coterie.kernels.interruption import WORK, time_is_up
 from coterie.kernels.vector import put
@@ -48,7 +48,7 @@ def keep_signs(room, other, V, h, centre, alpha, tau, v, start, z):
     return missed[:count]
 
 
-@inlined
+@inline_llvm
 def _margin(n, X, r, z):
     """⟨x_r, z⟩; many terms are added in any order, several at a time."""
     if n > LONG:
@@ -59,7 +59,7 @@ def _margin(n, X, r, z):
     return total
 
 
-@inlined
+@inline_llvm
 def _logistic_objective(X, y, share, first, last, ridge, p, anchor, curvature, z):
     """Mean logistic loss + ridge − ⟨p, z⟩ + curvature ‖z − anchor‖²/2."""
     total = 0.0
@@ -73,7 +73,7 @@ def _logistic_objective(X, y, share, first, last, ridge, p, anchor, curvature, z
     return total
 
 
-@inlined
+@inline_llvm
 def _logistic_gradient(room, X, y, share, first, last, ridge, p, anchor, curvature, z, g, size, bend):
     """g ← the gradient of that, bend ← the curvature of each row.
 
@@ -100,7 +100,7 @@ def _logistic_gradient(room, X, y, share, first, last, ridge, p, anchor, curvatu
     return steepest, largest
 
 
-@inlined
+@inline_llvm
 def _logistic_hessian(room, X, first, last, ridge, curvature, bend, H):
     """H ← the lower half of its Hessian."""
     n = len(room)
@@ -115,7 +115,7 @@ def _logistic_hessian(room, X, first, last, ridge, curvature, bend, H):
                 H[k, q] += d * X[r, q]
 
 
-@inlined
+@inline_llvm
 def _way(X, first, last, step):
     """How far a step moves the margin of any row."""
     longest = 0.0
@@ -127,7 +127,7 @@ def _way(X, first, last, step):
     return longest
 
 
-@inlined
+@inline_llvm
 def _products(n, rows, few):
     """About how many a step takes."""
     margins = 20 * rows  # with their exponentials

@@ -1,4 +1,4 @@
-"""The inner solvers, node by node, by their optimality conditions and against SciPy."""
+"""The node_solvers solvers, node by node, by their optimality conditions and against SciPy."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from coterie.kernels import inner, register
+from coterie.kernels import node_solvers, vector_buffer
 from coterie.kernels.descent import coordinate_descent
-from coterie.kernels.inner import keep_signs, logistic_newton
+from coterie.kernels.node_solvers import keep_signs, logistic_newton
 
 
 def quadratics(count: int, n: int, rank: int, seed: int = 0) -> tuple[np.ndarray, ...]:
@@ -69,7 +69,7 @@ def test_signs_are_kept_where_they_can_be(n: int, rank: int) -> None:
     start[1, -1] = 0.0
     wrong = [i for i in range(9) if not (expected[i] * start[i] > 0)[alpha > 0].all()]
     z = np.full((9, n), np.nan)
-    missed = keep_signs(register(n), register(n), V, h, centre, alpha, tau, v, start, z)
+    missed = keep_signs(vector_buffer(n), vector_buffer(n), V, h, centre, alpha, tau, v, start, z)
     np.testing.assert_array_equal(missed, wrong)
     right = np.setdiff1d(np.arange(9), wrong)
     np.testing.assert_allclose(z[right], expected[right], rtol=1e-9, atol=1e-11)
@@ -100,7 +100,7 @@ def test_newton_is_stationary_from_wherever_it_starts(n: int, size: float) -> No
     X, y, ridge, p, anchor, curvature = logistic(n)
     start = size * np.random.default_rng(1).standard_normal((len(SIZES), n))
     before = start.copy()
-    z = logistic_newton(register(X.shape[1]), X, y, SHARES, STARTS, ridge, p, anchor, curvature, start, 1e-12, 60)
+    z = logistic_newton(vector_buffer(X.shape[1]), X, y, SHARES, STARTS, ridge, p, anchor, curvature, start, 1e-12, 60)
     np.testing.assert_array_equal(start, before)
     for i in range(len(SIZES)):
         slope = gradient(i, z[i], X, y, ridge, p) + curvature[i] * (z[i] - anchor[i])
@@ -115,7 +115,7 @@ def test_newton_where_the_rows_see_one_direction_only(unit: float, share: float)
     X, y, zero = np.tile(x, (3, 1)), np.array([1.0, 1.0, 0.0]), np.zeros((1, 3))
     curvature = np.array([share * (x @ x)])
     z = logistic_newton(
-        register(X.shape[1]),
+        vector_buffer(X.shape[1]),
         X,
         y,
         np.full(3, 1 / 3),
@@ -135,7 +135,7 @@ def test_newton_where_the_rows_see_one_direction_only(unit: float, share: float)
 def test_newton_against_scipy() -> None:
     X, y, ridge, p, anchor, curvature = logistic(3)
     z = logistic_newton(
-        register(X.shape[1]), X, y, SHARES, STARTS, ridge, p, anchor, curvature, np.zeros((3, 3)), 1e-12, 60
+        vector_buffer(X.shape[1]), X, y, SHARES, STARTS, ridge, p, anchor, curvature, np.zeros((3, 3)), 1e-12, 60
     )
     for i in range(3):
         rows = slice(STARTS[i], STARTS[i + 1])
@@ -153,9 +153,9 @@ def test_newton_against_scipy() -> None:
 def test_newton_in_pieces_takes_the_same_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y, ridge, p, anchor, curvature = logistic(4)
     start = 30 * np.random.default_rng(1).standard_normal((3, 4))
-    problem = register(4), X, y, SHARES, STARTS, ridge, p, anchor, curvature, start, 1e-12, 60
+    problem = vector_buffer(4), X, y, SHARES, STARTS, ridge, p, anchor, curvature, start, 1e-12, 60
     whole = logistic_newton(*problem)
-    monkeypatch.setattr(inner, "WORK", 1)
+    monkeypatch.setattr(node_solvers, "WORK", 1)
     np.testing.assert_array_equal(logistic_newton(*problem), whole)
 
 
@@ -175,6 +175,6 @@ def test_newton_without_an_anchor_finds_the_minimiser_itself(size: float) -> Non
     X, y, ridge, p, _, curvature = logistic(3)
     ridge, start = ridge + 0.1, size * np.random.default_rng(1).standard_normal((len(SIZES), 3))
     given = X, y, SHARES, STARTS, ridge, p, None, 1e-9 * curvature, start
-    z = logistic_newton(register(X.shape[1]), *given, 2.0**-52, 60)
+    z = logistic_newton(vector_buffer(X.shape[1]), *given, 2.0**-52, 60)
     for i in range(len(SIZES)):
         np.testing.assert_allclose(gradient(i, z[i], X, y, ridge, p), 0.0, atol=1e-15 * np.abs(X).sum())

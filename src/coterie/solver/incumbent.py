@@ -15,7 +15,7 @@ from coterie.solver import polish
 from coterie.solver.bound import Bound
 from coterie.solver.certificate import MOST, Certificate, Certifier, gap_unit
 from coterie.solver.newton import newton_point
-from coterie.solver.snap import Partition, contracts, refine
+from coterie.solver.snap import DualClusters, contracts, refine
 from coterie.solver.solution import Record, Solution, Status
 
 STUCK = 5  # checks without progress, at rounding level, end the solve
@@ -25,7 +25,7 @@ WORTH = 1.5  # times the cost of polishing must have gone into iterations since 
 FEW, SETTLED = 64, 0.02  # clusters that are always polished; the change, relatively, up to which more of them are
 
 
-class Best:
+class Incumbent:
     """Keeps the best weights and the best dual bound, and says when to look again."""
 
     def __init__(self, problem: BoundProblem, tol: float, w: Array, u: Array, threads: int | None = None) -> None:
@@ -38,7 +38,7 @@ class Best:
         self.polishes, self.n_clusters = polish.applies(problem), 0
         self.polish_after, self.polish_costs = 0.0, WORTH * polish.costs(problem)
         self.unproven = True
-        self.partition: Partition | None = None
+        self.partition: DualClusters | None = None
         self.history: list[Record] = []
         self.checks: list[tuple[int, float]] = []
 
@@ -96,7 +96,7 @@ class Best:
         glance tells is not good enough.
         """
         self._offer(w)
-        partition = self.partition = Partition.shown_by(self.problem, u)
+        partition = self.partition = DualClusters.shown_by(self.problem, u)
         aimed, below = None, None
         if partition is not None:
             self._offer(partition.average(w))
@@ -134,7 +134,7 @@ class Best:
         self.improve(w, u, n_iter, MOST)
         self.certify.thorough = False
 
-    def _settled(self, partition: Partition, n_iter: int) -> bool:
+    def _settled(self, partition: DualClusters, n_iter: int) -> bool:
         """Whether polishing is worth its time: clusters are few, or change little, and iterations have cost as much."""
         K, before = int(partition.counts.sum()), self.n_clusters
         self.n_clusters = K
@@ -146,7 +146,7 @@ class Best:
         return True
 
     def _aim(
-        self, partition: Partition, w: Array, u: Array, n_iter: int, rounds: int, hurry: bool
+        self, partition: DualClusters, w: Array, u: Array, n_iter: int, rounds: int, hurry: bool
     ) -> Certificate | None:
         """Polish the weights and look for the dual that proves them optimal, unless that keeps failing."""
         if not self._settled(partition, n_iter):
