@@ -13,7 +13,7 @@ import coterie as ct
 from coterie.kernels import route, tree, vector_buffer
 from coterie.kernels.reference import route as plain
 from coterie.kernels.reference import tree as plain_tree
-from coterie.solver.interior import Rooted
+from coterie.solver.whole.interior import Rooted
 from problems import Graph, graphs
 
 LEAST = 1e-12

@@ -9,7 +9,7 @@ import coterie as ct
 from coterie.kernels import tree, vector_buffer
 from coterie.kernels.compiling import jit
 from coterie.kernels.invert import invert, scratch
-from coterie.solver.interior import Rooted
+from coterie.solver.whole.interior import Rooted
 
 
 @jit

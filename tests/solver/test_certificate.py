@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coterie as ct
+from coterie.engines.arrays import ArrayProver
 from coterie.solver.certificate import FLOOR, Certifier, relative_gap
 from problems import EVERY_LOSS, EVERY_PENALTY, KINDS, instance, oracle, outside_domain, problems
 
@@ -141,7 +142,7 @@ def test_without_repair_the_dual_stays_where_it_is(loss: ct.Loss) -> None:
     problem = instance("few points", loss)
     w, u = anywhere(problem, 1.0, 0.01, 0)
     u = problem.penalty.into_domain(u, problem.c)
-    np.testing.assert_array_equal(Certifier(problem.bound)(w, u, rounds=0).u, u)
+    np.testing.assert_array_equal(Certifier(ArrayProver(problem.bound))(w, u, rounds=0).u, u)
 
 
 @pytest.mark.parametrize("loss", EVERY_LOSS, ids=repr)
@@ -149,7 +150,7 @@ def test_repair_tightens_the_bound_near_the_optimum(loss: ct.Loss) -> None:
     problem = instance("few points", loss)
     near = ct.algorithm1(problem, 200, sigma=0.05, tau=10.0)
     u = near.u + anywhere(problem, 0.0, 1e-3, 0)[1]
-    certifier = Certifier(problem.bound)
+    certifier = Certifier(ArrayProver(problem.bound))
     assert certifier(near.w, u).dual_bound >= certifier(near.w, u, rounds=0).dual_bound
 
 
@@ -157,7 +158,7 @@ def test_no_repair_beyond_the_goal() -> None:
     """A charge that leaves the goal within reach is not worth a round."""
     problem = instance("few labelled")
     near = ct.algorithm1(problem, 200, sigma=0.05, tau=10.0)
-    certifier = Certifier(problem.bound)
+    certifier = Certifier(ArrayProver(problem.bound))
     level = problem.objective(near.w)
     untouched = certifier._repaired(near.w, near.u.copy(), level, 0.0, 0)
     goal = 1.01 * (level - untouched.dual_bound)
@@ -183,12 +184,14 @@ def test_repair_never_makes_a_bound_worse() -> None:
 def test_near_the_optimum_a_glance_tells_what_a_proof_would(loss: ct.Loss) -> None:
     problem = instance(loss=loss)
     near = ct.solve(problem, 1e-4)
-    certifier, level = Certifier(problem.bound), problem.objective(near.w)
+    certifier, level = Certifier(ArrayProver(problem.bound)), problem.objective(near.w)
     proof = certifier(near.w, near.u.copy(), rounds=0, goal=1.0)
-    assert level - certifier.glance(near.w, near.u, level) == pytest.approx(level - proof.bound_before_charge, rel=0.02)
+    assert level - certifier.prover.glance(near.w, near.u, level) == pytest.approx(
+        level - proof.bound_before_charge, rel=0.02
+    )
 
 
 def test_where_directions_are_unseen_a_glance_tells_nothing() -> None:
     problem = instance("few points", ct.Logistic())
     w, u = anywhere(problem, 1.0, 0.01, 0)
-    assert Certifier(problem.bound).glance(w, u, problem.objective(w)) == np.inf
+    assert ArrayProver(problem.bound).glance(w, u, problem.objective(w)) == np.inf

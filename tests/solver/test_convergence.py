@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coterie as ct
+from coterie.engines.arrays import ArrayProver
 from coterie.solver.certificate import Certifier
 from problems import EVERY_LOSS, EVERY_PENALTY, FIRST_LOSSES, oracle, outside_domain, rows_of
 
@@ -101,7 +102,7 @@ def check(problem: ct.Problem) -> ct.Solution:
         if solution.status is ct.Status.OPTIMAL:
             assert solution.objective <= best.value * (1 + TOL) + slack
     assert outside_domain(problem, solution.u) <= 1e-14 * problem.c.max(initial=0.0)
-    again = Certifier(problem.bound)(solution.w, solution.u, rounds=0)
+    again = Certifier(ArrayProver(problem.bound))(solution.w, solution.u, rounds=0)
     assert again.objective == pytest.approx(solution.objective, rel=1e-12)
     if meets(again.condition, best.w):
         assert again.dual_bound <= best.value + slack

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import coterie as ct
+from coterie.engines import arrays
 from coterie.kernels.interruption import (
     TimeUp,
     allow,
@@ -26,8 +27,9 @@ from coterie.kernels.interruption import (
     pieces,
     time_is_up,
 )
-from coterie.solver import certificate, joint_system, reasons
-from coterie.solver.ellipsoids import Ellipsoids
+from coterie.proofs.ellipsoids import Ellipsoids
+from coterie.solver import reasons
+from coterie.solver.whole import joint_system
 from problems import instance
 
 SLACK = 0.5  # seconds that a limit or Ctrl-C may take to be noticed …
@@ -226,7 +228,7 @@ def test_a_factorisation_that_takes_long_is_not_waited_for(monkeypatch: pytest.M
 
 def test_a_certificate_that_takes_too_long_is_dropped_and_the_best_one_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """The time is long over when the second certificate begins: the first one counts."""
-    monkeypatch.setattr(certificate, "QUICK", 0)
+    monkeypatch.setattr(arrays, "QUICK", 0)
     seen: list[ct.Record] = []
 
     def dawdle(record: ct.Record) -> None:

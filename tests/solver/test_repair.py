@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import coterie as ct
+from coterie.engines.arrays import ArrayProver
 from coterie.kernels.gradients import ConjugateGradients
 from coterie.solver.repair import Enough, Repair
 from problems import EVERY_PENALTY, KINDS, case_of, instance, outside_domain, problems, rows_of_node
@@ -25,10 +26,10 @@ def flat_projection(problem: ct.Problem, x: np.ndarray) -> np.ndarray:
 
 
 def repaired(problem: ct.Problem, u: np.ndarray, rounds: int = 10) -> np.ndarray:
-    repair = Repair(problem.bound)
+    repair = Repair(ArrayProver(problem.bound))
     u = u.copy()
-    repair.into_domain(u)
-    if repair.needed:
+    repair.prover.clip(u)
+    if repair.prover.needs_repair:
         repair.rounds(u, rounds)
     return u
 
@@ -68,9 +69,9 @@ def test_more_rounds_leave_less(kind: str) -> None:
 @pytest.mark.parametrize("kind", SPARSE)
 def test_a_small_stretch_leaves_nothing(kind: str, penalty: ct.Penalty) -> None:
     problem = instance(kind, penalty=penalty)
-    repair = Repair(problem.bound)
+    repair = Repair(ArrayProver(problem.bound))
     u = duals(problem, 0.02)
-    repair.into_domain(u)
+    repair.prover.clip(u)
     repair.rounds(u, 3)
     before, near = left_over(problem, u), u.copy()
     assert not repair.rounds(u, 1, enough=Enough(left=1e-8, stretch=1.5))
@@ -83,8 +84,8 @@ def test_threads_agree() -> None:
     problem = instance("few points")
     several = []
     for threads in (1, 3):
-        repair, u = Repair(problem.bound, threads), duals(problem, 0.02)
-        repair.into_domain(u)
+        repair, u = Repair(ArrayProver(problem.bound, threads)), duals(problem, 0.02)
+        repair.prover.clip(u)
         repair.rounds(u, 3)
         several.append(u)
     np.testing.assert_allclose(*several, rtol=1e-9, atol=1e-12)
@@ -92,9 +93,9 @@ def test_threads_agree() -> None:
 
 def test_it_says_when_nothing_is_left_to_do() -> None:
     problem = instance("few labelled")
-    repair = Repair(problem.bound)
+    repair = Repair(ArrayProver(problem.bound))
     u = duals(problem, 0.02)
-    repair.into_domain(u)
+    repair.prover.clip(u)
     assert repair.rounds(u, 1)
     assert not repair.rounds(u, 200)
     assert left_over(problem, u) < 1e-14
@@ -109,14 +110,14 @@ def test_the_duals_of_an_l1_term_move_as_well(kind: str) -> None:
     problem = instance(kind, ct.Lasso(0.2, unpenalised=(1,)))
     s = np.zeros((problem.graph.n_nodes, 3))
     s[problem.M] = np.clip(np.random.default_rng(1).standard_normal((len(problem.M), 3)), -0.2, 0.2) * [1, 0, 1]
-    repair = Repair(problem.bound)
+    repair = Repair(ArrayProver(problem.bound))
     plain = instance(kind)  # sees what the quadratic part of the Lasso does
 
     def rest(u: np.ndarray) -> float:
         return float(np.linalg.norm(flat_projection(plain, problem.graph.D.T @ u + s)))
 
     u = duals(problem, 0.02)
-    repair.into_domain(u)
+    repair.prover.clip(u)
     before = rest(u)
     first = s.copy()
     repair.rounds(u, 10, s)
@@ -144,11 +145,11 @@ def test_nothing_flows_where_nothing_is_labelled() -> None:
 
 def test_nothing_to_repair_where_every_loss_is_curved() -> None:
     problem = instance("all labelled", ct.SquaredError(ridge=1.0))
-    repair = Repair(problem.bound)
-    assert not repair.needed
+    repair = Repair(ArrayProver(problem.bound))
+    assert not repair.prover.needs_repair
     u = problem.penalty.into_domain(duals(problem, 1.0), problem.c)
     before = u.copy()
-    repair.into_domain(u)
+    repair.prover.clip(u)
     repair.rounds(u, 1)
     np.testing.assert_array_equal(u, before)
 
@@ -167,7 +168,7 @@ def test_keep_flat_projects(kind: str, loss: ct.Loss) -> None:
     problem = instance(kind, loss)
     x = np.random.default_rng(1).standard_normal((12, 3))
     expected = flat_projection(problem, x)
-    Repair(problem.bound).keep_flat(x)
+    ArrayProver(problem.bound).keep_flat(x)
     np.testing.assert_allclose(x, expected, atol=1e-12)
 
 

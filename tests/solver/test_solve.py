@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 import coterie as ct
+from coterie.engines import growing
+from coterie.engines.arrays import ArrayProver
 from coterie.engines.numba import NumbaEngine
-from coterie.solver import driver
+from coterie.problem import BoundProblem
 from coterie.solver.certificate import relative_gap
 from coterie.solver.incumbent import Incumbent
 from problems import EVERY_PENALTY, FIRST_LOSSES, KINDS, instance, naive_objective, oracle, outside_domain
@@ -163,13 +165,12 @@ def test_a_solution_prints_on_one_line() -> None:
 
 def test_as_many_threads_as_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int | None] = []
-    real = driver.Incumbent
 
-    def best(problem: ct.Problem, tol: float, w: np.ndarray, u: np.ndarray, threads: int | None) -> Incumbent:
+    def prover(problem: BoundProblem, threads: int | None) -> ArrayProver:
         asked.append(threads)
-        return real(problem, tol, w, u, threads)
+        return ArrayProver(problem, threads)
 
-    monkeypatch.setattr(driver, "Incumbent", best)
+    monkeypatch.setattr(growing, "ArrayProver", prover)
     one, two = (ct.solve(instance(), threads=threads) for threads in (1, 2))
     assert asked == [1, 2]
     assert one.objective == pytest.approx(two.objective, rel=1e-6)
@@ -179,6 +180,6 @@ def test_as_many_threads_as_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_duals_that_are_not_numbers_are_not_handed_out() -> None:
     problem = instance()
-    best = Incumbent(problem.bound, TOL, np.zeros((12, 3)), np.zeros((problem.graph.n_edges, 3)))
+    best = Incumbent(ArrayProver(problem.bound), TOL, np.zeros((12, 3)))
     best.proof = replace(best.proof, u=np.full((problem.graph.n_edges, 3), np.nan))
     assert not best.solution(ct.Status.STALLED, 1).u.any()

@@ -13,7 +13,7 @@ import pytest
 import coterie as ct
 from coterie.solver.bound import Bound
 from coterie.solver.certificate import Certifier
-from coterie.solver.newton import newton_point
+from coterie.solver.whole.newton import newton_point
 from exactly import at_most, exact_objective
 from problems import EVERY_PENALTY
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from coterie.engines.arrays import ArrayProver
 from coterie.engines.base import Engine, Mode, Travel
 from coterie.engines.numpy import NumpyEngine
 from coterie.kernels import compilation
@@ -21,6 +22,9 @@ class GrowingEngine:
     def __init__(self, is_impatient: Callable[[int], bool], threads: int | None = None) -> None:
         self.is_impatient, self.threads, self.done = is_impatient, threads, 0
         self.engine: Engine = NumpyEngine()
+
+    def prover(self, problem: BoundProblem) -> ArrayProver:
+        return ArrayProver(problem, self.threads)
 
     def for_pairs(self) -> None:
         """A NumPy engine has none, and a compiled one goes on as it began."""

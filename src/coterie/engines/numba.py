@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from coterie.engines.arrays import ArrayProver
 from coterie.engines.base import LARGE, RELAXATION, Mode, Travel
 from coterie.engines.models import Models
 from coterie.engines.ordering import Ordering, are_far
@@ -38,6 +39,9 @@ class NumbaEngine:
     def __init__(self, threads: int | None = None) -> None:
         self.threads = threads
         self.u_hat: Array | None = None
+
+    def prover(self, problem: BoundProblem) -> ArrayProver:
+        return ArrayProver(problem, self.threads)
 
     def for_pairs(self) -> PairsEngine:
         return PairsEngine(self.threads)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from coterie.engines.arrays import ArrayProver
 from coterie.engines.base import RELAXATION, Mode, Travel
 from coterie.engines.models import Models
 from coterie.kernels.interruption import check
@@ -14,7 +15,8 @@ from coterie.problem.arrays import Array
 class NumpyEngine:
     """NumPy arrays and SciPy's sparse incidence matrix; works with any loss and penalty."""
 
-    threads: int | None = 1
+    def prover(self, problem: BoundProblem) -> ArrayProver:
+        return ArrayProver(problem, threads=1)
 
     def for_pairs(self) -> None:
         """There is none: this engine takes the steps of the paper."""

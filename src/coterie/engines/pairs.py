@@ -12,6 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from coterie.engines.arrays import ArrayProver
 from coterie.engines.base import Mode, Travel
 from coterie.engines.ordering import Ordering
 from coterie.kernels import pairs
@@ -46,6 +47,9 @@ class PairsEngine:
             self.strength = self.strength[:1].copy()
         self.u0 = self.order.edges_in(u)[:, 0].copy()
         self.restart()
+
+    def prover(self, problem: BoundProblem) -> ArrayProver:
+        return ArrayProver(problem, self.threads)
 
     def for_pairs(self) -> PairsEngine:
         return self

@@ -5,7 +5,7 @@ g(Dw) ≥ ⟨u, Dw⟩ − g*(u), for any u. So the optimum is at least
 
     Σ_s bound_s − g*(u) + Σ_i ⟨g_i + (Dᵀu)_i, w*_i⟩ − max|w*| · Σ_s left_s.
 
-max|w*| is bounded as in `solver/enclosure.py`: F_s at an optimum is at most the objective reached less what all other
+max|w*| is bounded as in `proofs/enclosure.py`: F_s at an optimum is at most the objective reached less what all other
 sites need at least, which bounds the weights of labelled nodes; unlabelled ones can be kept in their hull. Answers
 may be old: what they prove holds for ever.
 """
@@ -17,12 +17,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from coterie.engines.arrays import SUM_ERROR
 from coterie.federation.messages import Introduction, ProxReply, ProxRequest
 from coterie.federation.partition import Cut
 from coterie.problem.arrays import Array
 from coterie.problem.penalties import Penalty
 from coterie.solver.bound import Bound
-from coterie.solver.certificate import FLOOR, REACH, SUM_ERROR
+from coterie.solver.certificate import FLOOR, REACH
 
 SCALARS = ("value", "bound", "left", "reach")
 

@@ -10,14 +10,15 @@ import warnings
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.engines.arrays import ArrayProver
 from coterie.federation.dp_mechanism import Privacy
 from coterie.federation.messages import Introduction, ProxReply, ProxRequest
 from coterie.federation.proximal_losses import with_proximal_terms
 from coterie.problem import BoundProblem, Problem, bound
 from coterie.problem.arrays import Array
+from coterie.proofs.enclosure import Enclosure
 from coterie.solver import NotConverged, solve
 from coterie.solver.certificate import Certifier
-from coterie.solver.enclosure import Enclosure
 
 SITE_GAP = 1e-12  # relative gap of the site's own solves: what a bound leaves open goes with its square root
 MOST_ITERATIONS = 20_000
@@ -74,6 +75,6 @@ class Site:
         """Bound F_s − ⟨force, ·⟩ from below: by `bound`, less `left` for every unit of the largest weight."""
         nothing = np.zeros(len(self.boundary))
         tilted = with_proximal_terms(self.problem, self.boundary, rho=nothing, v=np.zeros_like(force), force=force)
-        proof = Certifier(tilted)(w, u.copy())
+        proof = Certifier(ArrayProver(tilted))(w, u.copy())
         left = proof.bound.residual_l1
         return proof.bound_before_charge - left * float(np.abs(w).max(initial=0.0)), left

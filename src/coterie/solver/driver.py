@@ -11,13 +11,13 @@ from coterie.kernels.blas import one_thread
 from coterie.kernels.interruption import TimeUp, allow, check, interruptible, seconds_left, time_is_up
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
-from coterie.solver import interior
 from coterie.solver.balance import Steps, suit_pairs
 from coterie.solver.certificate import BATCH, MOST
 from coterie.solver.epochs import BLOCK, Epoch, Race
 from coterie.solver.incumbent import Incumbent
-from coterie.solver.joint_system import is_small
 from coterie.solver.solution import Record, Solution, Status
+from coterie.solver.whole import interior
+from coterie.solver.whole.joint_system import is_small
 
 EXHAUSTED = 1e-12  # a residual this much smaller than the largest has no more to give
 SOONER = 2 / 3  # of the expected iterations have passed when the gap is first looked at …
@@ -48,10 +48,11 @@ def drive(
     `expected` is how many iterations it may take: certificates cost more than iterations, and the first one after
     the start waits until it has a chance.
     """
-    incumbent = Incumbent(problem, tol, w, u, engine.threads)
+    prover = engine.prover(problem)
+    incumbent = Incumbent(prover, tol, prover.scatter(w))
     run: Run | None = None
     try:
-        incumbent.begin(u, hurry=max_iter > 0 and callback is None)
+        incumbent.begin(prover.scatter(u), hurry=max_iter > 0 and callback is None)
         if incumbent.reached() or max_iter == 0:
             return incumbent.solution(incumbent.reached() or Status.ITERATION_LIMIT, 0)
         check()
@@ -79,7 +80,8 @@ class Run:
         self.problem, self.incumbent, self.max_iter, self.callback = problem, incumbent, max_iter, callback
         self.plain, in_pairs = engine, engine.for_pairs() if suit_pairs(problem) else None
         self.engine = engine if in_pairs is None else in_pairs
-        self.small, self.forest = is_small(problem), interior.applies(problem)
+        here = incumbent.prover.arrays is not None
+        self.small, self.forest = here and is_small(problem), here and interior.applies(problem)
         self.second_order = CRAWLS if self.small else max_iter + 1
         self.done, self.checked, self.look = 0, 0, max(BLOCK, min(int(SOONER * expected), LATEST))
         self.largest, self.took = 0.0, 0.0  # the largest residual, and the seconds of the last certificate

@@ -10,7 +10,7 @@ from coterie.kernels.interruption import TimeUp, allow, interruptible, time_is_u
 from coterie.kernels.reference.rows import LOGISTIC
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
-from coterie.solver.enclosure import Enclosure
+from coterie.proofs.enclosure import Enclosure
 from coterie.solver.solution import Solution, Status
 from coterie.solver.units import Units
 

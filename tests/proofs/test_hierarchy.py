@@ -12,8 +12,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import coterie as ct
-from coterie.solver.enclosure import Enclosure, Rest
-from coterie.solver.hierarchy import Level, alone, cheapest, levels_between, levels_of
+from coterie.proofs.enclosure import Enclosure, Rest
+from coterie.proofs.hierarchy import Level, alone, cheapest, levels_between, levels_of
 from exactly import fractions, inner
 from problems import EVERY_LOSS, EVERY_PENALTY, rows_of
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.solver import driver, interior
+from coterie.solver import driver
+from coterie.solver.whole import interior
 from problems import EVERY_PENALTY, oracle
 
 

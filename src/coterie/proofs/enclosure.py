@@ -27,8 +27,8 @@ from coterie.kernels.reference.rows import SQUARED
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.base import by_node
-from coterie.solver.ellipsoids import WIDER, Ellipsoids
-from coterie.solver.hierarchy import Level, cheapest, levels_between
+from coterie.proofs.ellipsoids import WIDER, Ellipsoids
+from coterie.proofs.hierarchy import Level, cheapest, levels_between
 
 kernels = Either("charge")
 

@@ -16,7 +16,7 @@ from coterie.kernels.gradients import ConjugateGradients
 from coterie.kernels.interruption import check
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
-from coterie.solver.snap import DualClusters
+from coterie.proofs.dual_clusters import DualClusters
 
 flow, kernels, flows = Either("flow"), Either("clusters"), Either("route")
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import coterie as ct
 from coterie.kernels import charge as kernels
-from coterie.solver.enclosure import Enclosure, Rest
+from coterie.proofs.enclosure import Enclosure, Rest
 from exactly import at_most, exact_objective, fractions, inner, solve
 from problems import EVERY_LOSS, EVERY_PENALTY, KINDS, instance, oracle, problems
 

@@ -12,9 +12,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import coterie as ct
+from coterie.engines.arrays import ArrayProver
 from coterie.kernels.reference.rows import LOGISTIC
 from coterie.solver.certificate import Certifier
-from coterie.solver.twofold import FURTHEST, Duals, Twofold, twofold_duals
+from coterie.solver.whole.twofold import FURTHEST, Duals, Twofold, twofold_duals
 from exactly import DIGITS, Exact, at_most, exact_objective, fractions
 from problems import problems, ugly_problems
 
@@ -152,10 +153,10 @@ def test_what_is_found_is_in_its_domain(problem: ct.Problem, seed: int) -> None:
     rng = np.random.default_rng(seed)
     w = solved(problem).w * (1 + 1e-6 * rng.standard_normal((problem.graph.n_nodes, problem.n_features)))
     u = problem.c[:, None] * rng.uniform(-1, 1, (problem.graph.n_edges, problem.n_features))
-    certifier = Certifier(problem.bound)
-    certifier.repair.into_domain(u)
-    s = None if problem.f.l1_box is None else certifier._tight_split(w, u)
-    duals = twofold_duals(problem.bound, design, w, u, s, certifier.enclosure.free_weights())
+    certifier = Certifier(ArrayProver(problem.bound))
+    certifier.prover.clip(u)
+    s = None if problem.f.l1_box is None else certifier.closer.tight_split(w, u)
+    duals = twofold_duals(problem.bound, design, w, u, s, certifier.prover.enclosure.free_weights())
     if not isinstance(problem.penalty, ct.SquaredVariation):
         norm = np.inf if isinstance(problem.penalty, ct.TotalVariation) else 2
         size = np.linalg.norm(duals.hi.u, ord=norm, axis=1) if duals.hi.u.size else np.zeros(len(problem.c))
@@ -173,11 +174,11 @@ def test_what_is_found_is_in_its_domain(problem: ct.Problem, seed: int) -> None:
 @settings(max_examples=40)
 @given(ugly_problems())
 def test_no_bound_of_a_third_look_is_too_high(problem: ct.Problem) -> None:
-    answer, certifier = solved(problem), Certifier(problem.bound)
+    answer, certifier = solved(problem), Certifier(ArrayProver(problem.bound))
     level = problem.objective(answer.w)
     nothing = certifier(answer.w, 0 * answer.u, goal=np.inf, rounds=0)
-    for u in (answer.u.copy(), certifier._tight_on_cuts(answer.w)):
-        proof = certifier._third_look(answer.w, u, level, 0.0, nothing)
+    for u in (answer.u.copy(), certifier.closer.tight_on_cuts(answer.w)):
+        proof = certifier.closer.in_twice_the_precision(answer.w, u, level, 0.0, nothing)
         if proof.unconditional and np.isfinite(proof.dual_bound):
             assert at_most(Fraction(proof.dual_bound), exact_objective(problem, answer.w))
 

@@ -27,9 +27,9 @@ from coterie.kernels.reference.rows import LOGISTIC
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.design import Design
-from coterie.solver.ellipsoids import WIDER
-from coterie.solver.enclosure import Rest
-from coterie.solver.joint_system import JointSystem
+from coterie.proofs.ellipsoids import WIDER
+from coterie.proofs.enclosure import Rest
+from coterie.solver.whole.joint_system import JointSystem
 
 flow = Either("flow")
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.solver import polish
+from coterie.proofs.dual_clusters import DualClusters
 from coterie.solver.certify import certify
-from coterie.solver.snap import DualClusters
+from coterie.solver.whole import polish
 from problems import instance, oracle, outside_domain
 
 SMOOTH = [ct.SquaredError(), ct.SquaredError(ridge=0.1), ct.Logistic(ridge=0.05)]

@@ -7,8 +7,9 @@ import pytest
 
 import coterie as ct
 from coterie.experiments.settings import PRINTED
-from coterie.solver import snap
-from coterie.solver.snap import DualClusters, contract, contracts, refine
+from coterie.proofs.dual_clusters import DualClusters
+from coterie.solver.whole import contraction
+from coterie.solver.whole.contraction import contract, contracts, refine
 from problems import instance, oracle
 
 SMOOTH = [ct.SquaredError(), ct.SquaredError(ridge=0.1), ct.Logistic(ridge=0.05)]
@@ -71,8 +72,8 @@ def test_averages_stay_what_they_are() -> None:
 
 def test_a_contracted_problem_is_the_problem_on_its_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
     """On any partition its objective differs by a constant, and its optimum is the best that the partition allows."""
-    monkeypatch.setattr(snap, "MANY", 0)
-    monkeypatch.setattr(snap, "PART", 0.9)
+    monkeypatch.setattr(contraction, "MANY", 0)
+    monkeypatch.setattr(contraction, "PART", 0.9)
     rng = np.random.default_rng(3)
     side = 12
     node = np.arange(side**2).reshape(side, side)

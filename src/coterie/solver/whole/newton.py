@@ -18,7 +18,7 @@ from coterie.kernels import L2, SQUARED
 from coterie.kernels.interruption import time_is_up
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
-from coterie.solver.joint_system import JointSystem
+from coterie.solver.whole.joint_system import JointSystem
 
 STEPS = 150
 LEAST_SLACK = 1e-3  # of the strength: no dual counts as closer to the border of its domain

@@ -22,7 +22,7 @@ from coterie.kernels.reference.rows import SQUARED
 from coterie.problem.arrays import Array
 from coterie.problem.losses.design import Design
 from coterie.problem.losses.pooling import Coordinates, Pool, one_model, separating
-from coterie.solver.null_directions import independent_columns, null_columns
+from coterie.proofs.null_directions import independent_columns, null_columns
 
 kernels = Either("gram")
 

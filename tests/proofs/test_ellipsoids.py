@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from coterie.kernels.reference.rows import LOGISTIC, SQUARED
 from coterie.problem.losses.design import Design
-from coterie.solver.ellipsoids import Ellipsoids
-from coterie.solver.null_directions import null_columns
+from coterie.proofs.ellipsoids import Ellipsoids
+from coterie.proofs.null_directions import null_columns
 from exactly import DIGITS, at_most, exact_loss, fractions, high, inner, solve
 
 SEEDS = st.integers(0, 2**32)

@@ -13,10 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coterie as ct
+from coterie.engines.arrays import ArrayProver
+from coterie.engines.base import Minorant
 from coterie.kernels.reference.exact import EPS
+from coterie.proofs.enclosure import Enclosure, Rest
 from coterie.solver.certificate import Certifier
-from coterie.solver.enclosure import Enclosure, Rest
-from coterie.solver.local import Locality, lowest_that_holds
+from coterie.solver.whole.closer_look import CloserLook
+from coterie.solver.whole.local import Locality, lowest_that_holds
 from exactly import Exact, at_most, exact_objective, fractions, high, inner
 from problems import EVERY_PENALTY, FIRST_LOSSES, instance, problems, ugly_problems
 
@@ -36,20 +39,23 @@ class Claim(NamedTuple):
         return self.rest.w
 
 
-class Spy(Certifier):
+class Spy(CloserLook):
     """Keeps what a local proof is asked for; no other way of bounding a minimiser is there."""
 
     def __init__(self, problem: ct.Problem) -> None:
-        super().__init__(problem)
+        prover = ArrayProver(problem.bound)
+        prover.charge = lambda *_: -np.inf  # type: ignore[method-assign]
+        certifier = Certifier(prover)
+        super().__init__(prover, certifier)
+        certifier.closer = self
         self.asked: list[tuple[Locality, Rest, float]] = []
-        self.enclosure.charge = lambda *_: -np.inf  # type: ignore[method-assign]
 
-    def _local_charge(self, rest: Rest, u: Any, s: Any, duals: Any, G: float, most: float) -> float:
-        design = self.problem.f.design
+    def local_charge(self, below: Minorant, u: Any, s: Any, level: float, most: float) -> float:
+        design, rest = self.problem.f.design, below.rest
         assert design is not None
-        local = Locality(self.problem, design, rest.w, u, s, duals, self.enclosure.free_weights())
-        self.asked.append((local, rest, max(G, 0.0)))
-        return super()._local_charge(rest, u, s, duals, G, most)
+        local = Locality(self.problem, design, rest.w, u, s, below.duals, self.prover.enclosure.free_weights())
+        self.asked.append((local, rest, max(self.at_most(rest.w, level) - below.value, 0.0)))
+        return super().local_charge(below, u, s, level, most)
 
 
 def solved(problem: ct.Problem, tol: float) -> ct.Solution:
@@ -60,10 +66,10 @@ def solved(problem: ct.Problem, tol: float) -> ct.Solution:
 
 def asked(problem: ct.Problem, w: np.ndarray, u: np.ndarray) -> list[tuple[Locality, Rest, float]]:
     """What local proofs with these duals start from; with two choices for the box of a Lasso."""
-    spy, u = Spy(problem.bound), u.copy()
-    spy.repair.into_domain(u)
-    for s in (spy._split(w, u), None if problem.f.l1_box is None else spy._tight_split(w, u)):
-        spy._bound(w, u, s, problem.objective(w), 0.0, local=True)
+    spy, u = Spy(problem), u.copy()
+    spy.prover.clip(u)
+    for s in (spy.prover.split(w, u), None if problem.f.l1_box is None else spy.tight_split(w, u)):
+        spy.certifier.bound(w, u, s, problem.objective(w), 0.0, local=True)
     return spy.asked
 
 
@@ -315,5 +321,5 @@ def test_an_objective_is_at_most_what_is_taken_for_it(seed: int, margin: float, 
         y = (z > 0).astype(float) if isinstance(loss, ct.Logistic) else z
         data = ct.LocalDatasets.from_rows(X, y, [0, 0, 1, 1])
         problem = ct.Problem(ct.EmpiricalGraph.from_edges([[0, 1]]), data, loss, lam=1e-12)
-        most = Certifier(problem.bound)._at_most(w, problem.objective(w))
+        most = CloserLook(ArrayProver(problem.bound), None).at_most(w, problem.objective(w))
         assert at_most(exact_objective(problem, w), Fraction(most))

@@ -1,0 +1,140 @@
+"""What certificates need of weights and duals, where these are arrays of this process."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coterie.engines.base import Minorant
+from coterie.engines.corrections import Corrections
+from coterie.kernels import vector_buffer
+from coterie.kernels.choice import Either
+from coterie.kernels.interruption import check_with_grace
+from coterie.kernels.reference.exact import EPS, FAINT
+from coterie.problem import BoundProblem
+from coterie.problem.arrays import Array
+from coterie.problem.losses.design import Support
+from coterie.proofs.dual_clusters import DualClusters
+from coterie.proofs.enclosure import Enclosure, Rest
+
+flow, models = Either("flow"), Either("model")
+
+SUM_ERROR = 32 * EPS  # of the size of its terms: more than pairwise sums of 2⁵⁰ numbers can be off
+QUICK = 100_000  # weights, duals and rows, times columns: a certificate of so many takes a few hundredths of a second
+
+
+class ArrayProver(Corrections):
+    """Handles are the arrays themselves."""
+
+    def __init__(self, problem: BoundProblem, threads: int | None = None) -> None:
+        super().__init__(problem, threads)
+        self.enclosure = Enclosure(problem)
+
+    @property
+    def arrays(self) -> ArrayProver:
+        return self
+
+    def scatter(self, x: Array) -> Array:
+        return x
+
+    def gather(self, x: Array) -> Array:
+        return x
+
+    def copy(self, x: Array) -> Array:
+        return x.copy()
+
+    def no_duals(self) -> Array:
+        return np.zeros((self.problem.graph.n_edges, self.problem.n_features))
+
+    def is_nothing(self, u: Array) -> bool:
+        return not u.any()
+
+    def is_finite(self, u: Array) -> bool:
+        return bool(np.isfinite(u).all())
+
+    def objective(self, w: Array) -> float:
+        return self.problem.objective(w)
+
+    def largest_weight(self, w: Array) -> float:
+        return float(np.abs(w).max(initial=0.0))
+
+    def pooled_weights(self) -> Array:
+        return self.enclosure.pooled_weights()
+
+    def separating_weights(self) -> Array | None:
+        return self.enclosure.separating_weights()
+
+    def dual_clusters(self, u: Array) -> DualClusters | None:
+        return DualClusters.shown_by(self.problem, u)
+
+    def average(self, clusters: DualClusters, w: Array) -> Array:
+        return clusters.average(w)
+
+    def split(self, w: Array, u: Array) -> Array | None:
+        """Duals s (V, n) in the box of the losses, zero at unlabelled nodes; None without a box."""
+        problem, M = self.problem, self.problem.M
+        if problem.f.l1_box is None:
+            return None
+        out, s = np.empty_like(w), np.zeros_like(w)
+        flow.divergence(problem.graph.edges, u, out)
+        s[M] = problem.f.split_dual(-out[M], w[M])
+        return s
+
+    def glance(self, w: Array, u: Array, level: float) -> float:
+        """A loss that is not quadratic has its second-order model at w in its place."""
+        problem, M = self.problem, self.problem.labelled
+        rest = np.empty_like(w)
+        flow.divergence(problem.graph.edges, u, rest)
+        edges = problem.penalty.conjugate(u, problem.c)
+        if problem.f.quadratic is not None:
+            return -float(problem.f.conjugate(-rest[M], w[M])[1].sum()) - edges
+        model = problem.f.model(w[M], w[M]) if problem.f.row_space is None else None
+        if model is None:
+            return np.inf
+        fall = models.model_fall(vector_buffer(w.shape[1]), model.H, rest[M] + model.slope)
+        return level - problem.variation(w) + float((rest * w).sum()) - fall - edges
+
+    def minorant(self, w: Array, u: Array, s: Array | None) -> Minorant:
+        problem, M = self.problem, self.problem.labelled
+        rho, low, rounding_bound = (np.empty_like(w) for _ in range(3))
+        flow.exact_divergence(problem.graph.edges, u, rho, low, rounding_bound)
+        self._pause()
+        if s is not None:
+            flow.add_exactly(s, rho, low, rounding_bound)
+        support = problem.f.smooth_part.support(-rho[M], w[M])
+        rho[M], low[M] = _sum(rho[M], support.q, low[M] + support.low)
+        rounding_bound[M] += support.rounding_bound
+        self._pause()
+        rho += low
+        rounding_bound += EPS * np.abs(rho)
+        value = self.value_of(w, u, s, support)
+        self._pause()
+        return Minorant(value, Rest(rho, rounding_bound, w), support.duals)
+
+    def value_of(self, w: Array, u: Array, s: Array | None, support: Support) -> float:
+        """What the affine functions below all parts of the objective come to at w, less rounding."""
+        problem = self.problem
+        across = flow.across(problem.graph.edges, u, w)
+        box = 0.0 if s is None else float((s * w).sum()) - SUM_ERROR * float(np.abs(s * w).sum())
+        terms = across, -problem.penalty.conjugate(u, problem.c), box
+        total = float(support.at.sum()) + sum(terms)
+        return total - SUM_ERROR * (float(np.abs(support.at).sum()) + sum(map(abs, terms))) - FAINT
+
+    def charge(self, rest: Rest, level: float, enough: float = 0.0, thorough: bool = True) -> float:
+        return self.enclosure.charge(rest, level, enough, thorough)
+
+    def residual_l1(self, rest: Rest) -> float:
+        return float((np.abs(rest.rho) + rest.rounding_bound).sum())
+
+    def _pause(self) -> None:
+        """Notice Ctrl-C, and that the time is long over, where a certificate takes time."""
+        problem, n = self.problem, self.problem.n_features
+        rows = 0 if problem.f.design is None else len(problem.f.design.X)
+        if (problem.graph.n_nodes + problem.graph.n_edges + rows) * n > QUICK:
+            check_with_grace()
+
+
+def _sum(a: Array, b: Array, low: Array) -> tuple[Array, Array]:
+    """a + b + low as hi + low, exactly but for the rounding of low."""
+    hi = a + b
+    t = hi - a
+    return hi, low + ((a - (hi - t)) + (b - t))

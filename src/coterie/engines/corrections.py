@@ -1,0 +1,138 @@
+"""The operations of dual repair on arrays: what is left of Dᵀu where nothing may be left, and flows that remove it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from coterie.engines.base import LARGE
+from coterie.engines.ordering import are_far
+from coterie.kernels import BLOCK, static_int, vector_buffer
+from coterie.kernels.choice import Either
+from coterie.kernels.gradients import ConjugateGradients
+from coterie.kernels.team import Team
+from coterie.problem import BoundProblem
+from coterie.problem.arrays import Array
+
+flow, laplacian = Either("flow"), Either("laplacian")
+
+MOST_THREADS = 4  # each needs node sums of its own
+
+
+class Corrections:
+    """Corrections −S D N φ of duals, (N Dᵀ S D N) φ = N Dᵀ u, with more weight S on edges that have slack.
+
+    N projects each node's vector onto the directions in which its loss is flat: everything at an unlabelled node,
+    null(X_i) at a node with m_i < n. A term alpha|w_k| of a loss is one more edge, from the node to a *ground* of
+    weight zero, with a dual s_k in [−alpha, alpha] (or another box) and a weight G.
+    """
+
+    def __init__(self, problem: BoundProblem, threads: int | None = None) -> None:
+        self.problem = problem
+        V, n, E, box = problem.graph.n_nodes, problem.n_features, problem.graph.n_edges, problem.f.l1_box
+        self.needs_repair = (E > 0 or box is not None) and (len(problem.M) < V or problem.f.row_space is not None)
+        self.largest_strength = float(problem.c.max(initial=0.0))
+        self.kind = problem.penalty.kind
+        self.team = Team(threads, E, n, MOST_THREADS)
+        self.buffer = vector_buffer(n)
+        self.cuts, self.copies = self.team.cuts(E), np.empty((self.team.T - 1, V, n))
+        self.rest, self.diagonal = np.empty((V, n)), np.empty((V, n))
+        self.lower, self.upper = np.zeros((2, V, n)) if box is not None else np.empty((2, 0, n))
+        if box is not None:
+            self.lower[problem.M], self.upper[problem.M] = box
+        self.scales = bool((self.lower <= 0).all() and (self.upper >= 0).all())
+
+    @cached_property
+    def ends(self) -> Array:
+        """The edges, in small numbers where there is room for a copy."""
+        edges = self.problem.graph.edges
+        return edges.astype(np.uint32) if len(edges) * self.problem.n_features <= LARGE else edges
+
+    @cached_property
+    def far(self) -> tuple[int, ...]:
+        """Whether neighbours lie far apart, for kernels."""
+        return static_int(are_far(self.problem.graph.edges, self.problem.graph.n_nodes, self.problem.n_features))
+
+    @cached_property
+    def S(self) -> Array:
+        """Weights of edges in corrections, (E, n); single precision is plenty."""
+        return np.zeros((self.problem.graph.n_edges, self.problem.n_features), dtype=np.float32)
+
+    @cached_property
+    def _row_spaces(self) -> tuple[Array, bool, Array]:
+        """The place of each node among the labelled ones, whether all of those see everything, and what they see."""
+        place, rows = np.full(self.problem.graph.n_nodes, -1), self.problem.f.row_space
+        place[self.problem.M] = np.arange(len(self.problem.M))
+        return place, rows is None, np.empty((0, 0, 0)) if rows is None else rows
+
+    def keep_flat(self, x: Array) -> None:
+        """x ← Nx."""
+        flow.keep_flat(self.buffer, *self._row_spaces, x)
+
+    def clip(self, u: Array) -> None:
+        flow.into_domain(self.kind, self.problem.c, u)
+        if len(self.problem.undetermined):
+            u[np.isin(self.problem.graph.edges[:, 0], self.problem.undetermined)] = 0.0
+
+    def residual(self, u: Array, s: Array | None) -> float:
+        self._add_up(lambda t, part, out: flow.divergence(self.ends[part], u[part], out), self.rest)
+        if s is not None:
+            self.rest += s
+        self.keep_flat(self.rest)
+        return float(np.abs(self.rest).max())
+
+    def weigh(self, u: Array) -> None:
+        c = self.problem.c
+        self._each_part(lambda t, part: flow.slack_weights(self.kind, c[part], u[part], self.S[part]))
+
+    def descent(self, s: Array | None) -> ConjugateGradients:
+        """Conjugate gradients for N (DᵀSD + G) N φ = rest; G weighs ground edges as S does edges."""
+        self.G = laplacian.NO_GROUND
+        if s is not None:
+            least = 0.5 * flow.LEAST_WEIGHT * (self.upper - self.lower)
+            self.G = np.maximum(np.minimum(self.upper - s, s - self.lower), least)
+        ground = [self.G] + [laplacian.NO_GROUND] * (self.team.T - 1)
+        self._add_up(
+            lambda t, part, out: laplacian.diagonal(self.ends[part], self.S[part], ground[t], out), self.diagonal
+        )
+
+        def product(x: Array, out: Array) -> None:
+            self._add_up(
+                lambda t, part, out: laplacian.apply(self.far, self.ends[part], self.S[part], ground[t], x, out),
+                out,
+            )
+            self.keep_flat(out)
+
+        return ConjugateGradients(product, self.rest, self.diagonal, self.keep_flat)
+
+    def stretch(self, u: Array, s: Array | None, descent: ConjugateGradients) -> float:
+        most = max(self._each_part(lambda t, part: flow.stretch(*self._moving(part, descent.x), u[part])))
+        if s is not None:
+            moved = s - self.G * descent.x
+            with np.errstate(divide="ignore", invalid="ignore"):
+                ratio = np.where(moved > 0, moved / self.upper, moved / self.lower)
+            most = max(most, float(np.where(moved == 0, 0.0, ratio).max(initial=0.0)))
+        return most
+
+    def correct(self, u: Array, s: Array | None, descent: ConjugateGradients, factor: float) -> None:
+        self._each_part(lambda t, part: flow.correct(*self._moving(part, descent.x), factor, u[part]))
+        if s is not None:
+            s[:] = np.clip((s - self.G * descent.x) / factor, self.lower, self.upper)
+
+    def _moving(self, part: slice, potential: Array) -> tuple[Any, ...]:
+        c, S = self.problem.c[part], self.S[part]
+        return static_int(min(potential.shape[1], BLOCK)), self.kind, self.far, self.ends[part], c, S, potential
+
+    def _each_part(self, work: Callable[[int, slice], Any]) -> list[Any]:
+        """Do work(t, edges) on one part of the edges per thread."""
+        return self.team.each(self.cuts, lambda t, first, last: work(t, slice(first, last)))
+
+    def _add_up(self, work: Callable[[int, slice, Array], None], out: Array) -> None:
+        """out ← the sum of what work(t, edges, out) makes of every part of the edges."""
+        outs = [out, *self.copies]
+        self._each_part(lambda t, part: work(t, part, outs[t]))
+        for other in self.copies:
+            out += other

@@ -1,0 +1,1 @@
+"""What weights and duals prove: mathematics on arrays, without iterations."""

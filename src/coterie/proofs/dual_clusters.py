@@ -1,0 +1,47 @@
+"""Snapping: clusters whose weights are exactly equal.
+
+At the optimum an edge whose dual has slack, |u_e| < c_e, joins equal weights. Long before the iteration has
+converged, the duals show these clusters; averaging inside them removes most of the error that is left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.kernels.choice import Either
+from coterie.problem import BoundProblem
+from coterie.problem.arrays import Array
+
+kernels = Either("clusters")
+
+MARGIN = 1e-6  # an edge has slack when its dual is this much (relatively) below its bound
+
+
+@dataclass(frozen=True, eq=False)
+class DualClusters:
+    """The clusters of each coordinate: label (V, n), counts (n)."""
+
+    label: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+    @classmethod
+    def shown_by(cls, problem: BoundProblem, u: Array) -> DualClusters | None:
+        """Return the clusters that the duals show; None for penalties that have none, or none that are known."""
+        if problem.penalty.kernel is None or not problem.penalty.is_norm or problem.lam == 0:
+            return None
+        label = np.empty((problem.graph.n_nodes, problem.n_features), dtype=np.int64)
+        counts = kernels.find_clusters(problem.penalty.kernel, problem.graph.edges, problem.c, u, MARGIN, label)
+        return cls(label, counts)
+
+    @property
+    def total(self) -> int:
+        """How many there are in all coordinates together."""
+        return int(self.counts.sum())
+
+    def average(self, x: Array) -> Array:
+        out = np.empty_like(x)
+        kernels.average(self.label, self.counts, x, out)
+        return out

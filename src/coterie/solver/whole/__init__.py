@@ -1,0 +1,1 @@
+"""Methods for networks that lie in this process as a whole: second-order steps, exact clusters, closer looks."""
