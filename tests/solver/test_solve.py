@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.engines import growing
+from coterie.engines import numba
 from coterie.engines.arrays import ArrayProver
 from coterie.engines.numba import NumbaEngine
 from coterie.problem import BoundProblem
@@ -170,8 +170,8 @@ def test_as_many_threads_as_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
         asked.append(threads)
         return ArrayProver(problem, threads)
 
-    monkeypatch.setattr(growing, "ArrayProver", prover)
-    one, two = (ct.solve(instance(), threads=threads) for threads in (1, 2))
+    monkeypatch.setattr(numba, "ArrayProver", prover)
+    one, two = (ct.solve(instance(), threads=threads, engine="numba") for threads in (1, 2))
     assert asked == [1, 2]
     assert one.objective == pytest.approx(two.objective, rel=1e-6)
     with pytest.raises(ValueError, match=r"threads must be a whole number ≥ 1, got 1\.5"):
