@@ -13,7 +13,6 @@ import numpy as np
 from scipy.linalg import eigvalsh_tridiagonal
 
 from coterie.engines.base import LARGE, Mode, Travel
-from coterie.kernels import L1
 from coterie.kernels.choice import Either
 from coterie.kernels.interruption import check
 from coterie.problem import BoundProblem
@@ -105,7 +104,7 @@ def suit_pairs(problem: BoundProblem) -> bool:
         and problem.n_features == 1
         and problem.lam > 0
         and 0 < graph.n_edges <= LARGE
-        and problem.penalty.kernel == L1
+        and problem.penalty.exact_clusters
         and int(graph.degrees.max()) <= MOST_EDGES
         and _poorer_end(problem, h[:, 0]) is not None
     )

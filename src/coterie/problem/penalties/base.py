@@ -30,6 +30,12 @@ class Penalty(ABC):
     is_norm: ClassVar[bool] = False
     """Whether φ is a norm: then nodes are contracted, and edges with slack join weights that are exactly equal."""
 
+    couples: ClassVar[bool] = True
+    """Whether φ is more than a sum over coordinates: then those of an edge are cut together."""
+
+    exact_clusters: ClassVar[bool] = False
+    """Whether φ(z) = Σ|z_k|: on given clusters it is linear, and their weights can be found exactly."""
+
     kernel: ClassVar[int | None] = None
     """The branch of the compiled edge passes that does the same; None: there is none, and NumPy does the work."""
 

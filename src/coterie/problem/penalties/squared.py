@@ -25,6 +25,7 @@ class SquaredVariation(Penalty):
 
     kernel: ClassVar[int] = 2
     degree: ClassVar[int] = 2
+    couples: ClassVar[bool] = False
 
     def value(self, z: Array, c: Array) -> float:
         return float(c @ (z**2).sum(axis=1))

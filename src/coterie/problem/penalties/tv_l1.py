@@ -25,6 +25,8 @@ class TotalVariation(Penalty):
 
     kernel: ClassVar[int] = 0
     is_norm: ClassVar[bool] = True
+    couples: ClassVar[bool] = False
+    exact_clusters: ClassVar[bool] = True
 
     def value(self, z: Array, c: Array) -> float:
         return float(c @ np.abs(z).sum(axis=1))

@@ -10,7 +10,6 @@ import numpy as np
 
 from coterie.engines.arrays import ArrayProver
 from coterie.engines.base import Minorant
-from coterie.kernels import L1, SQUARED
 from coterie.kernels.choice import Either
 from coterie.kernels.interruption import time_is_up
 from coterie.kernels.reference.exact import EPS
@@ -105,9 +104,9 @@ class CloserLook:
         problem = self.problem
         i, j = problem.graph.edges.T
         u = np.where(np.abs(w[i] - w[j]) > CUT * np.abs(w).max(initial=0.0), w[i] - w[j], 0.0)
-        if problem.penalty.kernel == SQUARED:
+        if problem.penalty.degree == 2:
             return 2 * problem.c[:, None] * (w[i] - w[j])
-        size = np.abs(u) if problem.penalty.kernel == L1 else np.linalg.norm(u, axis=1, keepdims=True)
+        size = np.linalg.norm(u, axis=1, keepdims=True) if problem.penalty.couples else np.abs(u)
         u = problem.c[:, None] * np.divide(u, size, out=np.zeros_like(u), where=size > 0)
         self.prover.clip(u)
         return u

@@ -6,7 +6,6 @@ import warnings
 
 import numpy as np
 
-from coterie.kernels import L1
 from coterie.problem import BoundProblem, EmpiricalGraph, LocalDatasets, Problem
 from coterie.problem.arrays import Array
 from coterie.proofs.dual_clusters import DualClusters
@@ -24,7 +23,7 @@ def contracts(problem: BoundProblem, clusters: DualClusters) -> bool:
         and len(problem.M) == V >= MANY
         and clusters.counts[0] <= PART * V
         and problem.f.quadratic is not None
-        and problem.penalty.kernel == L1
+        and problem.penalty.exact_clusters
     )
 
 

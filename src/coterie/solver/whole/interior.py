@@ -17,7 +17,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import breadth_first_order
 
 from coterie.engines.base import LARGE
-from coterie.kernels import L1, vector_buffer
+from coterie.kernels import vector_buffer
 from coterie.kernels.choice import Either
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
@@ -39,7 +39,7 @@ def applies(problem: BoundProblem) -> bool:
         and 0 < graph.n_edges < graph.n_nodes
         and graph.n_edges == graph.n_nodes - (int(graph.components.max()) + 1)
         and problem.f.smooth
-        and problem.penalty.kernel == L1
+        and problem.penalty.exact_clusters
         and graph.n_nodes * n * n <= LARGE
     )
 

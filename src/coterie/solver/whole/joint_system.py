@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import splu
 
-from coterie.kernels import L2, SQUARED
 from coterie.kernels.interruption import TimeUp, aside
-from coterie.kernels.reference.rows import SQUARED as SQUARED_ERROR
+from coterie.kernels.reference.rows import SQUARED
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.design import Design
@@ -38,7 +37,7 @@ def is_small(problem: BoundProblem) -> bool:
     if design is None or problem.penalty.kernel is None or not len(problem.M):
         return False
     unknowns = problem.graph.n_nodes * problem.n_features + len(design.X)
-    numbers = design.X.size + duals * (problem.n_features if problem.penalty.kernel == L2 else 1)
+    numbers = design.X.size + duals * (problem.n_features if problem.penalty.couples else 1)
     return unknowns <= LARGEST and duals <= 4 * LARGEST and numbers <= DENSEST
 
 
@@ -126,9 +125,9 @@ class JointSystem:
     def slack(self, u: Array, least: float) -> Array:
         """How far each dual is from the border of its domain, but at least this part of its strength."""
         size, edges, n = np.abs(u), self.edges, self.problem.n_features
-        if self.problem.penalty.kernel == SQUARED:
+        if self.problem.penalty.degree == 2:
             size[edges] = 0.0
-        elif self.problem.penalty.kernel == L2:
+        elif self.problem.penalty.couples:
             size[edges] = np.repeat(np.linalg.norm(u[edges].reshape(-1, n), axis=1), n)
         return np.maximum(self.c - size, least * self.c)
 
@@ -138,7 +137,7 @@ class JointSystem:
         a, b = self.design.slopes(w.reshape(self.shape)[M])
         q, low, _ = self.design.forces(a, b)
         out[M] = q + low
-        if self.design.kind == SQUARED_ERROR:
+        if self.design.kind == SQUARED:
             return out.ravel(), 2 * self.design.s
         chance = np.abs(a) / self.design.s
         return out.ravel(), self.design.s * chance * (1 - chance)

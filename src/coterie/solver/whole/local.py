@@ -18,7 +18,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.kernels import L1, SQUARED
 from coterie.kernels.interruption import TimeUp
 from coterie.kernels.reference.exact import EPS
 from coterie.problem import BoundProblem
@@ -67,7 +66,7 @@ class Locality:
     def _spread(self, level: Level, G: float, X: float) -> Array:
         """How far moves of two nodes of a group can be apart."""
         longest = level.sizes - 1.0
-        if self.problem.penalty.kernel == SQUARED:  # c |d − u/(2c)|², at z and at w
+        if self.problem.penalty.degree == 2:  # c |d − u/(2c)|², at z and at w
             R = self.problem.penalty.spread(G + X, np.full(len(longest), level.strength), longest) * 2
         else:
             R = np.full(len(longest), (2 * G + X) / level.strength)
@@ -90,10 +89,10 @@ class Locality:
     @cached_property
     def _slack(self) -> Array:
         """c − |u| of each edge, (E,)."""
-        c, kind = self.problem.c, self.problem.penalty.kernel
-        if kind == SQUARED:
+        c, penalty = self.problem.c, self.problem.penalty
+        if penalty.degree == 2:
             return c
-        size = np.abs(self.u).max(axis=1, initial=0.0) if kind == L1 else np.linalg.norm(self.u, axis=1)
+        size = np.linalg.norm(self.u, axis=1) if penalty.couples else np.abs(self.u).max(axis=1, initial=0.0)
         return np.maximum(c - size * (1 + (self.u.shape[1] + 16) * EPS) - 4 * EPS * c, 0.0)
 
     @cached_property

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from coterie.kernels import L2, SQUARED
 from coterie.kernels.interruption import time_is_up
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
@@ -111,12 +110,12 @@ class _Newton(JointSystem):
     @property
     def _exact(self) -> bool:
         """Whether there is nothing to smooth."""
-        return self.problem.penalty.kernel == SQUARED and not len(self.grounded)
+        return self.problem.penalty.degree == 2 and not len(self.grounded)
 
     def _theta(self, d: Array, mu: float) -> Array:
         """√(|d|² + μ²), by row of D; for group total variation, by edge."""
         size = d * d
-        if self.problem.penalty.kernel == L2:
+        if self.problem.penalty.couples:
             n = self.problem.n_features
             size[self.edges] = np.repeat(size[self.edges].reshape(-1, n).sum(axis=1), n)
         return np.sqrt(size + mu * mu)
@@ -126,10 +125,10 @@ class _Newton(JointSystem):
         d = self.D @ w
         value = float(self.design.values(w.reshape(self.w.shape)[self.problem.M]).sum())
         cost = self.c * (self._theta(d, mu) - mu)
-        kind, edges = self.problem.penalty.kernel, self.edges
-        if kind == SQUARED:
+        penalty, edges = self.problem.penalty, self.edges
+        if penalty.degree == 2:
             cost[edges] = (self.c * d * d)[edges]
-        elif kind == L2:
+        elif penalty.couples:
             cost[edges] /= self.problem.n_features
         return value + float(cost.sum())
 
@@ -138,7 +137,7 @@ class _Newton(JointSystem):
         d = self.D @ w
         theta = self._theta(d, mu)
         pull, W = self.c * d / theta, self._weights(d, u, theta)
-        if self.problem.penalty.kernel == SQUARED:
+        if self.problem.penalty.degree == 2:
             pull[self.edges] = (2 * self.c * d)[self.edges]
         slope, bend = self.loss(w)
         slope = slope + self.D.T @ pull
@@ -152,10 +151,10 @@ class _Newton(JointSystem):
     def _weights(self, d: Array, u: Array, theta: Array) -> Any:
         """∂(c d/θ)/∂d, with u for c d/θ where that is better known."""
         diagonal = self.c / theta
-        edges, n, kind = self.edges, self.problem.n_features, self.problem.penalty.kernel
-        if kind != L2:
+        edges, n, penalty = self.edges, self.problem.n_features, self.problem.penalty
+        if not penalty.couples:
             full = diagonal * self._slope_left(u, d, theta)
-            if kind == SQUARED:
+            if penalty.degree == 2:
                 full[edges] = 2 * self.c[edges]
             return sparse.diags_array(full)
         ue, de = u[edges].reshape(-1, n), d[edges].reshape(-1, n)

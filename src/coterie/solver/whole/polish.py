@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.kernels import L1
 from coterie.kernels.choice import Either
 from coterie.kernels.gradients import ConjugateGradients
 from coterie.kernels.interruption import check
@@ -37,7 +36,7 @@ NO_FLOW = 1e-12  # of the largest strength: a flow that small is none
 def applies(problem: BoundProblem) -> bool:
     """Whether the problem is a smooth one on given clusters, and not too large."""
     duals, blocks = problem.graph.n_edges * problem.n_features, len(problem.M) * problem.n_features**2
-    return problem.f.smooth and problem.penalty.kernel == L1 and 0 < duals <= MOST and 0 < blocks <= MOST
+    return problem.f.smooth and problem.penalty.exact_clusters and 0 < duals <= MOST and 0 < blocks <= MOST
 
 
 def settle(problem: BoundProblem, partition: DualClusters, w: Array, u: Array) -> tuple[Array, DualClusters | None]:

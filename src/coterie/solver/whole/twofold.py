@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from coterie.kernels import L2, SQUARED
 from coterie.kernels.choice import Either
 from coterie.kernels.interruption import time_is_up
 from coterie.kernels.reference.exact import EPS
@@ -84,7 +83,7 @@ class Twofold(NamedTuple):
         ridge = _quadratic(lo.b, w[M], hi.b, self.design.ridge)
         i, j = self.problem.graph.edges.T
         edges = np.abs(lo.u) * np.abs(w[i] - w[j])
-        if self.problem.penalty.kernel == SQUARED:
+        if self.problem.penalty.degree == 2:
             edges = _quadratic(lo.u, w[i] - w[j], hi.u, self.problem.c[:, None])
         ground = np.abs(lo.s) * np.abs(w)
         return sum(float(part.sum()) for part in (rows, ridge, edges, ground)) * WIDER
@@ -105,7 +104,7 @@ class Twofold(NamedTuple):
     def stretch(self) -> float:
         """δ: the duals of edges and alpha are in a domain that is larger by this part, at most."""
         parts, box = [], self.problem.f.l1_box
-        if self.problem.penalty.kernel != SQUARED:
+        if self.problem.penalty.degree == 1:
             parts.append(_part(_sizes(self.problem, self.lo.u), self.problem.c))
         if box is not None:
             parts.append(_part(np.abs(self.lo.s[self.problem.M]), box[1]))
@@ -170,16 +169,16 @@ def _shares(system: JointSystem, hi: Duals, w: Array) -> Any:
 
     The dual of an edge of group total variation can turn, even where it has no room to grow.
     """
-    n, kind, edges = w.shape[1], system.problem.penalty.kernel, system.edges
+    n, penalty, edges = w.shape[1], system.problem.penalty, system.edges
     d, flat = system.D @ w.ravel(), system.flat(hi.u, hi.s)
     theta = np.abs(d)
-    if kind == L2:
+    if penalty.couples:
         theta[edges] = np.repeat(np.linalg.norm(d[edges].reshape(-1, n), axis=1), n)
     theta += FUSED * (float(np.abs(w).max(initial=0.0)) or 1.0)
     room = system.slack(flat, TIGHT) / theta
-    if kind == SQUARED:
+    if penalty.degree == 2:
         room[edges] = 2 * system.c[edges]
-    if kind != L2:
+    if not penalty.couples:
         return sparse.diags_array(room)
     turn = system.c / theta
     turn[edges.stop :] = room[edges.stop :]
@@ -205,7 +204,7 @@ def _moved(duals: Twofold, more: Duals, system: JointSystem) -> Twofold:
     if design.kind == LOGISTIC:
         a = np.where(np.abs(a) <= 0.5 * np.minimum(np.abs(hi.a), design.s - np.abs(hi.a)), a, 0.0)
     most = FURTHEST * system.c
-    if problem.penalty.kernel == SQUARED:
+    if problem.penalty.degree == 2:
         most[system.edges] = np.where(system.c[system.edges] > 0, np.inf, 0.0)
     u, s = system.unflat(np.clip(system.flat(u, s), -most, most))
     return Twofold(problem, design, hi, Duals(a, b, u, s))
@@ -229,7 +228,7 @@ def _quadratic(lo: Array, at: Array, hi: Array, strength: Array) -> Array:
 def _sizes(problem: BoundProblem, u: Array) -> Array:
     """|u_e| at most, in the norm of the penalty's domain. (No squares: they could vanish.)"""
     size = np.abs(u)
-    return size.sum(axis=1) if problem.penalty.kernel == L2 else size.max(axis=1, initial=0.0)
+    return size.sum(axis=1) if problem.penalty.couples else size.max(axis=1, initial=0.0)
 
 
 def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
