@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import coterie as ct
 from coterie.engines.arrays import ArrayProver
+from coterie.solver.bound import Bound
 from coterie.solver.certificate import FLOOR, Certifier, relative_gap
 from problems import EVERY_LOSS, EVERY_PENALTY, KINDS, instance, oracle, outside_domain, problems
 
@@ -112,15 +113,16 @@ def test_neither_weights_nor_duals_are_changed() -> None:
 
 def test_relative_gap_is_relative_to_the_objective() -> None:
     problem = instance()
-    assert relative_gap(problem, 2.0, 1.5) == 0.25
-    assert relative_gap(problem, -2.0, -3.0) == 0.5
-    assert relative_gap(problem, 1.0, 1.0) == relative_gap(problem, 1.0, 1.0 + 1e-9) == 0.0
+    assert relative_gap(problem, 2.0, Bound(1.5, True)) == 0.25
+    assert relative_gap(problem, -2.0, Bound(-3.0, True)) == 0.5
+    assert relative_gap(problem, 1.0, Bound(1.0, True)) == relative_gap(problem, 1.0, Bound(1 + 1e-13, True)) == 0.0
+    assert relative_gap(problem, 1.0, Bound(1.5, False)) == np.inf
 
 
 def test_relative_gap_has_a_floor() -> None:
     problem = instance()
-    assert relative_gap(problem, 0.0, -problem.constant_loss) == pytest.approx(1 / FLOOR)
-    assert relative_gap(problem, 0.0, 0.0) == 0.0
+    assert relative_gap(problem, 0.0, Bound(-problem.constant_loss, True)) == pytest.approx(1 / FLOOR)
+    assert relative_gap(problem, 0.0, Bound(0.0, True)) == 0.0
 
 
 def noise_free() -> ct.Problem:

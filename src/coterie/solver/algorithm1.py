@@ -78,7 +78,7 @@ def algorithm1(
         if callback is not None:
             callback(k + 1, w, u)
     proof = certify(problem, w, u)
-    gap = relative_gap(problem, proof.objective, proof.dual_bound)
+    gap = relative_gap(problem, proof.objective, proof.bound)
     seconds = time.perf_counter() - began
     return Solution(
         w=w,

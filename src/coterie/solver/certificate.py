@@ -173,6 +173,6 @@ def gap_unit(problem: BoundProblem, objective: float) -> float:
     return max(abs(objective), FLOOR * problem.constant_loss, float_info.min)
 
 
-def relative_gap(problem: BoundProblem, objective: float, bound: float) -> float:
-    """(objective − bound) / gap_unit, and zero when they meet."""
-    return max(objective - bound, 0.0) / gap_unit(problem, objective)
+def relative_gap(problem: BoundProblem, objective: float, bound: Bound) -> float:
+    """(objective − bound) / gap_unit, zero when they meet, ∞ where the condition of the bound is refuted."""
+    return bound.gap(objective, gap_unit(problem, objective))

@@ -10,7 +10,6 @@ from coterie.engines.arrays import ArrayProver
 from coterie.kernels.choice import compiled, is_chosen, using
 from coterie.problem import BoundProblem, Problem, bound
 from coterie.problem.arrays import Array, as_floats
-from coterie.solver.bound import Bound
 from coterie.solver.certificate import Certificate, Certifier
 from coterie.solver.pace import Pace
 from coterie.solver.presolve import presolve
@@ -56,19 +55,7 @@ def certify(problem: Problem | BoundProblem, w: Array, u: Array) -> Certificate:
             if smaller.dual_bound > proof.dual_bound:
                 dual = reduced.lift(np.zeros((reduced.problem.graph.n_nodes, w.shape[1])), smaller.u)[1]
                 proof = replace(smaller, objective=proof.objective, u=dual)
-    bound_in_units = Bound(
-        proof.dual_bound * units.value,
-        proof.unconditional,
-        proof.bound.weight_bound * units.weight,
-        proof.bound.residual_l1 * (units.value / units.weight),
-    )
-    return Certificate(
-        proof.objective * units.value,
-        bound_in_units,
-        proof.u * (units.value / units.weight),
-        proof.bound_before_charge * units.value,
-        proof.local,
-    )
+    return units.proof_back(proof)
 
 
 def check_point(problem: BoundProblem, w: Array, u: Array) -> tuple[Array, Array]:

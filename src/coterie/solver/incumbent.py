@@ -10,7 +10,7 @@ from math import inf, log
 from coterie.engines.base import Clusters, Duals, Prover, Weights
 from coterie.kernels.interruption import TimeUp
 from coterie.solver.bound import Bound
-from coterie.solver.certificate import MOST, Certificate, Certifier, gap_unit
+from coterie.solver.certificate import MOST, Certificate, Certifier, gap_unit, relative_gap
 from coterie.solver.solution import Record, Solution, Status
 from coterie.solver.whole.improvements import Improvements
 
@@ -63,7 +63,7 @@ class Incumbent:
 
     @property
     def gap(self) -> float:
-        return self.proof.bound.gap(self.objective, self._unit)
+        return relative_gap(self.problem, self.objective, self.proof.bound)
 
     def reached(self) -> Status | None:
         """How the solve ends if it ends now because the gap is small enough; None: it is not."""

@@ -14,6 +14,7 @@ from coterie.kernels.reference.rows import SQUARED
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.solver.bound import condition
+from coterie.solver.certificate import Certificate
 from coterie.solver.solution import Record, Solution
 
 LARGEST_EXPONENT = 500  # of a unit
@@ -62,6 +63,22 @@ class Units:
             condition=condition(solution.reach * self.weight) if solution.condition else "",
             reach=solution.reach * self.weight,
             history=tuple(map(self.record, solution.history)),
+        )
+
+    def proof_back(self, proof: Certificate) -> Certificate:
+        """The certificate in the units of the user."""
+        bound, per_weight = proof.bound, self.value / self.weight
+        return replace(
+            proof,
+            objective=proof.objective * self.value,
+            bound=replace(
+                bound,
+                value=bound.value * self.value,
+                weight_bound=bound.weight_bound * self.weight,
+                residual_l1=bound.residual_l1 * per_weight,
+            ),
+            u=proof.u * per_weight,
+            bound_before_charge=proof.bound_before_charge * self.value,
         )
 
     def record(self, record: Record) -> Record:
