@@ -80,7 +80,10 @@ def test_out_that_is_a_file(command, tmp_path):
 
 
 def test_out_that_cannot_be_written_to(tmp_path, monkeypatch):
-    monkeypatch.setattr("os.access", lambda *_: False)
+    def refused(**_):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", refused)
     assert_one_line(run("demo", "--out", tmp_path / "x"), ExitCode.FAILED, tmp_path, "cannot be written to")
 
 

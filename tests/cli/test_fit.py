@@ -253,7 +253,7 @@ BAD_EDGES = [
     (with_value(edges(), "weight", 2, -1.0), ExitCode.BAD_GRAPH, ["column 'weight', row 2", "-1.0"]),
     (with_value(edges(), "weight", 2, None), ExitCode.BAD_GRAPH, ["column 'weight', row 2", "is missing"]),
     (with_value(edges(), "from", 2, None), ExitCode.BAD_VALUE, ["column 'from', row 2"]),
-    (edges().with_columns(a=1, b=2), ExitCode.BAD_GRAPH, ["columns"]),
+    (edges().select("from", "weight"), ExitCode.BAD_GRAPH, ["two columns of nodes"]),
     (edges().with_columns(weight=pl.lit("heavy")), ExitCode.COLUMN_TYPE, ["'weight'", "String"]),
     (edges().with_columns(to=0.5), ExitCode.COLUMN_TYPE, ["'to'", "whole numbers or text"]),
     (

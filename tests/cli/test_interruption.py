@@ -10,6 +10,7 @@ import time
 
 import numpy as np
 import polars as pl
+import pytest
 
 import coterie as ct
 from coterie.cli.codes import ExitCode
@@ -26,7 +27,8 @@ def until(terminal, word, seconds=60):
     assert word in seen, seen[-1000:]
 
 
-def test_ctrl_c_during_a_fit_writes_the_best_model_so_far(tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+def test_a_fit_that_is_ended_writes_the_best_model_so_far(tmp_path, number):
     rng = np.random.default_rng(0)
     V, m = 3000, 4
     chain = np.stack([np.arange(V - 1), np.arange(1, V)], axis=1)
@@ -50,7 +52,7 @@ def test_ctrl_c_during_a_fit_writes_the_best_model_so_far(tmp_path):
     os.close(slave)
     try:
         until(master, b"gap")  # the progress of the solve
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         until(master, b"interrupted; the best model so far")
         stdout = process.communicate(timeout=60)[0]
     finally:

@@ -201,4 +201,4 @@ def test_no_training_rows_and_no_places_are_written(tmp_path):
     record = json.loads((tmp_path / "m" / "model.json").read_text())
     assert str(tmp_path) not in json.dumps(record)
     assert set(record["versions"]) >= {"coterie", "numpy", "python", "scikit-learn"}
-    assert record["schema"] == 2
+    assert record["schema"] == 3

@@ -17,7 +17,7 @@ def test_there_and_back(tmp_path):
     back, arrays = read_model(tmp_path / "m")
     expected = {"a": 1, "nan": "nan", "b": 2.5, "c": [1, "é"], "d": [1, 2], "e": {"f": None}}
     assert {name: back[name] for name in expected} == expected
-    assert back["schema"] == 2
+    assert back["schema"] == 3
     assert set(arrays) == set(ARRAYS)
     for name, array in ARRAYS.items():
         assert np.array_equal(arrays[name], array)
@@ -89,6 +89,16 @@ def damage_arrays(folder, change):
     file.write_bytes(change(file.read_bytes()))
 
 
+def as_pipe(file):
+    file.unlink()
+    os.mkfifo(file)
+
+
+def as_loop(file):
+    file.unlink()
+    file.symlink_to(file.name)
+
+
 def edit(folder, **changes):
     record = json.loads((folder / "model.json").read_text())
     (folder / "model.json").write_text(json.dumps({**record, **changes}))
@@ -102,10 +112,14 @@ def edit(folder, **changes):
         (lambda m: (m / "model.json").write_text("[1]"), "is not a coterie model"),
         (lambda m: (m / "model.json").write_text("{}"), "is not a coterie model"),
         (lambda m: (m / "model.json").unlink(), "is not a model folder: it has no model.json"),
-        (lambda m: edit(m, schema=3), r"newer Coterie \(schema 3, this one reads up to 2\)"),
+        (lambda m: edit(m, schema=4), r"newer Coterie \(schema 4, this one reads up to 3\)"),
+        (lambda m: edit(m, gap=0.0), r"model\.json: the model is damaged, the file is not what was written"),
+        (lambda m: edit(m, sha256=None), "is not what was written"),
+        (lambda m: as_pipe(m / "model.json"), "is not a model folder"),
+        (lambda m: as_loop(m / "model.json"), "is not a model folder"),
         (lambda m: edit(m, schema="two"), "damaged .its schema is 'two'"),
-        (lambda m: edit(m, arrays=None), "its arrays cannot be read"),
-        (lambda m: edit(m, arrays={"file": "x", "sha256": ""}), "its arrays cannot be read"),
+        (lambda m: edit(m, schema=2, arrays=None), "its arrays cannot be read"),
+        (lambda m: edit(m, schema=2, arrays={"file": "x", "sha256": ""}), "its arrays cannot be read"),
         (lambda m: next(m.glob("arrays-*")).unlink(), "its arrays cannot be read"),
         (lambda m: damage_arrays(m, lambda b: b[:-8]), "is not what was written"),
         (lambda m: damage_arrays(m, lambda b: b[:-1] + bytes([b[-1] ^ 1])), "is not what was written"),

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -11,7 +13,7 @@ from coterie.io.errors import (
 )
 from coterie.io.rows import Columns, read_rows, scan_rows
 
-ROLES = Columns("node", ("x",), "y")
+ROLES = Columns("node", ("x",), "y", text_ids=False)
 HEAD = "node,x,y\n"
 
 
@@ -88,13 +90,16 @@ def test_a_csv_file_with_lines_of_different_lengths(tmp_path):
     refused(tmp_path / "bad.csv", UnreadableFileError, "bad.csv", "more fields")
 
 
-def test_ids_of_a_csv_file_are_text_unless_they_are_whole_numbers(tmp_path):
-    (tmp_path / "a.csv").write_text(f"{HEAD}1,2,3\n")
-    (tmp_path / "b.csv").write_text(f"{HEAD}1.5,2,\n")
-    assert read_rows(tmp_path / "a.csv", ROLES).to_dict(as_series=False) == {"node": [1], "x": [2.0], "y": [3.0]}
-    row = read_rows(tmp_path / "b.csv", ROLES).row(0)
-    assert row[0] == "1.5"
-    assert np.isnan(row[2])
+def test_ids_are_text_exactly_as_they_stand_unless_numbers_are_asked_for(tmp_path):
+    (tmp_path / "a.csv").write_text(f"{HEAD}01003,2,3\n1.50,2,\n")
+    (tmp_path / "b.csv").write_text(f"{HEAD}01003,2,3\n")
+    table().write_parquet(tmp_path / "c.parquet")
+    text = replace(ROLES, text_ids=True)
+    rows = read_rows(tmp_path / "a.csv", text)
+    assert rows["node"].to_list() == ["01003", "1.50"]
+    assert np.isnan(rows["y"][1])
+    assert read_rows(tmp_path / "b.csv", ROLES)["node"].to_list() == [1003]
+    assert read_rows(tmp_path / "c.parquet", text)["node"].to_list() == list(map(str, table()["node"]))
 
 
 def test_a_column_that_is_not_there(tmp_path):
@@ -107,13 +112,14 @@ def test_columns_that_are_not_numbers(tmp_path):
     table(x=["a"] * 10).write_parquet(tmp_path / "text.parquet")
     refused(tmp_path / "text.parquet", ColumnTypeError, "text.parquet", "'x'", "String", "not numbers")
     table(node=np.ones(10)).write_parquet(tmp_path / "ids.parquet")
-    refused(tmp_path / "ids.parquet", ColumnTypeError, "node column 'node' is Float64", "whole numbers or text")
+    refused(tmp_path / "ids.parquet", ColumnTypeError, "node column 'node' is Float64", "not whole numbers")
 
 
 def test_ids_of_different_types_in_two_files(tmp_path):
     table().write_parquet(tmp_path / "1.parquet")
     table(node=list("abcdefghij")).write_parquet(tmp_path / "2.parquet")
-    refused(tmp_path, ColumnTypeError, "2.parquet", "is String here, but Int64 in", "1.parquet")
+    refused(tmp_path, ColumnTypeError, "2.parquet", "is String, not whole numbers")
+    assert len(read_rows(tmp_path, replace(ROLES, text_ids=True))) == 20
 
 
 def test_no_rows(tmp_path):

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -10,7 +12,7 @@ from coterie.io.moments import Moments
 from coterie.io.rows import Columns
 from coterie.io.stream import stream_moments
 
-ROLES = Columns("node", ("a", "b"), "y")
+ROLES = Columns("node", ("a", "b"), "y", text_ids=False)
 
 
 def frame(N=3000, nodes=40, seed=0, offset=0.0):
@@ -64,7 +66,7 @@ def test_ids_may_be_text_and_features_of_any_number_type(tmp_path):
         tmp_path / "2.parquet"
     )
     twice = pl.concat([table, table]).with_columns(pl.col("a", "b").cast(pl.Float64))
-    assert_same(stream_moments(tmp_path, ROLES), reference(twice))
+    assert_same(stream_moments(tmp_path, replace(ROLES, text_ids=True)), reference(twice))
 
 
 def test_more_nodes_than_there_was_room_for(tmp_path, monkeypatch):
@@ -115,7 +117,7 @@ def test_wide_tables_take_what_their_nodes_take(tmp_path, monkeypatch):
     Z = rng.standard_normal((6, len(features) + 1))
     table = pl.DataFrame(dict(zip((*features, "y"), Z.T, strict=True)) | {"node": [0, 0, 0, 1, 1, 1]})
     table.write_parquet(tmp_path / "rows.parquet")
-    columns = Columns("node", features, "y")
+    columns = Columns("node", features, "y", text_ids=False)
     found = stream_moments(tmp_path / "rows.parquet", columns)
     assert_same(found, Moments.of(table.select(features), table["y"], table["node"].to_numpy()))
     monkeypatch.setattr("coterie.io.memory.memory_available", lambda: 10**8)

@@ -97,17 +97,26 @@ def test_a_graph_keeps_its_nodes() -> None:
 @pytest.mark.parametrize(
     ("columns", "nodes", "error", "message"),
     [
-        ({"a": [0, 1]}, None, ValueError, r"columns i, j and perhaps weight; this one has \['a'\]"),
-        ({"a": [0], "b": [1], "c": [1.0], "d": [2]}, None, ValueError, "this one has"),
+        ({"a": [0, 1]}, None, ValueError, r"two columns of nodes, and perhaps weight; this one has \['a'\]"),
         ({"a": ["x", None], "b": ["y", "z"]}, None, ValueError, "column 'a' of the edge frame is empty in row 1"),
-        ({"a": [0], "b": [1], "w": [None]}, None, ValueError, "column 'w' of the edge frame is empty in row 0"),
-        ({"a": [0], "b": [1], "w": ["heavy"]}, None, TypeError, "column 'w' of the edge frame must hold numbers"),
+        (
+            {"a": [0], "b": [1], "weight": [None]},
+            None,
+            ValueError,
+            "column 'weight' of the edge frame is empty in row 0",
+        ),
+        (
+            {"a": [0], "b": [1], "weight": ["heavy"]},
+            None,
+            TypeError,
+            "column 'weight' of the edge frame must hold numbers",
+        ),
         ({"a": [0], "b": [7]}, [0, 1], ValueError, "an edge names the node 7, which is not among the given nodes"),
         ({"a": [0], "b": [1]}, [0, 1, 1], ValueError, "the node id 1 is listed twice"),
         ({"a": [0], "b": [0]}, None, ValueError, "to itself"),
-        ({"a": [0], "b": [1], "w": [-1.0]}, None, ValueError, "is -1.0"),
-        ({"a": ["x"], "b": ["y"], "w": [-1.0]}, None, ValueError, "nodes 'x' and 'y'. is -1.0"),
-        ({"w": [0.5], "i": [0], "j": [1]}, None, ValueError, "column 'w' .* holds 0.5 in row 0; .*call it 'weight'"),
+        ({"a": [0], "b": [1], "weight": [-1.0]}, None, ValueError, "is -1.0"),
+        ({"a": ["x"], "b": ["y"], "weight": [-1.0]}, None, ValueError, "nodes 'x' and 'y'. is -1.0"),
+        ({"w": [0.5], "b": [0]}, None, ValueError, "column 'w' .* holds 0.5 in row 0; .*call it 'weight'"),
         ({"i": [0], "weight": [0.5]}, None, ValueError, r"this one has \['i', 'weight'\]"),
     ],
 )
@@ -187,3 +196,33 @@ def test_ids_of_several_types_need_an_order() -> None:
 def test_other_types_are_refused() -> None:
     with pytest.raises(TypeError, match=r"cannot read a graph from str; give a networkx graph.*from_edges"):
         ct.EmpiricalGraph.from_any("graph.csv")
+
+
+@FRAMES
+def test_only_what_is_called_weight_or_named_counts(frame: Callable[..., Any]) -> None:
+    """A third column is no weight; named distances become weights that fall with them; extra columns do no harm."""
+    table = frame({"id": [7, 8], "To": [1, 2], "from": [0, 1], "km": [1.0, 3.0]})
+    with pytest.warns(UserWarning, match="every edge gets the weight 1, and the column 'id', 'km' is not used"):
+        plain = ct.EmpiricalGraph.from_any(table)
+    assert plain.edges.tolist() == [[0, 1], [1, 2]]
+    assert plain.weights.tolist() == [1.0, 1.0]
+    assert ct.EmpiricalGraph.from_any(table, weight="km").weights.tolist() == [1.0, 3.0]
+    np.testing.assert_allclose(ct.EmpiricalGraph.from_any(table, distance="km").weights, [1 / 1.2, 1 / 3.2])
+    with pytest.raises(ValueError, match="no column 'miles'"):
+        ct.EmpiricalGraph.from_any(table, distance="miles")
+    with pytest.raises(ValueError, match="not both"):
+        ct.EmpiricalGraph.from_any(table, weight="id", distance="km")
+    with pytest.raises(ValueError, match="distances are finite and ≥ 0"):
+        ct.EmpiricalGraph.from_any(frame({"i": [0], "j": [1], "km": [-1.0]}), distance="km")
+
+
+def test_attributes_of_networkx_count_as_columns_do() -> None:
+    graph = nx.Graph()
+    graph.add_edge("a", "b", distance=1.0)
+    graph.add_edge("b", "c", distance=3.0)
+    with pytest.warns(UserWarning, match="the edge attribute 'distance' is not used"):
+        assert ct.EmpiricalGraph.from_any(graph).weights.tolist() == [1.0, 1.0]
+    np.testing.assert_allclose(ct.EmpiricalGraph.from_any(graph, distance="distance").weights, [1 / 1.2, 1 / 3.2])
+    graph.edges["a", "b"]["weight"] = 2.0
+    with pytest.raises(ValueError, match="the edge 'b' – 'c' has no attribute 'weight'"):
+        ct.EmpiricalGraph.from_any(graph)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import os
+import signal
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ import typer
 
 from coterie.cli.codes import CODES, ExitCode
 from coterie.io.errors import DataError
+from coterie.io.files import check_writable
 
 
 class BadInputError(Exception):
@@ -24,7 +26,7 @@ def plain_errors(quiet: bool = False) -> Iterator[None]:
     """Turn what can go wrong outside the program into one line and an exit code; `quiet`: warnings are not shown."""
     from coterie.io.files import MissingExtraError
 
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _ended_like_ctrl_c():
         warnings.simplefilter("ignore" if quiet else "default", UserWarning)
         warnings.showwarning = _one_line
         try:
@@ -39,6 +41,19 @@ def plain_errors(quiet: bool = False) -> Iterator[None]:
             end("interrupted; nothing was written", ExitCode.INTERRUPTED)
 
 
+@contextmanager
+def _ended_like_ctrl_c() -> Iterator[None]:
+    """Inside, SIGTERM does what Ctrl-C does: a fit writes its best model."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def end(why: Exception | str, code: ExitCode) -> NoReturn:
     """Say in one line why a command ends, and end it."""
     typer.echo(f"coterie: {' '.join(str(why).split())}", err=True)
@@ -50,8 +65,10 @@ def check_folder(out: Path) -> None:
     nearest = next(p for p in (out, *out.absolute().parents) if p.exists())
     if not nearest.is_dir():
         raise BadInputError(f"--out {out}: {nearest} is a file; name a folder to write to")
-    if not os.access(nearest, os.W_OK):
-        raise PermissionError(f"--out {out}: {nearest} cannot be written to")
+    try:
+        check_writable(nearest)
+    except PermissionError as error:
+        raise PermissionError(f"--out {out}: {error}") from None
 
 
 def check_file(out: Path, *inputs: Path) -> None:

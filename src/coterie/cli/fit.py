@@ -18,6 +18,9 @@ from coterie.cli.errors import BadInputError, check_folder, plain_errors
 from coterie.cli.network import check_choice, read_network
 from coterie.cli.options import (
     DataArgument,
+    DistanceOption,
+    IdsName,
+    IdsOption,
     JsonOption,
     LossName,
     NodeOption,
@@ -25,6 +28,7 @@ from coterie.cli.options import (
     PenaltyName,
     QuietOption,
     WeightName,
+    WeightOption,
 )
 from coterie.io.errors import DataError
 
@@ -67,6 +71,9 @@ def fit(
             help="Instead: join each node to its nearest, by columns of DATA, as lat,lon:5.", rich_help_panel=NETWORK
         ),
     ] = None,
+    weight: Annotated[str | None, WeightOption] = None,
+    distance: Annotated[str | None, DistanceOption] = None,
+    ids: Annotated[IdsName, IdsOption] = IdsName.text,
     loss: Annotated[
         LossName,
         typer.Option(
@@ -137,7 +144,7 @@ def fit(
     """
     with plain_errors(quiet):
         check_folder(out)
-        nearest = check_choice(graph, knn)
+        nearest = check_choice(graph, knn, weight, distance)
         choosing = {"cv": folds, "over": over.value, "cv_repeats": repeats, "random_state": seed}
         model = _new_model(loss, lam, alpha, ridge, choosing)
         model.set_params(penalty=penalty.value, fit_intercept=intercept, tol=tol, max_iter=max_iter)
@@ -147,13 +154,15 @@ def fit(
         from coterie.cli.screen import say, working
         from coterie.estimators.from_files import FileFit
         from coterie.io.rows import Columns
+        from coterie.problem.convert import Measure
         from coterie.solver import Status
 
         with working(quiet) as tell, _without_convergence_warnings():
             tell(f"reading {data}", None)
             chosen = None if features is None else [name.strip() for name in features.split(",")]
             columns = Columns.of(data, node, target, chosen, but=() if nearest is None else nearest.names)
-            network = read_network(data, node, graph, nearest)
+            measure = Measure(weight, distance)
+            network = read_network(data, node, graph, nearest, measure, text_ids=ids is IdsName.text)
             model.set_params(graph=network.graph, verbose=tell)
             notes = _notes(context, data, network, seed)
             files = FileFit(model, data, columns.like(network.graph), partial(say, quiet=quiet))

@@ -9,7 +9,7 @@ import typer
 
 from coterie.cli.errors import check_table, plain_errors
 from coterie.cli.network import Knn, read_network
-from coterie.cli.options import DataArgument, JsonOption, NodeOption, QuietOption
+from coterie.cli.options import DataArgument, IdsName, IdsOption, JsonOption, NodeOption, QuietOption
 
 
 def graph(
@@ -17,6 +17,7 @@ def graph(
     node: Annotated[str, NodeOption],
     knn: Annotated[str, typer.Option(help="Columns with coordinates and a number of neighbours, as lat,lon:5.")],
     out: Annotated[Path, typer.Option(help="File of edges to write: its name ends in .parquet, .csv or .arrow.")],
+    ids: Annotated[IdsName, IdsOption] = IdsName.text,
     json: Annotated[bool, JsonOption] = False,
     quiet: Annotated[bool, QuietOption] = False,
 ) -> None:
@@ -31,8 +32,9 @@ def graph(
         from coterie.cli.screen import show_json
         from coterie.io.edges import edge_frame
         from coterie.io.tables import write_batches
+        from coterie.problem.convert import UNSAID
 
-        found = read_network(data, node, None, nearest).graph
+        found = read_network(data, node, None, nearest, UNSAID, text_ids=ids is IdsName.text).graph
         edges = edge_frame(found)
         write_batches(out, iter([edges]), dict(edges.schema))
         if json:

@@ -11,6 +11,7 @@ from coterie.io.errors import BadGraphError
 
 if TYPE_CHECKING:
     from coterie.problem import EmpiricalGraph
+    from coterie.problem.convert import Measure
 
 
 @dataclass(frozen=True)
@@ -49,17 +50,19 @@ class Network:
     coordinates: dict[str, Any] | None = None
 
 
-def read_network(data: Path, node: str, graph: Path | None, knn: Knn | None) -> Network:
+def read_network(
+    data: Path, node: str, graph: Path | None, knn: Knn | None, measure: Measure, text_ids: bool = True
+) -> Network:
     """Read the edges, or join the nodes of the data to their nearest."""
     if knn is None:
         from coterie.io.edges import read_graph
 
         assert graph is not None
-        return Network(read_graph(graph))
+        return Network(read_graph(graph, measure, text_ids))
     from coterie.graphs import knn_graph
     from coterie.io.nodes import read_coordinates
 
-    ids, places = read_coordinates(data, node, knn.names)
+    ids, places = read_coordinates(data, node, knn.names, text_ids)
     try:
         found = knn_graph(places, knn.k, metric=knn.metric, ids=ids)
     except ValueError as error:
@@ -68,8 +71,12 @@ def read_network(data: Path, node: str, graph: Path | None, knn: Knn | None) -> 
     return Network(found, note)
 
 
-def check_choice(graph: Path | None, knn: str | None) -> Knn | None:
+def check_choice(graph: Path | None, knn: str | None, weight: str | None, distance: str | None) -> Knn | None:
     """Refuse both and neither; return what --knn says."""
+    if graph is None and (weight is not None or distance is not None):
+        raise BadInputError("--weight and --distance name columns of --graph, which is not given")
+    if weight is not None and distance is not None:
+        raise BadInputError("give --weight or --distance, not both")
     if (graph is None) == (knn is None):
         raise BadInputError("give either --graph, a file of edges, or --knn, such as lat,lon:5")
     return None if knn is None else Knn.parse(knn)

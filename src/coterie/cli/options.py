@@ -10,9 +10,23 @@ DataArgument = typer.Argument(
     metavar="DATA", help="CSV, Parquet or Arrow: a file, a folder, or a pattern in quotation marks."
 )
 NodeOption = typer.Option(help="Column that says which node a row belongs to.")
+IdsOption = typer.Option(help="Ids of nodes are text, exactly as they stand in files; or whole numbers.")
+WeightOption = typer.Option(
+    help="Column of --graph with the weights: large where nodes are alike.", show_default="weight"
+)
+DistanceOption = typer.Option(
+    help="Instead: column of --graph with distances d; weights are 1/(d + s/10), s their median."
+)
 JsonOption = typer.Option("--json", help="Print one JSON object instead of words.")
 QuietOption = typer.Option("--quiet", "-q", help="Print nothing but errors, and what --json asks for.")
 ModelArgument = typer.Argument(metavar="MODEL", help="Folder of a model that `coterie fit` wrote.")
+
+
+class IdsName(StrEnum):
+    """What ids of nodes are."""
+
+    text = "text"
+    numbers = "numbers"
 
 
 class LossName(StrEnum):

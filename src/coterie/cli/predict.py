@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from coterie.estimators.base import NetworkedModel
     from coterie.io.rows import Columns
 
-PREDICTION, PROBABILITY = "prediction", "probability"
+PREDICTION, PROBABILITY, UNDETERMINED = "prediction", "probability", "undetermined"
 
 
 def predict(
@@ -34,27 +34,34 @@ def predict(
     """Predict the target of every row of DATA with the model of its node.
 
     Writes a table of the node, the prediction and, after a logistic regression, the probability of class 1, in the
-    order of the rows. Rows are read in batches: DATA may be larger than memory.
+    order of the rows. Where the model has nodes that no label reaches, a column `undetermined` marks their rows, whose
+    predictions say nothing of them. Rows are read in batches: DATA may be larger than memory.
     """
     with plain_errors(quiet):
         check_table(out, data)
-        from coterie.cli.screen import show_json, working
+        from coterie.cli.screen import say, show_json, working
         from coterie.estimators import load
         from coterie.io.tables import write_batches
 
         fitted = load(model)
         columns = _columns(fitted, model, data, node)
-        count = 0
+        count = unreached = 0
 
         def batches() -> Iterator[pl.DataFrame]:
-            nonlocal count
+            nonlocal count, unreached
             for frame in _predictions(fitted, data, columns):
                 count += len(frame)
+                unreached += int(frame[UNDETERMINED].sum()) if UNDETERMINED in frame.columns else 0
                 tell(f"{count:,} rows", None)
                 yield frame
 
         with working(quiet) as tell:
             write_batches(out, batches(), _schema(fitted, columns))
+        if unreached:
+            say(
+                f"no label reaches the nodes of {unreached:,} rows, marked {UNDETERMINED}: nothing is known of them",
+                quiet,
+            )
         if json:
             show_json({"predictions": str(out), "rows": count, "columns": list(_schema(fitted, columns))})
         elif not quiet:
@@ -70,7 +77,7 @@ def _columns(fitted: NetworkedModel, model: Path, data: Path, node: str | None) 
         raise ModelFileError(f"{model}: the model was fitted to columns without names; use it from Python")
     if node is None:
         raise BadInputError("say with --node which column holds the nodes; the model was not told")
-    if node in (PREDICTION, PROBABILITY):
+    if node in (PREDICTION, PROBABILITY, UNDETERMINED):
         raise BadInputError(f"the column of the nodes is called {node!r}, as one that is written; call it otherwise")
     return Columns.of(data, node, features=[str(name) for name in names]).like(fitted.graph_)
 
@@ -87,6 +94,8 @@ def _predictions(fitted: NetworkedModel, data: Path, columns: Columns) -> Iterat
         found = [ids, pl.Series(PREDICTION, fitted.predict(X, groups=ids))]
         if PROBABILITY in schema:
             found.append(pl.Series(PROBABILITY, fitted.predict_proba(X, groups=ids)[:, 1]))
+        if UNDETERMINED in schema:
+            found.append(ids.is_in(fitted.undetermined_nodes_.tolist()).alias(UNDETERMINED))
         yield pl.DataFrame(found).cast(schema)
 
 
@@ -96,7 +105,7 @@ def _schema(fitted: NetworkedModel, columns: Columns) -> dict[str, Any]:
 
     pl = import_polars()
     ids = pl.String if columns.text_ids else pl.Int64
-    if not hasattr(fitted, "classes_"):
-        return {columns.node: ids, PREDICTION: pl.Float64}
-    classes = pl.Series(fitted.classes_.tolist()).dtype
-    return {columns.node: ids, PREDICTION: classes, PROBABILITY: pl.Float64}
+    schema: dict[str, Any] = {columns.node: ids, PREDICTION: pl.Float64}
+    if hasattr(fitted, "classes_"):
+        schema |= {PREDICTION: pl.Series(fitted.classes_.tolist()).dtype, PROBABILITY: pl.Float64}
+    return schema | ({UNDETERMINED: pl.Boolean} if len(fitted.undetermined_nodes_) else {})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from coterie.cli.errors import BadInputError, plain_errors
-from coterie.cli.options import JsonOption
+from coterie.cli.options import DistanceOption, JsonOption, WeightOption
 
 if TYPE_CHECKING:
     from coterie.graphs import Resolvability
@@ -27,6 +27,8 @@ def resolve(
     target: Annotated[
         str | None, typer.Option(help="With --graph: a node is labelled if this column is not empty in all its rows.")
     ] = None,
+    weight: Annotated[str | None, WeightOption] = None,
+    distance: Annotated[str | None, DistanceOption] = None,
     json: Annotated[bool, JsonOption] = False,
 ) -> None:
     """Can the labels hold the clusters apart? And which node should be labelled next?
@@ -47,17 +49,20 @@ def resolve(
         elif node is None or cluster is None or target is None:
             raise BadInputError("--graph needs --node, --cluster and --target too")
         else:
-            found = _of_table(source, graph, node, cluster, target)
+            found = _of_table(source, graph, (weight, distance), node, cluster, target)
         _show(found, json)
 
 
-def _of_table(source: Path, graph: Path, node: str, cluster: str, target: str) -> Resolvability:
+def _of_table(
+    source: Path, graph: Path, measure: tuple[str | None, str | None], node: str, cluster: str, target: str
+) -> Resolvability:
     from coterie.graphs import resolvability
     from coterie.io.edges import read_graph
     from coterie.io.errors import DataError
     from coterie.io.nodes import read_cluster_table
+    from coterie.problem.convert import Measure
 
-    network = read_graph(graph)
+    network = read_graph(graph, Measure(*measure))
     table = read_cluster_table(source, node, cluster, target, network)
     try:
         return resolvability(network, table.labelled, table.cluster_of)

@@ -6,28 +6,38 @@ from os import PathLike
 from typing import TYPE_CHECKING
 
 from coterie.io.errors import BadGraphError, BadValueError, ColumnTypeError, DuplicateError
-from coterie.io.sources import import_polars
+from coterie.io.sources import Source, import_polars, sources
 from coterie.io.tables import first_row, place_in, read_table
 from coterie.problem import EmpiricalGraph
-from coterie.problem.convert import edge_columns
+from coterie.problem.convert import UNSAID, Measure, edge_columns
 
 if TYPE_CHECKING:
     import polars as pl
 
+WHOLE = "ids were asked for as whole numbers; leave that out, and they are text"
 
-def read_graph(path: str | PathLike[str]) -> EmpiricalGraph:
+
+def read_graph(path: str | PathLike[str], measure: Measure = UNSAID, text_ids: bool = True) -> EmpiricalGraph:
     """Read a graph from CSV, Parquet or Arrow: as :meth:`EmpiricalGraph.from_any` does from a frame.
 
-    An edge may be listed twice, say once each way round, if both times carry the same weight.
+    Ids are text, exactly as they stand; unless `text_ids`, whole numbers. An edge may be listed twice, say once each
+    way round, if both times carry the same weight.
     """
-    edges = read_table(path)
+    first = sources(path)[0]
+    names = list(first.schema)
     try:
-        i, j, weight = edge_columns(edges)
+        i, j, weight = edge_columns(names, measure)
     except ValueError as error:
         raise BadGraphError(f"{path}: {error}") from None
-    edges = _with_ids_of_one_type(edges, path, i, j)
-    _check(path, edges, i, j, weight)
-    return EmpiricalGraph.from_any(edges)
+    for name in (i, j):
+        _check_id_type(first, name, text_ids)
+    named = [i, j] if weight is None else [i, j, weight]
+    edges = read_table(path, named, text=[i, j] if text_ids else [])
+    _check(path, edges, i, j, weight, measure)
+    try:
+        return EmpiricalGraph.from_any(edges, weight=measure.weight, distance=measure.distance)
+    except ValueError as error:
+        raise BadGraphError(f"{path}: {error}") from None
 
 
 def edge_frame(graph: EmpiricalGraph) -> pl.DataFrame:
@@ -38,20 +48,19 @@ def edge_frame(graph: EmpiricalGraph) -> pl.DataFrame:
     return pl.DataFrame({"from": first, "to": second, "weight": graph.weights})
 
 
-def _with_ids_of_one_type(edges: pl.DataFrame, path: str | PathLike[str], i: str, j: str) -> pl.DataFrame:
-    """Return the edges with both ends as whole numbers, or, where one is text, both as text."""
+def _check_id_type(source: Source, name: str, text_ids: bool) -> None:
+    """Refuse columns that cannot name nodes."""
     pl = import_polars()
-    for name in (i, j):
-        kind = edges.schema[name]
-        if not (kind.is_integer() or isinstance(kind, pl.String | pl.Categorical | pl.Enum)):
-            rule = "ids are whole numbers or text; if it holds the weights, call it 'weight'"
-            raise ColumnTypeError(f"{path}: column {name!r} names nodes, but is {kind}; {rule}")
-    if edges.schema[i].is_integer() and edges.schema[j].is_integer():
-        return edges
-    return edges.with_columns(pl.col(i, j).cast(pl.String))
+    kind = source.schema[name]
+    if kind.is_integer() or (text_ids and isinstance(kind, pl.String | pl.Categorical | pl.Enum)):
+        return
+    rule = "ids are whole numbers or text; if it holds the weights, call it 'weight'" if text_ids else WHOLE
+    raise ColumnTypeError(f"{source.file}: column {name!r} names nodes, but is {kind}; {rule}")
 
 
-def _check(path: str | PathLike[str], edges: pl.DataFrame, i: str, j: str, weight: str | None) -> None:
+def _check(
+    path: str | PathLike[str], edges: pl.DataFrame, i: str, j: str, weight: str | None, measure: Measure
+) -> None:
     """Refuse the first edge that cannot be one, and name its row."""
     pl = import_polars()
     for name in (i, j):
@@ -63,16 +72,18 @@ def _check(path: str | PathLike[str], edges: pl.DataFrame, i: str, j: str, weigh
         return
     if not edges.schema[weight].is_numeric():
         kind = edges.schema[weight]
-        raise ColumnTypeError(f"{path}: column {weight!r} beside the nodes must hold weights, but is {kind}; drop it")
-    fine = (pl.col(weight) > 0) & pl.col(weight).is_finite()
+        raise ColumnTypeError(f"{path}: column {weight!r} must hold numbers, but is {kind}")
+    far = measure.distance is not None
+    word, rule = ("distance", "finite and not negative") if far else ("weight", "positive and finite")
+    fine = ((pl.col(weight) >= 0) if far else (pl.col(weight) > 0)) & pl.col(weight).is_finite()
     if (at := first_row(edges, ~fine.fill_null(False))) is not None:
         value = edges[weight][at]
         what = "is missing" if value is None else f"is {value}"
-        raise BadGraphError(f"{place_in(path, at, weight)}: the weight {what}; weights are positive and finite")
+        raise BadGraphError(f"{place_in(path, at, weight)}: the {word} {what}; {word}s are {rule}")
     other = pl.first(weight).over(pl.min_horizontal(i, j).alias("low"), pl.max_horizontal(i, j).alias("high"))
     if (at := first_row(edges, pl.col(weight) != other)) is not None:
         before = edges.select(other)[weight][at]
         raise DuplicateError(
-            f"{place_in(path, at, weight)}: the edge {edges[i][at]!r} – {edges[j][at]!r} has the weight "
+            f"{place_in(path, at, weight)}: the edge {edges[i][at]!r} – {edges[j][at]!r} has the {word} "
             f"{edges[weight][at]} here, and {before} before; keep one or add them up"
         )

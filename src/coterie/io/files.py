@@ -19,12 +19,13 @@ def staged(out: Path) -> Iterator[Path]:
     """Yield a temporary folder whose files go to `out` if, and only if, the block ends well.
 
     A new `out` appears in one step. In a folder that exists, files of the same names are replaced one by one,
-    each in one step, and others are left alone.
+    each in one step, and others are left alone; the temporary folder is then inside it, since a folder may be a mount
+    point, or the only one around that can be written to.
     """
     if out.exists() and not out.is_dir():
         raise NotADirectoryError(f"{out} is a file; name a folder to write to")
     out.parent.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
+    folder = Path(tempfile.mkdtemp(prefix=".coterie-", dir=out if out.exists() else out.parent))
     try:
         yield folder
         _hand_over(folder, out)
@@ -44,6 +45,15 @@ def staged_file(path: Path) -> Iterator[Path]:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def check_writable(folder: Path) -> None:
+    """Refuse a folder that exists and in which no file can be made."""
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise PermissionError(f"{folder} cannot be written to ({error.strerror})") from None
 
 
 def write_whole(path: Path, content: bytes) -> None:

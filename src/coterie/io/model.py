@@ -1,7 +1,8 @@
 """A model on disk: a folder with `model.json` and the arrays it names, in safetensors. No pickle.
 
 The arrays' file is named after its own content, and the JSON file, which names it with its checksum, is put in
-place last: a reader sees the old model or the new one, never a mixture.
+place last: a reader sees the old model or the new one, never a mixture. The JSON file has a checksum of itself, so that
+nobody changes a gap or swaps names of nodes by hand without notice.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from coterie.io.files import staged
 from coterie.problem.arrays import Array
 
 FORMAT = "coterie model"
-SCHEMA = 2
+SCHEMA = 3
+SIGNED = 3  # the first schema whose record has a checksum
 RECORD = "model.json"
 
 
@@ -35,7 +37,9 @@ def write_model(path: Path, record: Mapping[str, Any], arrays: Mapping[str, Arra
     digest = hashlib.sha256(content).hexdigest()
     file = f"arrays-{digest[:16]}.safetensors"
     head = {"format": FORMAT, "schema": SCHEMA, "arrays": {"file": file, "sha256": digest}}
-    text = json.dumps(plain({**head, **record}), indent=1, ensure_ascii=False, allow_nan=False)
+    whole = plain({**head, **record})
+    signed = {**whole, "sha256": _checksum(whole)}
+    text = json.dumps(signed, indent=1, ensure_ascii=False, allow_nan=False)
     with staged(path) as folder:
         (folder / file).write_bytes(content)
         (folder / RECORD).write_text(text + "\n", encoding="utf-8")
@@ -57,12 +61,17 @@ def read_model(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
     return record, load(content)
 
 
+def _checksum(record: Mapping[str, Any]) -> str:
+    """Of what a record says, however it is laid out."""
+    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
+
+
 def _read_record(path: Path) -> dict[str, Any]:
+    if not (path / RECORD).is_file():  # nor a pipe, which would wait for ever, nor a link to itself
+        raise ModelFileError(f"{path} is not a model folder: it has no {RECORD}")
     try:
         record = json.loads((path / RECORD).read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
-        raise ModelFileError(f"{path} is not a model folder: it has no {RECORD}") from None
-    except ValueError as error:
+    except (ValueError, OSError, RecursionError) as error:
         raise ModelFileError(f"{path / RECORD}: the model is damaged ({error})") from None
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise ModelFileError(f"{path / RECORD} is not a {FORMAT}")
@@ -73,6 +82,9 @@ def _read_record(path: Path) -> dict[str, Any]:
         raise ModelFileError(
             f"{path}: the model was written by a newer Coterie (schema {schema}, this one reads up to {SCHEMA}); update"
         )
+    checksum = record.pop("sha256", None)
+    if schema >= SIGNED and checksum != _checksum(record):
+        raise ModelFileError(f"{path / RECORD}: the model is damaged, the file is not what was written")
     return record
 
 

@@ -49,13 +49,15 @@ class KnownNodes:
         return UnknownNodeError(f"{where} is not a node of the graph{several}; {known}")
 
 
-def read_coordinates(path: str | PathLike[str], node: str, names: tuple[str, ...]) -> tuple[list[Hashable], Array]:
+def read_coordinates(
+    path: str | PathLike[str], node: str, names: tuple[str, ...], text_ids: bool = True
+) -> tuple[list[Hashable], Array]:
     """Return the nodes in order, and the coordinates of each, in one pass over files.
 
     Coordinates are columns that are the same in all rows of a node.
     """
     pl = import_polars()
-    columns = Columns.of(path, node, features=names)
+    columns = Columns.of(path, node, features=names, text_ids=text_ids)
     table = None
     for rows in scan_rows(path, columns):
         once = [pl.col(name).alias(f"{what} {name}") for name in names for what in ("first", "min", "max")]
@@ -105,9 +107,7 @@ def read_cluster_table(
         Columns.
     """
     pl = import_polars()
-    table = read_table(path, [node, cluster, target])
-    if are_text(graph.names):
-        table = table.with_columns(pl.col(node).cast(pl.String))
+    table = read_table(path, [node, cluster, target], text=[node] if are_text(graph.names) else [])
     for name in (node, cluster):
         if (row := first_row(table, pl.col(name).is_null())) is not None:
             raise BadValueError(f"{place_in(path, row, name)}: the value is missing; fill or drop the row")

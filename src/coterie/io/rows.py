@@ -35,13 +35,13 @@ class Columns:
     target : str or None
         Numbers; empty or nan where there is no label. None: labels are not read.
     text_ids : bool
-        Read ids as text, also where they look like whole numbers.
+        Ids are text, exactly as they stand; False: whole numbers.
     """
 
     node: str
     features: tuple[str, ...]
     target: str | None = None
-    text_ids: bool = False
+    text_ids: bool = True
 
     @classmethod
     def of(
@@ -51,6 +51,7 @@ class Columns:
         target: str | None = None,
         features: Sequence[str] | None = None,
         but: Sequence[str] = (),
+        text_ids: bool = True,
     ) -> Columns:
         """Check the names against the first file.
 
@@ -66,7 +67,7 @@ class Columns:
         if len({*named, *chosen}) < len(named) + len(chosen):
             twice = ", ".join([*named, *chosen])
             raise DataError(f"{first.file}: a column is named twice among node, target and features: {twice}")
-        return cls(node, chosen, target)
+        return cls(node, chosen, target, text_ids)
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -101,9 +102,10 @@ def scan_rows(path: str | PathLike[str], columns: Columns) -> Iterator[Rows]:
     files = sources(path)
     for source in files:
         source.require([columns.node, *columns.numbers])
-        _check_types(source, files[0], columns)
+        _check_types(source, columns)
     found = False
     for source in files:
+        source.check_lengths()
         first = 1
         for frame in _batches(source, columns):
             rows = Rows(source.file, first, frame)
@@ -153,20 +155,18 @@ def _id_type(source: Source, columns: Columns) -> Any:
     """Int64 or String: as which type ids are read."""
     pl = import_polars()
     kind = source.schema[columns.node]
-    if kind.is_integer():
-        return pl.String if columns.text_ids else pl.Int64
-    if source.kind == "CSV" or isinstance(kind, pl.String | pl.Categorical | pl.Enum):
+    if not columns.text_ids:
+        if source.kind != "CSV" and not kind.is_integer():
+            raise ColumnTypeError(f"{source.file}: the node column {columns.node!r} is {kind}, not whole numbers")
+        return pl.Int64
+    if source.kind == "CSV" or kind.is_integer() or isinstance(kind, pl.String | pl.Categorical | pl.Enum):
         return pl.String
     raise ColumnTypeError(f"{source.file}: the node column {columns.node!r} is {kind}; ids are whole numbers or text")
 
 
-def _check_types(source: Source, first: Source, columns: Columns) -> None:
+def _check_types(source: Source, columns: Columns) -> None:
     pl = import_polars()
-    here, before = _id_type(source, columns), _id_type(first, columns)
-    if here != before:
-        raise ColumnTypeError(
-            f"{source.file}: the node column {columns.node!r} is {here} here, but {before} in {first.file}"
-        )
+    _id_type(source, columns)
     for name in columns.numbers if source.kind != "CSV" else ():  # the columns of a CSV file are what we read them as
         kind = source.schema[name]
         if not (kind.is_numeric() or isinstance(kind, pl.Boolean | pl.Null)):
@@ -228,6 +228,6 @@ def _name_unreadable(source: Source, types: dict[str, Any]) -> None:
         return  # it is not a matter of values
     for (name, kind), wrong in zip(types.items(), first.select(fails).row(0) if len(first) else (), strict=False):
         if wrong:
-            what = "a whole number, as the ids before it are" if kind == pl.Int64 else "a number"
+            what = "a whole number, as ids were asked for" if kind == pl.Int64 else "a number"
             where = cell(source.file, name, first[ROW][0])
             raise BadValueError(f"{where}: {first[name][0]!r} is not {what}") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import glob
 import hashlib
 from collections.abc import Iterable, Iterator
@@ -12,7 +13,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from coterie.io.errors import EmptyDataError, MissingColumnError, UnreadableFileError
+from coterie.io.errors import BadValueError, DuplicateError, EmptyDataError, MissingColumnError, UnreadableFileError
 from coterie.io.files import MissingExtraError
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ KINDS = {
     ".feather": "Arrow",
 }
 OLDEST = (1, 38)  # before that, Polars lost errors while streaming, and rows with them
+NO_SEPARATOR, LINE, ROW = "\x1f", "line", "row"  # a CSV file as lines
 LOOK_AHEAD = 10_000  # rows of a CSV file from which the types of its columns are guessed
 
 
@@ -76,6 +78,8 @@ class Source:
         """Names and types of the columns; for CSV, as the first rows suggest."""
         if self.file.stat().st_size == 0:
             raise EmptyDataError(f"{self.file}: the file is empty")
+        if self.kind == "CSV":
+            self._check_header()
         with self.reading("it is not, or was cut short"):
             return dict(self.scan().collect_schema())
 
@@ -85,6 +89,42 @@ class Source:
         if self.kind == "CSV":
             return pl.scan_csv(self.file, schema_overrides=types, infer_schema_length=LOOK_AHEAD)
         return pl.scan_parquet(self.file) if self.kind == "Parquet" else pl.scan_ipc(self.file)
+
+    def _check_header(self) -> None:
+        """Refuse names that are not UTF-8, and a name that stands twice."""
+        with self.file.open("rb") as content:
+            line = content.readline()
+        try:
+            names = next(csv.reader([line.decode("utf-8-sig")]), [])
+        except UnicodeDecodeError:
+            raise UnreadableFileError(f"{self.file}: the header is not UTF-8; save the file as UTF-8") from None
+        if twice := [name for k, name in enumerate(names) if name in names[:k]]:
+            raise DuplicateError(f"{self.file}: two columns are called {twice[0]!r}; give each a name of its own")
+
+    def check_lengths(self) -> None:
+        """Refuse the first row of a CSV file with fewer fields than the header has; with more, Polars refuses it."""
+        if self.kind != "CSV":
+            return
+        pl, fields = import_polars(), len(self.schema)
+        lines = pl.scan_csv(
+            self.file, separator=NO_SEPARATOR, quote_char=None, has_header=False, schema={LINE: pl.String}
+        )
+        line = pl.col(LINE)
+        short = (line.str.count_matches(",", literal=True) < fields - 1) & (line.str.strip_chars() != "")
+        with self.reading():
+            found = lines.with_row_index(ROW).filter(short).select(ROW, line.str.contains('"', literal=True))
+            first = found.head(1).collect(engine="streaming")
+        if first.is_empty():
+            return
+        row, quoted = first.row(0)
+        row = self._short_row(fields) if quoted else row
+        if row is not None:
+            raise BadValueError(f"{self.file}: row {row} has fewer fields than the header, which has {fields}")
+
+    def _short_row(self, fields: int) -> int | None:
+        """The same with fields in quotation marks, which can hold commas and ends of lines: slower."""
+        with self.file.open(newline="", encoding="utf-8-sig") as content:
+            return next((k for k, row in enumerate(csv.reader(content)) if 0 < len(row) < fields), None)
 
     def require(self, columns: Iterable[str]) -> None:
         """Refuse a file without one of these columns."""

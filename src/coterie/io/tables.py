@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-def read_table(path: str | PathLike[str], columns: Sequence[str] | None = None) -> pl.DataFrame:
-    """Return a table as it is: all columns, or these.
+def read_table(
+    path: str | PathLike[str], columns: Sequence[str] | None = None, text: Sequence[str] = ()
+) -> pl.DataFrame:
+    """Return a table as it is: all columns, or these; `text` names those that are text, exactly as it stands.
 
     Several files become one table; they have the same columns, of types that fit together.
     """
@@ -26,9 +28,11 @@ def read_table(path: str | PathLike[str], columns: Sequence[str] | None = None) 
     frames = []
     for source in files:
         source.require(names)
-        _check_types(source, files[0], names)
+        source.check_lengths()
+        _check_types(source, files[0], [name for name in names if name not in text])
         with source.reading():
-            frames.append(source.scan().select(names).collect())
+            as_text = dict.fromkeys(text, pl.String)
+            frames.append(source.scan(as_text).select(names).cast(as_text).collect())
     table = pl.concat(frames, how="vertical_relaxed")
     if table.is_empty():
         raise EmptyDataError(f"{path}: there are no rows")

@@ -2,36 +2,87 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.problem.arrays import as_floats
+from coterie.problem.arrays import Array, as_floats
 from coterie.problem.ids import as_ids, look_up, numbering
 
 Edges = tuple[NDArray[np.int64], NDArray[np.float64] | None, Sequence[Hashable]]
 
+WEIGHT = "weight"
+ENDS = ("from", "to"), ("source", "target"), ("i", "j")  # names of columns that leave no doubt
 
-def edges_of(graph: Any, nodes: Sequence[Hashable] | None) -> Edges:
+
+class Measure(NamedTuple):
+    """Which column or edge attribute holds weights, or distances that become weights; None: not said."""
+
+    weight: str | None = None
+    distance: str | None = None
+
+
+UNSAID = Measure()
+
+
+def weights_from_distances(d: Array) -> Array:
+    """1/(d + s/10), with s the median of the distances that are not zero: coincident nodes get 10/s, not infinity."""
+    s = float(np.median(d[d > 0])) if (d > 0).any() else 1.0
+    return 1.0 / (d + s / 10)
+
+
+def edges_of(graph: Any, nodes: Sequence[Hashable] | None, measure: Measure = UNSAID) -> Edges:
     """Return pairs of node numbers, weights, and the ids that the numbers stand for."""
+    if measure.weight is not None and measure.distance is not None:
+        raise ValueError("give weight= or distance=, not both")
     from scipy.sparse import issparse
 
     if issparse(graph):
         return _from_sparse(graph, nodes)
     if hasattr(graph, "nodes") and hasattr(graph, "is_directed"):
-        return _from_networkx(graph, nodes)
-    return _from_frame(graph, nodes)
+        return _from_networkx(graph, nodes, measure)
+    return _from_frame(graph, nodes, measure)
 
 
-def _from_networkx(graph: Any, nodes: Sequence[Hashable] | None) -> Edges:
+def _from_networkx(graph: Any, nodes: Sequence[Hashable] | None, measure: Measure) -> Edges:
     if graph.is_directed():
         raise ValueError("the graph is directed; convert it with .to_undirected() first")
     ids = as_ids(graph.nodes) if nodes is None else nodes
-    edges = list(graph.edges(data="weight", default=1.0))
-    weights = as_floats([a for _, _, a in edges], "the edge attribute 'weight'")
-    return _numbered([i for i, _, _ in edges], [j for _, j, _ in edges], ids), weights, ids
+    name = measure.distance or measure.weight or WEIGHT
+    edges = list(graph.edges(data=True))
+    pairs = _numbered([i for i, _, _ in edges], [j for _, j, _ in edges], ids)
+    missing = [(i, j) for i, j, data in edges if name not in data]
+    if len(missing) == len(edges) and measure == UNSAID:
+        _warn_of_unused({key for _, _, data in edges for key in data}, "edge attribute")
+        return pairs, None, ids
+    if missing:
+        raise ValueError(f"the edge {missing[0][0]!r} – {missing[0][1]!r} has no attribute {name!r}; give it one")
+    values = as_floats([data[name] for _, _, data in edges], f"the edge attribute {name!r}")
+    return pairs, _measured(values, name, measure), ids
+
+
+def _measured(values: Array, name: str, measure: Measure) -> Array:
+    """Weights as they are; distances as weights."""
+    if measure.distance is None:
+        return values
+    bad = np.flatnonzero(~((values >= 0) & np.isfinite(values)))
+    if bad.size:
+        raise ValueError(f"{name!r} holds the distance {values[bad[0]]} (edge {bad[0]}); distances are finite and ≥ 0")
+    return weights_from_distances(values)
+
+
+def _warn_of_unused(names: Sequence[str] | set[str], what: str) -> None:
+    """Without weights, a column beside the nodes may be meant for them."""
+    if names:
+        listed = ", ".join(map(repr, sorted(map(str, names))))
+        warnings.warn(
+            f"every edge gets the weight 1, and the {what} {listed} is not used: weights stand in one called 'weight'; "
+            "name another with weight, or distances with distance",
+            stacklevel=2,
+        )
 
 
 def _from_sparse(graph: Any, nodes: Sequence[Hashable] | None) -> Edges:
@@ -57,7 +108,7 @@ def _from_sparse(graph: Any, nodes: Sequence[Hashable] | None) -> Edges:
     return np.stack([i, j], axis=1), a, range(V) if nodes is None else nodes
 
 
-def _from_frame(graph: Any, nodes: Sequence[Hashable] | None) -> Edges:
+def _from_frame(graph: Any, nodes: Sequence[Hashable] | None, measure: Measure) -> Edges:
     import narwhals.stable.v1 as nw
 
     try:
@@ -67,8 +118,8 @@ def _from_frame(graph: Any, nodes: Sequence[Hashable] | None) -> Edges:
             f"cannot read a graph from {type(graph).__name__}; give a networkx graph, "
             "a scipy.sparse matrix, a data frame of edges, or EmpiricalGraph.from_edges(pairs)"
         ) from None
-    first, second, weight = edge_columns(frame)
-    for name in frame.columns:
+    first, second, weight = edge_columns(frame.columns, measure)
+    for name in (first, second, *([] if weight is None else [weight])):
         missing = frame[name].is_null().to_numpy()
         if missing.any():
             raise ValueError(f"column {name!r} of the edge frame is empty in row {int(np.argmax(missing))}")
@@ -80,18 +131,24 @@ def _from_frame(graph: Any, nodes: Sequence[Hashable] | None) -> Edges:
             weights = frame[weight].to_numpy().astype(np.float64)
         except (TypeError, ValueError):
             raise TypeError(f"column {weight!r} of the edge frame must hold numbers, the weights") from None
+        weights = _measured(weights, weight, measure)
     return _numbered(a, b, ids), weights, ids
 
 
-def edge_columns(frame: Any) -> tuple[str, str, str | None]:
-    """The two columns that name nodes, and the one with the weights."""
-    names = list(frame.columns)
-    ends = [name for name in names if name != "weight"]
-    if len(ends) == 2:
-        return ends[0], ends[1], "weight" if len(names) == 3 else None
-    if len(ends) == 3 and len(names) == 3:
-        return ends[0], ends[1], ends[2]
-    raise ValueError(f"an edge frame has the columns i, j and perhaps weight; this one has {names}")
+def edge_columns(names: Sequence[str], measure: Measure = UNSAID) -> tuple[str, str, str | None]:
+    """The two columns that name nodes, and the one with weights or distances, if there is one; others are not used."""
+    named = measure.distance or measure.weight
+    if named is not None and named not in names:
+        raise ValueError(f"there is no column {named!r} among the columns of the edges, which are {list(names)}")
+    weight = named or (WEIGHT if WEIGHT in names else None)
+    others = [name for name in names if name != weight]
+    lower = {name.lower(): name for name in others}
+    ends = next(([lower[i], lower[j]] for i, j in ENDS if i in lower and j in lower), others[:2])
+    if len(ends) < 2:
+        raise ValueError(f"an edge frame has two columns of nodes, and perhaps weight; this one has {list(names)}")
+    if weight is None:
+        _warn_of_unused([name for name in others if name not in ends], "column")
+    return ends[0], ends[1], weight
 
 
 def _node_column(frame: Any, name: str) -> list[Hashable]:

@@ -88,19 +88,32 @@ class EmpiricalGraph:
         return cls(V, pairs, A, None if listed is None or listed == list(range(V)) else tuple(listed))
 
     @classmethod
-    def from_any(cls, graph: Any, nodes: Sequence[Hashable] | None = None) -> EmpiricalGraph:
+    def from_any(
+        cls,
+        graph: Any,
+        nodes: Sequence[Hashable] | None = None,
+        *,
+        weight: str | None = None,
+        distance: str | None = None,
+    ) -> EmpiricalGraph:
         """Build a graph from a networkx graph, a scipy.sparse adjacency matrix or an edge frame.
 
         Parameters
         ----------
         graph : EmpiricalGraph, networkx.Graph, scipy.sparse matrix or array, or data frame
-            networkx: the edge attribute "weight", 1 where absent. Sparse: symmetric, or one triangle
-            only. Frame (pandas, polars, …): two columns name the nodes; a column called "weight",
-            wherever it stands, or else a third one, if there is one, holds the weights.
+            networkx: the edge attribute "weight", if edges have it. Sparse: symmetric, or one triangle
+            only. Frame (pandas, polars, …): two columns name the nodes, those called from and to, source and target
+            or i and j, or else the first two; a column called "weight", wherever it stands, holds the weights. Without
+            weights all are 1. Other columns are not used.
         nodes : sequence, default=None
             The ids of all nodes, in the order wanted: for a frame in which nodes without an edge
             cannot appear. None: networkx's order, or the sorted ids of a frame. An
             EmpiricalGraph has its order already: other nodes are refused.
+        weight : str, default=None
+            Another name of the column, or edge attribute, with the weights: large where nodes are alike.
+        distance : str, default=None
+            Instead, the column or attribute with distances d, finite and ≥ 0. Weights are then 1/(d + s/10), with s
+            the median of the distances that are not zero.
 
         Returns
         -------
@@ -112,14 +125,14 @@ class EmpiricalGraph:
         ValueError
             If the edges make no graph, or nodes does not name the graph's own nodes.
         """
-        from coterie.problem.convert import edges_of  # brings in narwhals: only when asked
+        from coterie.problem.convert import Measure, edges_of  # brings in narwhals: only when asked
 
         wanted = None if nodes is None else as_ids(nodes, "nodes")
         if isinstance(graph, cls):
             if wanted is not None and wanted != list(graph.names):
                 raise ValueError("the graph has its own nodes, and nodes= names others or another order; leave it out")
             return graph
-        pairs, weights, ids = edges_of(graph, wanted)
+        pairs, weights, ids = edges_of(graph, wanted, Measure(weight, distance))
         return cls.from_edges(pairs, weights, ids=ids)
 
     @property
