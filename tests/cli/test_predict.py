@@ -120,3 +120,15 @@ def test_where_to_write(tmp_path, model):
     assert_one_line(run("predict", model, data, "--out", data), ExitCode.USAGE, "what is read")
     assert_one_line(run("predict", model, tmp_path, "--out", tmp_path / "p.csv"), ExitCode.USAGE, "what is read")
     assert_one_line(run("predict", model, data, "--out", tmp_path / "p.xlsx"), ExitCode.USAGE, ".parquet")
+
+
+def test_rows_of_nodes_that_no_label_reaches_are_marked(tmp_path):
+    far = pl.DataFrame({"from": ["far"], "to": ["away"], "weight": [1.0]})
+    data, graph = write(tmp_path, edges=pl.concat([edges(), far]))
+    run("fit", data, *FIT, "--graph", graph, "--lam", 0.1, "--out", tmp_path / "model")
+    table = with_value(rows(), "station", 3, "far")
+    table.write_csv(tmp_path / "new.csv")
+    result = run("predict", tmp_path / "model", tmp_path / "new.csv", "--out", tmp_path / "out.csv")
+    assert "no label reaches the nodes of 1 rows" in result.stderr
+    marked = pl.read_csv(tmp_path / "out.csv")
+    assert marked["station"].filter(marked["undetermined"]).to_list() == ["far"]
