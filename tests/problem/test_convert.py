@@ -194,7 +194,7 @@ def test_ids_of_several_types_need_an_order() -> None:
 
 
 def test_other_types_are_refused() -> None:
-    with pytest.raises(TypeError, match=r"cannot read a graph from str; give a networkx graph.*from_edges"):
+    with pytest.raises(TypeError, match=r"cannot read a graph from str; give a networkx graph.*list of pairs"):
         ct.EmpiricalGraph.from_any("graph.csv")
 
 
@@ -226,3 +226,23 @@ def test_attributes_of_networkx_count_as_columns_do() -> None:
     graph.edges["a", "b"]["weight"] = 2.0
     with pytest.raises(ValueError, match="the edge 'b' – 'c' has no attribute 'weight'"):
         ct.EmpiricalGraph.from_any(graph)
+
+
+def test_lists_dicts_and_dense_matrices() -> None:
+    weighted = ct.EmpiricalGraph.from_edges([(0, 1), (1, 2)], [2.0, 0.5], ids=["a", "b", "c"])
+    for graph in (
+        [("a", "b", 2.0), ("b", "c", 0.5)],
+        {"a": {"b": 2.0}, "b": {"a": 2.0, "c": 0.5}},
+    ):
+        same(ct.EmpiricalGraph.from_any(graph), weighted)
+    dense = np.array([[0.0, 2.0, 0.0], [2.0, 0.0, 0.5], [0.0, 0.5, 0.0]])
+    same(ct.EmpiricalGraph.from_any(dense, nodes=["a", "b", "c"]), weighted)
+    plain = ct.EmpiricalGraph.from_any([("x", "y"), ("y", "z")])
+    same(ct.EmpiricalGraph.from_any({"x": ["y"], "y": ["z"], "z": []}), plain)
+    assert plain.names == ("x", "y", "z")
+    assert ct.EmpiricalGraph.from_any(np.array([[0, 1], [1, 2], [2, 3]])).n_edges == 3
+    assert ct.EmpiricalGraph.from_any({"alone": []}).n_nodes == 1
+    with pytest.raises(ValueError, match="pairs of node ids, or triples"):
+        ct.EmpiricalGraph.from_any([("a", "b"), ("b", "c", 1.0)])
+    with pytest.raises(ValueError, match=r"has the weight 3\.0 at 'b', and another at 'a'"):
+        ct.EmpiricalGraph.from_any({"a": {"b": 2.0}, "b": {"a": 3.0}})

@@ -47,6 +47,7 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
         threads: int | None,
         warm_start: bool,
         verbose: Verbose,
+        node: str | None,
     ) -> None:
         self.graph = graph
         self.penalty = penalty
@@ -60,6 +61,7 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
         self.threads = threads
         self.warm_start = warm_start
         self.verbose = verbose
+        self.node = node
 
     def _choose_lam(self, problem: Problem, order: Array | None) -> float:
         """λ for these data, whose row k is row order[k] of X.
@@ -79,7 +81,8 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
             Labels; nan (or None) where a row has none.
         groups : sequence of shape (rows,) or str, default=None
             The node that each row belongs to; or the column of the frame X that says so. A node of the graph
-            may have no row at all. None: all rows belong to the one node there is.
+            may have no row at all. None: the column that the parameter `node` names; without that, all rows belong to
+            the one node there is.
         sample_weight : sequence of shape (rows,), default=None
             A row of weight 2 counts like two rows. None: all count alike.
 

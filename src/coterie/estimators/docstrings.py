@@ -81,6 +81,10 @@ The λ of smallest mean error over the rows held out, or the largest λ within o
     "random_state": """\
 int or RandomState
 Draws the folds.""",
+    "node": """\
+str
+The column of the frame X that says which node a row belongs to, for callers that pass no groups: pipelines, grid
+searches, cross_val_score.""",
     "verbose": """\
 int or callable
 Above 0: print progress. A callable is called instead as ``verbose(line, done)``, done being from 0 to 1.""",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
-from typing import Any
+from numbers import Integral, Real
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from coterie.estimators.scaling import Scaling
@@ -28,6 +30,7 @@ class InputMixin:
     fit_intercept: bool
     standardize: bool
     weight_by: str
+    node: str | None
     n_features_in_: int
     scaling_: Scaling
     row_weight_: float
@@ -35,6 +38,18 @@ class InputMixin:
     @abstractmethod
     def _loss(self, unpenalised: tuple[int, ...]) -> Loss:
         """The loss, which leaves these columns (the intercept) out of ridge and alpha."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "fit_intercept": ["boolean"],
+        "standardize": ["boolean"],
+        "warm_start": ["boolean"],
+        "max_iter": [Interval(Integral, 0, None, closed="left")],
+        "n_lams": [Interval(Integral, 1, None, closed="left")],
+        "cv_repeats": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "time_limit": [None, Interval(Real, 0, None, closed="left")],
+        "node": [None, str],
+    }
 
     _scales_labels = True
     """Whether labels are numbers, which have a unit."""
@@ -50,6 +65,7 @@ class InputMixin:
 
     def _problem(self, X: Any, y: Any, groups: Any, sample_weight: Any) -> tuple[Problem, Array]:
         """The problem at λ = 0, and the row of X that each row of its data was."""
+        groups = self.node if groups is None else groups
         self.groups_column_ = groups if isinstance(groups, str) else None
         self.frame_library_ = library_of(X)
         graph = as_graph(self.graph, groups)
@@ -58,6 +74,7 @@ class InputMixin:
 
     def _stated(self, graph: EmpiricalGraph, data: LocalDatasets) -> Problem:
         """The problem at λ = 0, in units of its own if asked."""
+        self._validate_params()  # type: ignore[attr-defined]
         if self.weight_by not in ("rows", "nodes"):
             raise ValueError(f'weight_by must be "rows" or "nodes", got {self.weight_by!r}')
         self._check_labelled(data.labelled)

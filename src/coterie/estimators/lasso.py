@@ -56,6 +56,7 @@ class NetworkedLasso(NetworkedRegressor):
         threads: int | None = None,
         warm_start: bool = False,
         verbose: Verbose = 0,
+        node: str | None = None,
     ) -> None:
         super().__init__(
             graph,
@@ -70,6 +71,7 @@ class NetworkedLasso(NetworkedRegressor):
             threads,
             warm_start,
             verbose,
+            node,
         )
         self.lam = lam
         self.alpha = alpha
@@ -124,6 +126,7 @@ class NetworkedLassoCV(ChoosesLam, NetworkedLasso):
         warm_start: bool = False,
         random_state: Any = None,
         verbose: Verbose = 0,
+        node: str | None = None,
     ) -> None:
         NetworkedModel.__init__(
             self,
@@ -139,6 +142,7 @@ class NetworkedLassoCV(ChoosesLam, NetworkedLasso):
             threads,
             warm_start,
             verbose,
+            node,
         )
         self._set_choice(lams, n_lams, cv, over, cv_repeats, rule, random_state)
         self.alpha = alpha

@@ -69,6 +69,7 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
         threads: int | None = None,
         warm_start: bool = False,
         verbose: Verbose = 0,
+        node: str | None = None,
     ) -> None:
         super().__init__(
             graph,
@@ -83,6 +84,7 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
             threads,
             warm_start,
             verbose,
+            node,
         )
         self.lam = lam
         self.ridge = ridge
@@ -259,6 +261,7 @@ class NetworkedLogisticRegressionCV(ChoosesLam, NetworkedLogisticRegression):
         warm_start: bool = False,
         random_state: Any = None,
         verbose: Verbose = 0,
+        node: str | None = None,
     ) -> None:
         NetworkedModel.__init__(
             self,
@@ -274,6 +277,7 @@ class NetworkedLogisticRegressionCV(ChoosesLam, NetworkedLogisticRegression):
             threads,
             warm_start,
             verbose,
+            node,
         )
         self._set_choice(lams, n_lams, cv, over, cv_repeats, rule, random_state)
         self.ridge = ridge

@@ -148,7 +148,7 @@ def _from_schema_1(record: dict[str, Any], arrays: dict[str, Array]) -> tuple[di
 
 
 def _restore(record: dict[str, Any], arrays: dict[str, Array]) -> NetworkedModel:
-    ids = record["nodes"]
+    ids = None if record["nodes"] is None else [_id(name) for name in record["nodes"]]
     graph = EmpiricalGraph.from_edges(arrays["edges"], arrays["weights"], n_nodes=len(arrays["w"]), ids=ids)
     model = _class_of(record["estimator"])(graph, **_known(record))
     certificate = {name: _number(value) for name, value in record["certificate"].items()}
@@ -217,12 +217,21 @@ def _parameters(model: Any) -> dict[str, Any]:
     return parameters
 
 
+def _id(name: Any) -> Any:
+    """What `_json_id` was given."""
+    return tuple(map(_id, name)) if isinstance(name, list) else name
+
+
 def _json_id(name: Any) -> Any:
     if isinstance(name, float) and not isfinite(name):
         raise ValueError(f"{name} is the id of a node; a model file takes finite numbers and strings")
+    if isinstance(name, tuple):
+        return [_json_id(part) for part in name]
     if name is None or isinstance(name, str | int | float | bool):
         return name
-    raise TypeError(f"the node id {name!r} is a {type(name).__name__}; a model file takes strings and numbers")
+    raise TypeError(
+        f"the node id {name!r} is a {type(name).__name__}; a model file takes strings, numbers and tuples of them"
+    )
 
 
 def _number(value: Any) -> Any:

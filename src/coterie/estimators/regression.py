@@ -125,6 +125,7 @@ class NetworkedLinearRegression(NetworkedRegressor):
         threads: int | None = None,
         warm_start: bool = False,
         verbose: Verbose = 0,
+        node: str | None = None,
     ) -> None:
         super().__init__(
             graph,
@@ -139,6 +140,7 @@ class NetworkedLinearRegression(NetworkedRegressor):
             threads,
             warm_start,
             verbose,
+            node,
         )
         self.lam = lam
         self.ridge = ridge
@@ -195,6 +197,7 @@ class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
         warm_start: bool = False,
         random_state: Any = None,
         verbose: Verbose = 0,
+        node: str | None = None,
     ) -> None:
         NetworkedModel.__init__(
             self,
@@ -210,6 +213,7 @@ class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
             threads,
             warm_start,
             verbose,
+            node,
         )
         self._set_choice(lams, n_lams, cv, over, cv_repeats, rule, random_state)
         self.ridge = ridge

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,10 +38,16 @@ def edges_of(graph: Any, nodes: Sequence[Hashable] | None, measure: Measure = UN
     """Return pairs of node numbers, weights, and the ids that the numbers stand for."""
     if measure.weight is not None and measure.distance is not None:
         raise ValueError("give weight= or distance=, not both")
-    from scipy.sparse import issparse
+    from scipy.sparse import csr_array, issparse
 
+    if isinstance(graph, np.ndarray) and graph.ndim == 2 and graph.shape[0] == graph.shape[1] != 2:
+        graph = csr_array(graph)
     if issparse(graph):
         return _from_sparse(graph, nodes)
+    if isinstance(graph, Mapping):
+        return _from_neighbours(graph, nodes)
+    if isinstance(graph, list | tuple | np.ndarray):
+        return _from_pairs(graph, nodes)
     if hasattr(graph, "nodes") and hasattr(graph, "is_directed"):
         return _from_networkx(graph, nodes, measure)
     return _from_frame(graph, nodes, measure)
@@ -62,6 +68,34 @@ def _from_networkx(graph: Any, nodes: Sequence[Hashable] | None, measure: Measur
         raise ValueError(f"the edge {missing[0][0]!r} – {missing[0][1]!r} has no attribute {name!r}; give it one")
     values = as_floats([data[name] for _, _, data in edges], f"the edge attribute {name!r}")
     return pairs, _measured(values, name, measure), ids
+
+
+def _from_pairs(graph: Any, nodes: Sequence[Hashable] | None) -> Edges:
+    """Pairs of ids, or triples with weights."""
+    given = graph.tolist() if isinstance(graph, np.ndarray) else list(graph)
+    lengths = {len(edge) if isinstance(edge, list | tuple) else 0 for edge in given}
+    if not lengths <= {2} and not lengths <= {3}:
+        raise ValueError("a list of edges has pairs of node ids, or triples (id, id, weight), and not both")
+    a, b = ([edge[end] for edge in given] for end in (0, 1))
+    ids = _sorted_ids({*a, *b}) if nodes is None else nodes
+    weights = as_floats([edge[2] for edge in given], "the third of each edge, its weight") if lengths == {3} else None
+    return _numbered(a, b, ids), weights, ids
+
+
+def _from_neighbours(graph: Mapping[Any, Any], nodes: Sequence[Hashable] | None) -> Edges:
+    """A dict of each node's neighbours, a sequence, or another dict with weights; an edge may stand at both ends."""
+    weight: dict[frozenset[Any], float] = {}
+    ids: dict[Hashable, None] = dict.fromkeys(graph)
+    for i, others in graph.items():
+        for j in others:
+            a = float(others[j]) if isinstance(others, Mapping) else 1.0
+            if weight.setdefault(frozenset((i, j)), a) != a:
+                raise ValueError(f"the edge {i!r} – {j!r} has the weight {a} at {i!r}, and another at {j!r}")
+            ids[j] = None
+    ends = [tuple(edge) if len(edge) == 2 else (*edge, *edge) for edge in weight]
+    wanted = list(ids) if nodes is None else nodes
+    pairs = _numbered([i for i, _ in ends], [j for _, j in ends], wanted).reshape(-1, 2)
+    return pairs, np.array(list(weight.values())), wanted
 
 
 def _measured(values: Array, name: str, measure: Measure) -> Array:
@@ -115,8 +149,8 @@ def _from_frame(graph: Any, nodes: Sequence[Hashable] | None, measure: Measure) 
         frame = nw.from_native(graph, eager_only=True)
     except TypeError:
         raise TypeError(
-            f"cannot read a graph from {type(graph).__name__}; give a networkx graph, "
-            "a scipy.sparse matrix, a data frame of edges, or EmpiricalGraph.from_edges(pairs)"
+            f"cannot read a graph from {type(graph).__name__}; give a networkx graph, an adjacency matrix, "
+            "a data frame of edges, a list of pairs, or a dict of neighbours"
         ) from None
     first, second, weight = edge_columns(frame.columns, measure)
     for name in (first, second, *([] if weight is None else [weight])):

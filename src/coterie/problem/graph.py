@@ -96,15 +96,16 @@ class EmpiricalGraph:
         weight: str | None = None,
         distance: str | None = None,
     ) -> EmpiricalGraph:
-        """Build a graph from a networkx graph, a scipy.sparse adjacency matrix or an edge frame.
+        """Build a graph from what people have: networkx, an adjacency matrix, a frame, a list or a dict of edges.
 
         Parameters
         ----------
-        graph : EmpiricalGraph, networkx.Graph, scipy.sparse matrix or array, or data frame
-            networkx: the edge attribute "weight", if edges have it. Sparse: symmetric, or one triangle
-            only. Frame (pandas, polars, …): two columns name the nodes, those called from and to, source and target
-            or i and j, or else the first two; a column called "weight", wherever it stands, holds the weights. Without
-            weights all are 1. Other columns are not used.
+        graph : EmpiricalGraph, networkx.Graph, matrix, data frame, list or dict
+            networkx: the edge attribute "weight", if edges have it. Matrix (scipy.sparse, or NumPy with more than two
+            rows): symmetric, or one triangle only. List: pairs of ids, or triples with weights. Dict: the neighbours of
+            each node, a list of ids or a dict of id → weight. Frame (pandas, polars, …): two columns name the nodes,
+            those called from and to, source and target or i and j, or else the first two; a column called "weight",
+            wherever it stands, holds the weights. Without weights all are 1. Other columns are not used.
         nodes : sequence, default=None
             The ids of all nodes, in the order wanted: for a frame in which nodes without an edge
             cannot appear. None: networkx's order, or the sorted ids of a frame. An
