@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -128,3 +129,13 @@ def test_a_table_on_a_terminal_is_drawn(monkeypatch, capsys):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     show_table(("method", "error"), [("ours", "1"), ("theirs", "2")])
     assert "──" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii", "utf-8"])
+def test_output_works_in_any_encoding(tmp_path, encoding):
+    """In a pipe signs are ASCII, so that tables can be parsed; what an encoding cannot hold is escaped."""
+    code = "from coterie.cli.echo import echo; echo('λ = −1 … Åre ☃')"
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True)
+    expected = {"cp1252": "Åre \\u2603", "ascii": "\\xc5re \\u2603", "utf-8": "Åre ☃"}[encoding]
+    assert done.stdout.decode(encoding).rstrip() == f"lambda = -1 ... {expected}"

@@ -114,7 +114,7 @@ def test_what_counts_alike_and_how_sure_the_choice_is(tmp_path):
         assert f"every {way[:-1]} counts alike" in result.stdout
         model = ct.load(tmp_path / "model")
         choice = model.lam_choice_
-        assert f"smallest error {choice.mean.min():.4g} ± " in result.stdout
+        assert f"smallest error {choice.mean.min():.4g} +- " in result.stdout
         assert (model.weight_by, choice.repeats, model.standardize) == (way, 2, True)
         found[way] = parsed(run(*common, "--weight-by", way, "--json"))
         assert found[way]["weight_by"] == way
@@ -259,7 +259,7 @@ BAD_EDGES = [
     (
         pl.concat([edges(), pl.DataFrame({"from": ["n1"], "to": ["n0"], "weight": [3.0]})]),
         ExitCode.DUPLICATE,
-        ["column 'weight', row 14", "'n1' – 'n0'", "3.0 here, and 1.0 before"],
+        ["column 'weight', row 14", "'n1' - 'n0'", "3.0 here, and 1.0 before"],
     ),
     (edges()[:0], ExitCode.EMPTY, ["no rows"]),
 ]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from coterie.cli.echo import echo
 from coterie.cli.errors import BadInputError, check_folder, plain_errors
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def demo(
             result = run_demo(out, seed, step)
         header = ("method", "train error", "test error", "gap", "iterations", "seconds")
         show_table(header, [_cells(o) for o in result.outcomes])
-        typer.echo(f"\n{EXPLANATION}\nPicture: {result.picture}")
+        echo(f"\n{EXPLANATION}\nPicture: {result.picture}")
 
 
 def _cells(outcome: Outcome) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from typing import NoReturn, TextIO
 import typer
 
 from coterie.cli.codes import CODES, ExitCode
+from coterie.cli.echo import echo
 from coterie.io.errors import DataError
 from coterie.io.files import check_writable
 
@@ -56,7 +57,7 @@ def _ended_like_ctrl_c() -> Iterator[None]:
 
 def end(why: Exception | str, code: ExitCode) -> NoReturn:
     """Say in one line why a command ends, and end it."""
-    typer.echo(f"coterie: {' '.join(str(why).split())}", err=True)
+    echo(f"coterie: {' '.join(str(why).split())}", err=True)
     raise typer.Exit(code) from None
 
 
@@ -97,4 +98,4 @@ def _one_line(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    typer.echo(f"coterie: warning: {message}", err=True)
+    echo(f"coterie: warning: {message}", err=True)

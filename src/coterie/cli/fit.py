@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from coterie.cli.codes import ExitCode
+from coterie.cli.echo import echo
 from coterie.cli.errors import BadInputError, check_folder, plain_errors
 from coterie.cli.network import check_choice, read_network
 from coterie.cli.options import (
@@ -269,7 +270,7 @@ def _end(model: NetworkedModel, notes: dict[str, Any], out: Path, interrupted: b
     if json:
         show_json({**as_object(model), "baselines": notes.get("baselines"), "model": str(out), "exit_code": int(code)})
     elif not quiet:
-        typer.echo("\n".join([*in_words(model), *_comparison(notes), f"Model written to {out}"]))
+        echo("\n".join([*in_words(model), *_comparison(notes), f"Model written to {out}"]))
     if interrupted:
         say(f"interrupted; the best model so far is in {out}, with a gap of {model.gap_:.1e}", quiet)
     elif code is ExitCode.CONDITIONAL:

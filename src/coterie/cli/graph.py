@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from coterie.cli.echo import echo
 from coterie.cli.errors import check_table, plain_errors
 from coterie.cli.network import Knn, read_network
 from coterie.cli.options import DataArgument, IdsName, IdsOption, JsonOption, NodeOption, QuietOption
@@ -40,4 +41,4 @@ def graph(
         if json:
             show_json({"edges": found.n_edges, "nodes": found.n_nodes, "file": str(out)})
         elif not quiet:
-            typer.echo(f"{found.n_edges:,} edges between {found.n_nodes:,} nodes written to {out}")
+            echo(f"{found.n_edges:,} edges between {found.n_nodes:,} nodes written to {out}")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from coterie.cli.echo import echo
 from coterie.cli.errors import plain_errors
 from coterie.cli.options import JsonOption, ModelArgument
 
@@ -22,5 +21,5 @@ def inspect(model: Annotated[Path, ModelArgument], json: Annotated[bool, JsonOpt
         if json:
             show_json({**as_object(fitted), "model": str(model), "notes": fitted.notes_})
             return
-        typer.echo("\n".join(in_words(fitted)) + "\n")
+        echo("\n".join(in_words(fitted)) + "\n")
         show_table(*cluster_table(fitted))

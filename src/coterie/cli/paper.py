@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from coterie.cli.echo import echo
 from coterie.cli.errors import BadInputError, check_folder, plain_errors
 
 
@@ -36,4 +37,4 @@ def paper(
             results = run_paper(plan, out, step, command)
         show_table(HEADER, table_rows(results.lines))
         draws = f"{plan.seeds} draws" if plan.seeds > 1 else "1 draw"
-        typer.echo(f"\nMedian (lowest … highest) of {draws}. Page with both figures: {out / PAGE}")
+        echo(f"\nMedian (lowest … highest) of {draws}. Page with both figures: {out / PAGE}")

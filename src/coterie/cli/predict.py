@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from coterie.cli.echo import echo
 from coterie.cli.errors import BadInputError, check_table, plain_errors
 from coterie.cli.options import DataArgument, JsonOption, ModelArgument, QuietOption
 
@@ -65,7 +66,7 @@ def predict(
         if json:
             show_json({"predictions": str(out), "rows": count, "columns": list(_schema(fitted, columns))})
         elif not quiet:
-            typer.echo(f"{count:,} predictions written to {out}")
+            echo(f"{count:,} predictions written to {out}")
 
 
 def _columns(fitted: NetworkedModel, model: Path, data: Path, node: str | None) -> Columns:

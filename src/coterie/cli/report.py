@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from coterie.cli.echo import echo
 from coterie.cli.errors import check_file, plain_errors
 from coterie.cli.options import ModelArgument, QuietOption
 
@@ -23,4 +24,4 @@ def report(
 
         write_report(load(model), out)
         if not quiet:
-            typer.echo(f"Report written to {out}")
+            echo(f"Report written to {out}")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from coterie.cli.echo import echo
 from coterie.cli.errors import BadInputError, plain_errors
 from coterie.cli.options import DistanceOption, JsonOption, WeightOption
 
@@ -88,4 +89,4 @@ def _show(found: Resolvability, json: bool) -> None:
     show_table(HEADER, rows)
     more = f"; the {MOST_ROWS} largest are shown" if len(found) > MOST_ROWS else ""
     advice = "" if found.next_label is None else f" Label next: {found.next_label}."
-    typer.echo(f"\n{resolved} of {len(found)} clusters resolved{more}.{advice}")
+    echo(f"\n{resolved} of {len(found)} clusters resolved{more}.{advice}")

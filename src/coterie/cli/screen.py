@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import typer
+from coterie.cli.echo import echo
 
 
 def show_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -18,7 +18,7 @@ def show_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     lines = [header, *rows]
     widths = [max(len(line[k]) for line in lines) for k in range(len(header))]
     for line in lines:
-        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+        echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
 
 
 def _draw_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -69,10 +69,10 @@ def show_json(result: Mapping[str, Any]) -> None:
 
     from coterie.io.model import plain
 
-    print(json.dumps(plain(result), ensure_ascii=False, allow_nan=False))
+    echo(json.dumps(plain(result), allow_nan=False))
 
 
 def say(message: str, quiet: bool) -> None:
     """Print a message on standard error."""
     if not quiet:
-        typer.echo(f"coterie: {message}", err=True)
+        echo(f"coterie: {message}", err=True)
