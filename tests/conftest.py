@@ -1,6 +1,7 @@
 """Settings of the whole suite. (Standing here, this file also puts tests/ on the import path: `import problems`.)"""
 
 import os
+import sys
 
 from hypothesis import HealthCheck, settings
 
@@ -14,3 +15,15 @@ settings.register_profile(
 )
 settings.register_profile("quick", settings.get_profile("coterie"), max_examples=5)  # `make check`
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "coterie"))
+
+
+def pytest_runtest_setup() -> None:
+    """Every test begins as in a new process that finds no kernels on disk: small problems are NumPy's (decision 22).
+
+    What is compiled then does not depend on which tests ran before, nor on what earlier runs left.
+    """
+    pace = sys.modules.get("coterie.solver.pace")
+    if pace is not None:
+        pace._spent.clear()
+        pace._compiled.clear()
+        pace.patience = lambda: pace.COMPILING
