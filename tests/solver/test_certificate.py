@@ -42,7 +42,7 @@ def never_too_good(problem: ct.Problem, w: np.ndarray, u: np.ndarray, best: floa
 SIZES = st.sampled_from([0.0, 1e-6, 1e-2, 1.0, 1e3])
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(problems(), SIZES, SIZES, st.integers(0, 2**16))
 def test_at_arbitrary_points(problem: ct.Problem, w_size: float, u_size: float, seed: int) -> None:
     never_too_good(problem, *anywhere(problem, w_size, u_size, seed))

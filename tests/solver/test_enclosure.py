@@ -14,6 +14,7 @@ import coterie as ct
 from coterie.kernels import charge as kernels
 from coterie.solver.enclosure import Enclosure, Rest
 from exactly import at_most, exact_objective, fractions, inner, solve
+from pairs import in_pairs
 from problems import EVERY_LOSS, EVERY_PENALTY, KINDS, instance, oracle, problems
 
 
@@ -62,9 +63,7 @@ def shifted(problem: ct.Problem, enclosure: Enclosure, w: np.ndarray) -> list[Fr
     return [value for row in W for value in row]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("penalty", EVERY_PENALTY, ids=repr)
-@pytest.mark.parametrize("loss", EVERY_LOSS, ids=repr)
+@pytest.mark.parametrize(("loss", "kind", "penalty"), in_pairs(EVERY_LOSS, KINDS, EVERY_PENALTY), ids=str)
 def test_at_the_objective_of_the_optimum(loss: ct.Loss, penalty: ct.Penalty, kind: str) -> None:
     """The smallest set there is: nothing better than the oracle's weights is known."""
     problem = instance(kind, loss, penalty)
