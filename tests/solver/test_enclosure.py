@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import coterie as ct
@@ -249,8 +249,7 @@ def test_rows_cap_single_numbers(nodes: list, lam: float, fits: bool) -> None:
     x, y, w = (np.array([node[k] * 10.0 ** node[3] for node in nodes]) for k in range(3))
     x[np.abs(x) < 1e-9] = 0.0
     y = x * w if fits else y
-    if not x.any():
-        return
+    assume(x.any())
     V = len(nodes)
     path = ct.EmpiricalGraph.from_edges(np.stack([np.arange(V - 1), np.arange(1, V)], axis=1), n_nodes=V)
     problem = ct.Problem(path, ct.LocalDatasets.from_rows(x[:, None], y, np.arange(V)), lam=lam)

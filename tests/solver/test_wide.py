@@ -31,7 +31,7 @@ LOSSES = (ct.Logistic(ridge=1e-3), ct.Logistic(ridge=1e-3, unpenalised=(0,)), ct
     ids=str,
 )
 def test_no_matrix_of_all_columns_is_made(loss: ct.Loss, penalty: ct.Penalty, engine: str) -> None:
-    n = 1004
+    n = 604
     if engine == "numba":
         ct.solve(wide(300, 5, loss, penalty), 1e-1, engine=engine)  # compiles
     tracemalloc.start()
@@ -66,7 +66,7 @@ def test_rows_that_are_fewer_than_columns_separate_their_classes_at_once() -> No
 
 def test_contradicting_rows_are_not_separated() -> None:
     """The same row with both labels: the loss has an infimum above 0, and nobody claims otherwise."""
-    few = wide(60, 5, ct.Logistic(), ct.TotalVariation())
+    few = wide(20, 5, ct.Logistic(), ct.TotalVariation())
     X, y, nodes = np.vstack([few.data.X, few.data.X[:1]]), np.append(few.data.y, 1 - few.data.y[0]), few.data.nodes
     data = ct.LocalDatasets.from_rows(X, y, np.append(nodes, 0))
     with pytest.warns(ct.NotConverged, match="only under a condition"):
