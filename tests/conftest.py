@@ -32,4 +32,5 @@ def pytest_runtest_setup() -> None:
     if pace is not None:
         pace._spent.clear()
         pace._compiled.clear()
-        pace.patience = lambda: pace.COMPILING
+        pace.are_kept = lambda: False
+        pace.patience.cache_clear()
