@@ -28,7 +28,7 @@ check: lint types imports   ## set up and run the linters and the fast tests, in
 test: lint types imports pytest   ## set up and run every check
 
 coverage: $(READY)   ## every test, and which lines and branches none of them reaches
-	$(BIN)/pytest -n auto --cov --cov-report=term:skip-covered
+	$(BIN)/pytest -n auto --dist worksteal --cov --cov-report=term:skip-covered
 
 wheel:           ## build the wheel, install it into an empty environment and try it there
 	rm -rf dist $(WHEEL)
@@ -67,7 +67,7 @@ imports: $(READY)
 	$(BIN)/lint-imports
 
 pytest: $(READY)
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist worksteal
 
 bench: $(BENCH)/.ready $(CUT)/.ready   ## compare with other solvers, see benchmarks/README.md (half an hour)
 	$(BENCH)/bin/python -m benchmarks.table --cut-python $(CUT)/bin/python $(ARGS)

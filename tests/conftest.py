@@ -1,7 +1,9 @@
 """Settings of the whole suite. (Standing here, this file also puts tests/ on the import path: `import problems`.)"""
 
 import os
+import sys
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # The same examples on every run and no deadline: a slow machine must not make a test fail.
@@ -14,3 +16,21 @@ settings.register_profile(
 )
 settings.register_profile("quick", settings.get_profile("coterie"), max_examples=5)  # `make check`
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "coterie"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes long: when one of two workers has nothing left to do, the other is nearly done as well."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+def pytest_runtest_setup() -> None:
+    """Every test begins as in a new process that finds no kernels on disk: small problems are NumPy's (decision 22).
+
+    What is compiled then does not depend on which tests ran before, nor on what earlier runs left.
+    """
+    pace = sys.modules.get("coterie.solver.pace")
+    if pace is not None:
+        pace._spent.clear()
+        pace._compiled.clear()
+        pace.are_kept = lambda: False
+        pace.patience.cache_clear()

@@ -25,7 +25,7 @@ def reference(family: str) -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", ["d", "b-lasso", "b-logistic"])
+@pytest.mark.parametrize("family", ["d", "c-lasso", "c-logistic"])
 @pytest.mark.parametrize("name", OTHERS)
 def test_agrees_with_coterie(name, family):
     peer, problem = PEERS[name], tiny(family)

@@ -61,7 +61,9 @@ def test_demo(tmp_path):
 
 
 @pytest.mark.slow
-def test_paper_quick(tmp_path):
+def test_paper_quick(tmp_path, monkeypatch):
+    less = classmethod(lambda plan, seeds: plan(seeds, (1e-3,), (1e-3, 0.4), (1e-3,)))
+    monkeypatch.setattr("coterie.experiments.paper.Plan.quick", less)
     result = run("paper", "--quick", "--seeds", 1, "--out", tmp_path / "paper")
     assert result.exit_code == 0
     lines = result.stdout.splitlines()

@@ -15,6 +15,7 @@ from coterie.engines.base import Mode
 from coterie.engines.numba import NumbaEngine
 from coterie.engines.numpy import NumpyEngine
 from coterie.solver.balance import Steps
+from pairs import in_pairs
 from problems import EVERY_PENALTY, FIRST_LOSSES, KINDS, instance, oracle, rows_of
 
 ENGINES = {
@@ -26,8 +27,10 @@ CLOSE = {"rtol": 1e-8, "atol": 1e-9}  # inner solves of some losses are iterativ
 
 engines = pytest.mark.parametrize("make", ENGINES.values(), ids=list(ENGINES))
 modes = pytest.mark.parametrize("mode", [Mode.RELAXED, Mode.HALPERN], ids=lambda mode: mode.value)
-losses = pytest.mark.parametrize("loss", FIRST_LOSSES, ids=repr)
 penalties = pytest.mark.parametrize("penalty", EVERY_PENALTY, ids=repr)
+either_mode = pytest.mark.parametrize(  # where every penalty with every mode, compiled anew, would show nothing more
+    ("penalty", "mode"), list(zip(EVERY_PENALTY, [Mode.RELAXED, Mode.HALPERN, Mode.RELAXED], strict=True)), ids=str
+)
 
 
 def begin(make: Any, problem: ct.Problem, seed: int = 0) -> tuple[Any, NaiveEngine]:
@@ -49,10 +52,11 @@ def agree(engine: Any, naive: NaiveEngine) -> None:
 
 
 @engines
-@modes
 @penalties
-@losses
-@pytest.mark.parametrize("kind", ["few labelled", "weighted edges"])
+@modes
+@pytest.mark.parametrize(
+    ("loss", "kind"), list(zip(FIRST_LOSSES, ["few labelled", "weighted edges", "few labelled"], strict=True)), ids=str
+)
 def test_two_epochs(make: Any, loss: ct.Loss, penalty: ct.Penalty, mode: Mode, kind: str) -> None:
     engine, naive = begin(make, instance(kind, loss, penalty))
     for n_iter in (1, 4):
@@ -147,9 +151,8 @@ def random_problem(
 
 
 @engines
-@modes
-@penalties
 @pytest.mark.parametrize(("n", "m"), [(1, 3), (3, 1), (3, 5), (20, 3), (20, 25)])
+@either_mode
 def test_any_number_of_features_and_points(make: Any, mode: Mode, penalty: ct.Penalty, n: int, m: int) -> None:
     """n ≤ 10 has vectors in registers, above that in memory; 2m ≤ n has a primal update of low rank."""
     engine, naive = begin(make, random_problem(10, n, m, penalty=penalty))
@@ -160,19 +163,19 @@ def test_any_number_of_features_and_points(make: Any, mode: Mode, penalty: ct.Pe
 
 
 @engines
-@modes
-@pytest.mark.parametrize("n", [1, 20])
-@pytest.mark.parametrize("loss", FIRST_LOSSES[1:], ids=repr)
-def test_losses_without_a_closed_form(make: Any, mode: Mode, loss: ct.Loss, n: int) -> None:
+@pytest.mark.parametrize(
+    ("n", "loss", "mode"), in_pairs([1, 20], FIRST_LOSSES[1:], [Mode.RELAXED, Mode.HALPERN]), ids=str
+)
+def test_losses_without_a_closed_form(make: Any, n: int, loss: ct.Loss, mode: Mode) -> None:
     engine, naive = begin(make, random_problem(10, n, 2, loss))
     assert engine.advance(4, mode) == pytest.approx(naive.advance(4, mode), rel=1e-7)
     agree(engine, naive)
 
 
 @engines
-@modes
-@penalties
-@losses
+@pytest.mark.parametrize(
+    ("loss", "penalty", "mode"), in_pairs(FIRST_LOSSES, EVERY_PENALTY, [Mode.RELAXED, Mode.HALPERN]), ids=str
+)
 def test_another_order_of_the_nodes_stays_invisible(
     make: Any, loss: ct.Loss, penalty: ct.Penalty, mode: Mode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -191,8 +194,7 @@ def test_another_order_of_the_nodes_stays_invisible(
 
 @pytest.mark.parametrize("long_rows", [0, np.inf])
 @pytest.mark.parametrize("n", [3, 20])
-@modes
-@penalties
+@either_mode
 def test_by_edges_or_by_rows(
     long_rows: float, n: int, penalty: ct.Penalty, mode: Mode, monkeypatch: pytest.MonkeyPatch
 ) -> None:

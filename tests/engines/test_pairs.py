@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import coterie as ct
@@ -116,10 +116,9 @@ def test_every_edge_is_solved_in_turn(threads: int, equal: bool) -> None:
 def test_curvatures_and_strengths_over_decades(graph: Graph, lam: float, data: Any) -> None:
     """Plain steps without momentum lead to the solution whatever the data are: each solves an edge exactly."""
     built = graph.build()
+    assume(built.n_edges > 0)
     X = np.array(data.draw(st.lists(DECADES, min_size=built.n_nodes, max_size=built.n_nodes))) ** 0.3
     problem = denoising(built, lam=lam, X=X)
-    if built.n_edges == 0:
-        return
     engine = PairsEngine()
     engine.setup(problem, np.zeros((built.n_nodes, 1)), np.zeros((built.n_edges, 1)))
     for _ in range(3000):

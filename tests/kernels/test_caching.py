@@ -19,13 +19,22 @@ from coterie.kernels.exact import strict
 WITHOUT_OVERRIDE = ("setpriv", "--bounding-set=-dac_override", "--inh-caps=-dac_override")  # permissions bind root, too
 
 FIT_AND_PREDICT = """
+import importlib, pkgutil
 import numpy as np
 import coterie as ct
+from coterie import kernels
+from coterie.kernels.choice import using
 
+for module in pkgutil.iter_modules(kernels.__path__):  # all kernels are looked for on disk
+    importlib.import_module(f"coterie.kernels.{module.name}")
 X, nodes = np.random.default_rng(0).standard_normal((9, 2)), np.repeat([0, 1, 2], 3)
-model = ct.NetworkedLinearRegression(ct.EmpiricalGraph.from_edges([(0, 1), (1, 2)]), lam=0.1, engine="numba")
+model = ct.NetworkedLinearRegression(ct.EmpiricalGraph.from_edges([(0, 1), (1, 2)]), lam=0.1)
 model.fit(X, X @ [1.0, 2.0], groups=nodes)
 assert model.gap_ <= 1e-6
+with using(compiled=True):  # and some are compiled
+    compiled = model.problem_.objective(model.solution_.w)
+with using(compiled=False):
+    assert abs(compiled - model.problem_.objective(model.solution_.w)) <= 1e-12 * abs(compiled)
 print(ct.__file__, model.predict(X, groups=nodes).shape)
 """
 

@@ -7,13 +7,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import coterie as ct
 from coterie.kernels import charge as kernels
 from coterie.proofs.enclosure import Enclosure, Rest
 from exactly import at_most, exact_objective, fractions, inner, solve
+from pairs import in_pairs
 from problems import EVERY_LOSS, EVERY_PENALTY, KINDS, instance, oracle, problems
 
 
@@ -62,9 +63,7 @@ def shifted(problem: ct.Problem, enclosure: Enclosure, w: np.ndarray) -> list[Fr
     return [value for row in W for value in row]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("penalty", EVERY_PENALTY, ids=repr)
-@pytest.mark.parametrize("loss", EVERY_LOSS, ids=repr)
+@pytest.mark.parametrize(("loss", "kind", "penalty"), in_pairs(EVERY_LOSS, KINDS, EVERY_PENALTY), ids=str)
 def test_at_the_objective_of_the_optimum(loss: ct.Loss, penalty: ct.Penalty, kind: str) -> None:
     """The smallest set there is: nothing better than the oracle's weights is known."""
     problem = instance(kind, loss, penalty)
@@ -255,8 +254,7 @@ def test_rows_cap_single_numbers(nodes: list, lam: float, fits: bool) -> None:
     x, y, w = (np.array([node[k] * 10.0 ** node[3] for node in nodes]) for k in range(3))
     x[np.abs(x) < 1e-9] = 0.0
     y = x * w if fits else y
-    if not x.any():
-        return
+    assume(x.any())
     V = len(nodes)
     path = ct.EmpiricalGraph.from_edges(np.stack([np.arange(V - 1), np.arange(1, V)], axis=1), n_nodes=V)
     problem = ct.Problem(path, ct.LocalDatasets.from_rows(x[:, None], y, np.arange(V)), lam=lam)

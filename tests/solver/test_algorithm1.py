@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import coterie as ct
+from pairs import in_pairs
 from problems import EVERY_PENALTY, FIRST_LOSSES, KINDS, instance, naive_objective, rows_of_node
 
 LAST_BITS = 8 * np.finfo(float).eps
@@ -86,9 +87,7 @@ def iterates(problem: ct.Problem, n_iter: int) -> tuple[np.ndarray, np.ndarray]:
     return last[-1]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("penalty", EVERY_PENALTY, ids=repr)
-@pytest.mark.parametrize("loss", FIRST_LOSSES, ids=repr)
+@pytest.mark.parametrize(("kind", "loss", "penalty"), in_pairs(KINDS, FIRST_LOSSES, EVERY_PENALTY), ids=str)
 def test_messages_between_neighbours_are_enough(loss: ct.Loss, penalty: ct.Penalty, kind: str) -> None:
     """Both forms agree to the last bits where PU_i has a closed form, and otherwise to its inner accuracy.
 

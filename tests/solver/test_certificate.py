@@ -27,7 +27,8 @@ def anywhere(problem: ct.Problem, w_size: float, u_size: float, seed: int) -> tu
     return w, u_size * rng.standard_normal((problem.graph.n_edges, n))
 
 
-def never_too_good(problem: ct.Problem, w: np.ndarray, u: np.ndarray) -> None:
+def never_too_good(problem: ct.Problem, w: np.ndarray, u: np.ndarray, best: float | None = None) -> None:
+    """The bound at this point against the optimum, which is found anew where it is not given."""
     proof = ct.certify(problem, w, u)
     assert proof.objective == pytest.approx(problem.objective(w), rel=1e-12)
     assert outside_domain(problem, proof.u) <= 1e-12 * (1 + problem.c.max(initial=0.0))
@@ -35,15 +36,15 @@ def never_too_good(problem: ct.Problem, w: np.ndarray, u: np.ndarray) -> None:
     if not proof.unconditional:  # "some minimiser has no weight above …": true of the best weights in that box
         assert proof.condition.startswith("some minimiser has no weight above")
         reach = 10 * np.abs(w).max() or 1.0
-        box = (np.full_like(w, -reach), np.full_like(w, reach))
-    best = oracle(problem, box).value
+        box, best = (np.full_like(w, -reach), np.full_like(w, reach)), None
+    best = oracle(problem, box).value if best is None else best
     assert proof.dual_bound <= best + ROUNDING * (abs(best) + problem.constant_loss)
 
 
 SIZES = st.sampled_from([0.0, 1e-6, 1e-2, 1.0, 1e3])
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(problems(), SIZES, SIZES, st.integers(0, 2**16))
 def test_at_arbitrary_points(problem: ct.Problem, w_size: float, u_size: float, seed: int) -> None:
     never_too_good(problem, *anywhere(problem, w_size, u_size, seed))
@@ -53,9 +54,9 @@ def test_at_arbitrary_points(problem: ct.Problem, w_size: float, u_size: float, 
 @given(problems(), st.sampled_from([1e-8, 1e-4, 1e-1]), st.integers(0, 2**16))
 def test_near_the_optimum(problem: ct.Problem, distance: float, seed: int) -> None:
     """Where the bound is sharp, and the least error would show."""
-    near = ct.algorithm1(problem, 60, sigma=0.05, tau=10.0)
+    near, best = ct.algorithm1(problem, 60, sigma=0.05, tau=10.0), oracle(problem)
     dw, du = anywhere(problem, distance, distance * problem.lam, seed)
-    never_too_good(problem, oracle(problem).w + dw, near.u + du)
+    never_too_good(problem, best.w + dw, near.u + du, best.value)
 
 
 @settings(max_examples=60)
@@ -64,15 +65,14 @@ def test_without_coupling(problem: ct.Problem, w_size: float, u_size: float, see
     never_too_good(problem, *anywhere(problem, w_size, u_size, seed))
 
 
-@pytest.mark.parametrize("scales", [(1.0, 1e-3, 1e3), (1e-6, 1.0, 1.0)], ids=str)
+@pytest.mark.parametrize(("scales", "seed"), [((1.0, 1e-3, 1e3), 0), ((1e-6, 1.0, 1.0), 1)], ids=str)
 @pytest.mark.parametrize("penalty", EVERY_PENALTY, ids=repr)
 @pytest.mark.parametrize("loss", EVERY_LOSS, ids=repr)
-def test_features_of_very_different_sizes(loss: ct.Loss, penalty: ct.Penalty, scales: Any) -> None:
+def test_features_of_very_different_sizes(loss: ct.Loss, penalty: ct.Penalty, scales: Any, seed: int) -> None:
     problem = instance("few labelled", loss, penalty)
     data = replace(problem.data, X=problem.data.X * scales)
     problem = replace(problem, data=data)
-    for seed in range(3):
-        never_too_good(problem, *anywhere(problem, 1.0, 0.05, seed))
+    never_too_good(problem, *anywhere(problem, 1.0, 0.05, seed))
 
 
 @pytest.mark.parametrize("kind", KINDS)

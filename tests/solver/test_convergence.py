@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 import coterie as ct
 from coterie.engines.arrays import ArrayProver
 from coterie.solver.certificate import Certifier
+from pairs import in_pairs
 from problems import EVERY_LOSS, EVERY_PENALTY, FIRST_LOSSES, oracle, outside_domain, rows_of
 
 TOL, MAX_ITER = 1e-6, 20_000
@@ -115,14 +117,16 @@ def check(problem: ct.Problem) -> ct.Solution:
     return solution
 
 
-@pytest.mark.parametrize("share", [1e-6, 1e-3, 1.0])
-@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
-@pytest.mark.parametrize("graph", GRAPHS)
-def test_it_converges_on_every_kind_of_graph(graph: str, unit: float, share: float) -> None:
-    for loss in FIRST_LOSSES:
-        for penalty in EVERY_PENALTY:
-            draw = Draw(graph, 15, 3, 5, 0.6, loss, penalty, unit, share, seed=1)
-            assert check(draw.build()).status is ct.Status.OPTIMAL
+@pytest.mark.parametrize(
+    ("parts", "graph", "unit", "share"),
+    in_pairs(list(product(FIRST_LOSSES, EVERY_PENALTY)), GRAPHS, [1e-3, 1.0, 1e3], [1e-6, 1e-3, 1.0]),
+    ids=str,
+)
+def test_it_converges_on_every_kind_of_graph(
+    parts: tuple[ct.Loss, ct.Penalty], graph: str, unit: float, share: float
+) -> None:
+    draw = Draw(graph, 15, 3, 5, 0.6, *parts, unit, share, seed=1)
+    assert check(draw.build()).status is ct.Status.OPTIMAL
 
 
 @pytest.mark.parametrize("share", [1e-5, 1e-2])

@@ -13,6 +13,7 @@ import pytest
 import coterie as ct
 import problems
 from coterie.problem.losses import LocalLosses
+from pairs import in_pairs
 from problems import EVERY_PENALTY, KINDS, LossCase, instance, oracle, rows_of
 
 
@@ -210,9 +211,7 @@ def check(problem: ct.Problem, engine: str, tol: float = 1e-6) -> None:
     assert solution.dual_bound <= best + slack
 
 
-@engines
-@penalties
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kind", "penalty", "engine"), in_pairs(KINDS, EVERY_PENALTY, ["numba", "numpy"]), ids=str)
 def test_huber(kind: str, penalty: ct.Penalty, engine: str) -> None:
     check(instance(kind, Huber(), penalty), engine)
 

@@ -1,4 +1,4 @@
-"""Small problems never compile; what takes long does."""
+"""Small problems never compile; what takes long does. (As in every test, nothing has been solved before.)"""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import coterie as ct
 from coterie.datasets import stochastic_block_model
 from coterie.engines.growing import GrowingEngine
 from coterie.engines.numpy import NumpyEngine
-from coterie.kernels.choice import Either, compiled, using
+from coterie.kernels.choice import Either, are_kept, compiled, using
 from coterie.solver import pace
 from coterie.solver.solve import engine_for
 
@@ -29,14 +29,6 @@ def problem(size: int = 20, n: int = 2, penalty: ct.Penalty | None = None) -> ct
     return ct.Problem(graph, data, penalty=penalty or ct.TotalVariation(), lam=1e-2)
 
 
-@pytest.fixture
-def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a process that has not solved anything."""
-    monkeypatch.setattr(pace, "_spent", {})
-    monkeypatch.setattr(pace, "_compiled", set())
-    monkeypatch.setattr(pace, "patience", lambda: pace.COMPILING)
-
-
 def test_the_ten_lines_of_the_readme_import_no_compiler() -> None:
     text = README.read_text()
     begin = text.index("```python\n") + len("```python\n")
@@ -45,7 +37,6 @@ def test_the_ten_lines_of_the_readme_import_no_compiler() -> None:
     subprocess.run([sys.executable, "-c", lines + check], check=True, stdout=subprocess.DEVNULL)
 
 
-@pytest.mark.usefixtures("fresh")
 def test_small_problems_begin_in_numpy_and_large_ones_compiled() -> None:
     assert isinstance(engine_for("auto", None, pace.Pace(problem())), GrowingEngine)
     assert pace.is_long(problem(400))
@@ -54,7 +45,6 @@ def test_small_problems_begin_in_numpy_and_large_ones_compiled() -> None:
     assert isinstance(engine_for("numpy", None, pace.Pace(problem(400))), NumpyEngine)
 
 
-@pytest.mark.usefixtures("fresh")
 def test_many_small_problems_are_one_that_takes_long() -> None:
     own = pace.Pace(problem())
     with pace.expecting(10), pace.expecting(1000):
@@ -67,7 +57,6 @@ def test_many_small_problems_are_one_that_takes_long() -> None:
     assert pace.Pace(problem(n=3)).compiles()
 
 
-@pytest.mark.usefixtures("fresh")
 @pytest.mark.parametrize("penalty", [ct.GroupTotalVariation(), ct.SquaredVariation()])
 def test_a_solve_goes_on_compiled_where_numpy_takes_too_long(
     penalty: ct.Penalty, monkeypatch: pytest.MonkeyPatch
@@ -81,6 +70,16 @@ def test_a_solve_goes_on_compiled_where_numpy_takes_too_long(
     np.testing.assert_allclose(found.w, expected.w, atol=1e-3)
     assert found.gap <= 1e-9
     assert found.unconditional
+
+
+def test_kernels_on_disk_are_worth_less_time_in_numpy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pace, "are_kept", are_kept)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    assert pace.patience() == pace.COMPILING
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "flow.variation.nbi").touch()
+    pace.patience.cache_clear()
+    assert pace.patience() == pace.LOADING
 
 
 def test_either_form_by_choice() -> None:

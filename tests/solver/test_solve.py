@@ -15,9 +15,17 @@ from coterie.problem import BoundProblem
 from coterie.solver.bound import Bound
 from coterie.solver.certificate import relative_gap
 from coterie.solver.incumbent import Incumbent
+from pairs import in_pairs
 from problems import EVERY_PENALTY, FIRST_LOSSES, KINDS, instance, naive_objective, oracle, outside_domain
 
 TOL = 1e-6
+PARAMETERS = (
+    ct.Logistic(ridge=0.05),
+    ct.Logistic(ridge=0.05, unpenalised=(0,)),
+    ct.SquaredError(reduction="sum"),
+    ct.SquaredError(ridge=0.1, unpenalised=(2,)),
+    ct.Lasso(0.1, unpenalised=(1,)),
+)
 
 
 def check_against_oracle(problem: ct.Problem) -> ct.Solution:
@@ -49,25 +57,13 @@ def check_certificate(problem: ct.Problem, solution: ct.Solution) -> None:
     assert outside_domain(problem, solution.u) <= 1e-14 * problem.c.max(initial=0.0)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("penalty", EVERY_PENALTY, ids=repr)
-@pytest.mark.parametrize("loss", FIRST_LOSSES, ids=repr)
+@pytest.mark.parametrize(("kind", "loss", "penalty"), in_pairs(KINDS, FIRST_LOSSES, EVERY_PENALTY), ids=str)
 def test_against_the_oracle(loss: ct.Loss, penalty: ct.Penalty, kind: str) -> None:
     check_against_oracle(instance(kind, loss, penalty))
 
 
-@pytest.mark.parametrize("kind", ["few labelled", "few points"])
-@pytest.mark.parametrize("penalty", EVERY_PENALTY, ids=repr)
 @pytest.mark.parametrize(
-    "loss",
-    [
-        ct.Logistic(ridge=0.05),
-        ct.Logistic(ridge=0.05, unpenalised=(0,)),
-        ct.SquaredError(reduction="sum"),
-        ct.SquaredError(ridge=0.1, unpenalised=(2,)),
-        ct.Lasso(0.1, unpenalised=(1,)),
-    ],
-    ids=repr,
+    ("loss", "penalty", "kind"), in_pairs(PARAMETERS, EVERY_PENALTY, ["few labelled", "few points"]), ids=str
 )
 def test_parameters_of_losses_against_the_oracle(loss: ct.Loss, penalty: ct.Penalty, kind: str) -> None:
     check_against_oracle(instance(kind, loss, penalty, seed=2))
@@ -106,10 +102,9 @@ def test_it_is_deterministic(engine: str) -> None:
     assert a.n_iter == b.n_iter
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("penalty", EVERY_PENALTY, ids=repr)
-def test_engines_come_to_the_same_answer(penalty: ct.Penalty, kind: str) -> None:
-    problem = instance(kind, penalty=penalty)
+@pytest.mark.parametrize(("kind", "loss", "penalty"), in_pairs(KINDS, FIRST_LOSSES, EVERY_PENALTY), ids=str)
+def test_engines_come_to_the_same_answer(kind: str, loss: ct.Loss, penalty: ct.Penalty) -> None:
+    problem = instance(kind, loss, penalty)
     numba, numpy, own = (ct.solve(problem, 1e-10, engine=engine) for engine in ("numba", "numpy", NumbaEngine(2)))
     for other in (numpy, own):
         assert other.objective == pytest.approx(numba.objective, rel=2e-10)

@@ -11,6 +11,7 @@ import pytest
 import coterie as ct
 from coterie.kernels.choice import using
 from coterie.solver.units import Units
+from pairs import in_pairs
 from problems import EVERY_LOSS, EVERY_PENALTY, instance, is_binary
 
 
@@ -28,16 +29,13 @@ def in_units(problem: ct.Problem, x: float, y: float) -> tuple[ct.Problem, float
     return replace(problem, data=data, loss=replace(problem.loss, **changed), lam=lam), weight, value
 
 
-losses = pytest.mark.parametrize("loss", EVERY_LOSS, ids=repr)
-penalties = pytest.mark.parametrize("penalty", EVERY_PENALTY, ids=repr)
+TWOS = (("numba", 2.0**40, 2.0**-30), ("numpy", 2.0**-40, 1.0), ("numba", 1.0, 2.0**40))
+TENS = ((1e12, 1e-12), (1e-12, 1e12), (1e12, 1e12), (1e-12, 1e-12))
 
 
-@penalties
-@losses
-@pytest.mark.parametrize(
-    ("engine", "x", "y"), [("numba", 2.0**40, 2.0**-30), ("numpy", 2.0**-40, 1.0), ("numba", 1.0, 2.0**40)]
-)
-def test_powers_of_two_change_nothing(loss: ct.Loss, penalty: ct.Penalty, engine: str, x: float, y: float) -> None:
+@pytest.mark.parametrize(("loss", "penalty", "how"), in_pairs(EVERY_LOSS, EVERY_PENALTY, TWOS), ids=str)
+def test_powers_of_two_change_nothing(loss: ct.Loss, penalty: ct.Penalty, how: tuple[str, float, float]) -> None:
+    engine, x, y = how
     problem = instance("few labelled", loss, penalty)
     scaled, weight, value = in_units(problem, x, y)
     a, b = ct.solve(problem, engine=engine), ct.solve(scaled, engine=engine)
@@ -51,13 +49,11 @@ def test_powers_of_two_change_nothing(loss: ct.Loss, penalty: ct.Penalty, engine
     np.testing.assert_array_equal(again.u * (value / weight), other.u)
 
 
-@penalties
-@losses
-@pytest.mark.parametrize(("x", "y"), [(1e12, 1e-12), (1e-12, 1e12), (1e12, 1e12), (1e-12, 1e-12)])
-def test_the_same_iterations_in_any_units(loss: ct.Loss, penalty: ct.Penalty, x: float, y: float) -> None:
+@pytest.mark.parametrize(("loss", "units", "penalty"), in_pairs(EVERY_LOSS, TENS, EVERY_PENALTY), ids=str)
+def test_the_same_iterations_in_any_units(loss: ct.Loss, units: tuple[float, float], penalty: ct.Penalty) -> None:
     problem = instance("all labelled", loss, penalty)
     a = ct.solve(problem)
-    scaled, weight, value = in_units(problem, x, y)
+    scaled, weight, value = in_units(problem, *units)
     b = ct.solve(scaled)
     assert b.status is ct.Status.OPTIMAL
     assert abs(a.n_iter - b.n_iter) <= 20
@@ -65,7 +61,7 @@ def test_the_same_iterations_in_any_units(loss: ct.Loss, penalty: ct.Penalty, x:
     np.testing.assert_allclose(b.w / weight, a.w, atol=0.02)
 
 
-@losses
+@pytest.mark.parametrize("loss", EVERY_LOSS, ids=repr)
 @pytest.mark.parametrize(("x", "y"), [(3.7e9, 1e-5), (1.0, 1.0), (1e-100, 1e-40)])
 def test_there_and_back_rounds_nothing(loss: ct.Loss, x: float, y: float) -> None:
     problem, _, _ = in_units(instance(loss=loss), x, y)

@@ -21,6 +21,7 @@ from coterie.solver.certificate import Certifier
 from coterie.solver.whole.closer_look import CloserLook
 from coterie.solver.whole.local import Locality, lowest_that_holds
 from exactly import Exact, at_most, exact_objective, fractions, high, inner
+from pairs import in_pairs
 from problems import EVERY_PENALTY, FIRST_LOSSES, instance, problems, ugly_problems
 
 MULTIPLES = 3.0 ** np.arange(-9, 17)  # of G, that are tried for X
@@ -241,9 +242,10 @@ def test_something_is_claimed(loss: ct.Loss, penalty: ct.Penalty) -> None:
     assert any(attack(problem, 1e-5, noise, 0) for problem in (some, every) for noise in (1e-6, 1e-9))
 
 
-@pytest.mark.parametrize("size", [1.0, 10.0, 40.0, 300.0])
-@pytest.mark.parametrize("penalty", EVERY_PENALTY, ids=repr)
-def test_classes_that_can_be_separated(penalty: ct.Penalty, size: float) -> None:
+@pytest.mark.parametrize(
+    ("size", "noise", "penalty"), in_pairs([1.0, 10.0, 40.0, 300.0], [0.0, 1e-12, 1e-6, 1e-2], EVERY_PENALTY), ids=str
+)
+def test_classes_that_can_be_separated(size: float, noise: float, penalty: ct.Penalty) -> None:
     """P falls to 0 and never gets there: nothing that is claimed keeps larger weights from being better."""
     rng = np.random.default_rng(0)
     X = np.column_stack([np.repeat([1.0, 2.0, -1.0], 2) + 0.1 * rng.random(6), rng.standard_normal(6)])
@@ -253,12 +255,11 @@ def test_classes_that_can_be_separated(penalty: ct.Penalty, size: float) -> None
     w = np.tile([size, 0.0], (4, 1))
     further = [(1 + 10.0**k) * w for k in range(-12, 4)]
     reachable = exact_objective(problem, 1e3 * w)
-    for noise in (0.0, 1e-12, 1e-6, 1e-2):
-        u = noise * rng.standard_normal((3, 2))
-        for claim in claims(problem, w, u):
-            never_broken(problem, claim, further, exact_objective(problem, w))
-        proof = ct.certify(problem, w, u)
-        assert not proof.unconditional or at_most(Fraction(proof.dual_bound), reachable)
+    u = noise * rng.standard_normal((3, 2))
+    for claim in claims(problem, w, u):
+        never_broken(problem, claim, further, exact_objective(problem, w))
+    proof = ct.certify(problem, w, u)
+    assert not proof.unconditional or at_most(Fraction(proof.dual_bound), reachable)
 
 
 @pytest.mark.parametrize(("flow", "held"), [(0.0, True), (1.0, False)])
