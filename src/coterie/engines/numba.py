@@ -13,7 +13,7 @@ from coterie.engines.base import LARGE, RELAXATION, Mode, Travel
 from coterie.engines.models import Models
 from coterie.engines.ordering import Ordering, are_far
 from coterie.engines.pairs import PairsEngine
-from coterie.kernels import aligned, blocks, edges, nodes, vector_buffer
+from coterie.kernels import ANCHORED, KEEPING, RELAXED, aligned, blocks, edges, nodes, vector_buffer
 from coterie.kernels.interruption import check, pieces
 from coterie.kernels.model import model_share
 from coterie.kernels.team import Team
@@ -24,7 +24,7 @@ from coterie.problem.penalties import Penalty
 
 WIDE = 128  # weights of a node from which on one n × n matrix takes longer to make than it saves
 LONG_ROWS = 4  # edges that begin at a node, on average, from which on it pays to hold its numbers in registers
-WAYS = {Mode.RELAXED: edges.RELAXED, Mode.HALPERN: edges.ANCHORED, Mode.DUAL: edges.KEEPING}
+WAYS = {Mode.RELAXED: RELAXED, Mode.HALPERN: ANCHORED, Mode.DUAL: KEEPING}
 
 
 class NumbaEngine:
