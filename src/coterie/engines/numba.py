@@ -55,6 +55,7 @@ class NumbaEngine:
         self.place[self.M] = np.arange(len(self.M))
         self.far = are_far(self.order.ends, V, n)
         self.blocks, self.edge_kernel = blocks(n), edges.kernel(self.kind, n, E >= LONG_ROWS * V)
+        self.node_kernel = nodes.kernel()
         self._share_out(V, E, n)
         self.w, self.u = self.order.nodes_in(w), self.order.edges_in(u)
         if self.u.size <= LARGE:  # above, there is no room for a copy
@@ -200,7 +201,7 @@ class NumbaEngine:
         if self.quadratic:
             losses = self.place, self.low_rank, self.V, self.share2, self.share3, self.centre, self.slope
             prox = self.tau, *losses, self.w, self.w0
-            self._each_node_range(lambda t, i0, i1, xs: nodes.node_pass(*self.rooms[t], i0, i1, *prox, xs, *moving))
+            self._each_node_range(lambda t, i0, i1, xs: self.node_kernel(*self.rooms[t], i0, i1, *prox, xs, *moving))
             return
         self._each_node_range(
             lambda t, i0, i1, xs: nodes.node_gather(i0, i1, self.tau, self.w, xs, self.w_hat), spread=False

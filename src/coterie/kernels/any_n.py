@@ -1,7 +1,7 @@
-"""Passes over edges for any number of coordinates: compiled once, where those that know n do not pay.
+"""Passes for any number of coordinates: compiled once, where those that know n do not pay.
 
-Arguments and results are those of `edges` and `laplacian`. What a pass does is given when it is called, and not when it
-is compiled; one coordinate comes after the other, which takes one to three times as long.
+Arguments and results are those of `edges`, `nodes` and `laplacian`. What a pass does is given when it is called, and
+not when it is compiled; one coordinate comes after the other, which takes one to three times as long.
 """
 
 from __future__ import annotations
@@ -54,6 +54,42 @@ def edge_pass(_, plan, ends, strength, xs, u, u0, a, b, g, w, u_hat):
             xs[i, 1, k] += t
             xs[j, 1, k] -= t
     return total
+
+
+@jit
+def node_pass(rest, at, first, last, tau, place, low_rank, V, share2, share3, centre, slope, w, w0, xs, a, b, g, move):
+    """ŵ = PU(w − τs) for quadratic losses, x = 2ŵ − w. (share3 is symmetric.)"""
+    n = np.uint64(w.shape[1])
+    for i in range(first, last):
+        row = place[i]
+        for k in range(n):
+            at[k] = w[i, k] - tau[i] * xs[i, 1, k]
+        if row >= 0:
+            for k in range(n):
+                rest[k] = at[k] - centre[row, k]
+            if len(slope) > 0:
+                for k in range(n):
+                    rest[k] -= tau[i] * slope[row, k]
+                    at[k] = centre[row, k]
+            if low_rank:
+                for r in range(V.shape[1]):
+                    d = 0.0
+                    for k in range(n):
+                        d += V[row, r, k] * rest[k]
+                    d *= share2[row, r]
+                    for k in range(n):
+                        at[k] -= d * V[row, r, k]
+            else:
+                for k in range(n):
+                    d = 0.0
+                    for r in range(n):
+                        d += share3[row, k, r] * rest[r]
+                    at[k] += d if len(slope) > 0 else -d
+        for k in range(n):
+            xs[i, 0, k] = 2 * at[k] - w[i, k]
+            xs[i, 1, k] = 0.0
+            if move:
+                w[i, k] = a * at[k] + b * w[i, k] + (g * w0[i, k] if g != 0 else 0.0)
 
 
 @jit
