@@ -35,7 +35,7 @@ def reused(function: Callable[..., Result], *arguments: Any) -> Result:
         return function(*arguments)
     for before, result in kept:
         if same(before, (function, *arguments)):
-            return result  # type: ignore[no-any-return]
+            return result
     result = function(*arguments)
     kept.append(((function, *arguments), result))
     return result
