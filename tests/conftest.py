@@ -30,7 +30,7 @@ def pytest_runtest_setup() -> None:
     """
     pace = sys.modules.get("coterie.solver.pace")
     if pace is not None:
-        pace._spent.clear()
-        pace._compiled.clear()
-        pace.are_kept = lambda: False
+        for kept in (pace._in_numpy, pace._saved, pace._compiled):
+            kept.clear()
+        pace.are_kept, pace.is_noted = lambda: False, lambda sort: False
         pace.patience.cache_clear()

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
+from numba.core import event
 
 import coterie as ct
+from coterie.kernels import compiling  # noqa: F401  which keeps the time
 from problems import EVERY_PENALTY, instance, oracle, outside_domain
 
 HARD = 1e-15  # a tolerance that takes more than a few iterations
@@ -62,6 +66,28 @@ def test_a_limit_on_time(engine: str) -> None:
         solution = ct.solve(problem, HARD, time_limit=0.0, engine=engine)
     assert solution.status is ct.Status.TIME_LIMIT
     check_answer(problem, solution)
+
+
+@pytest.mark.parametrize("engine", ["numpy", "auto"])
+def test_compiling_on_the_way_does_not_count(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a clock by which every kernel takes a hundred seconds to compile, in a solve that may take fifty."""
+    now, late = time.perf_counter, [0.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: now() + late[0])
+
+    class SlowCompiler(event.Listener):
+        def on_start(self, event: event.Event) -> None:
+            late[0] += 100.0
+
+        def on_end(self, event: event.Event) -> None:
+            pass
+
+    def compile_something(record: ct.Record) -> None:
+        assert numba.njit(lambda x: x + 1.0)(1.0) == 2.0
+
+    with event.install_listener("numba:compile", SlowCompiler()):
+        solution = ct.solve(hard(), 1e-9, time_limit=50.0, callback=compile_something, engine=engine)
+    assert late[0] > 100.0
+    assert solution.status is ct.Status.OPTIMAL
 
 
 @engines

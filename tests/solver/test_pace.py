@@ -13,7 +13,9 @@ import coterie as ct
 from coterie.datasets import stochastic_block_model
 from coterie.engines.growing import GrowingEngine
 from coterie.engines.numpy import NumpyEngine
+from coterie.kernels import choice
 from coterie.kernels.choice import Either, are_kept, compiled, using
+from coterie.kernels.forms import Form
 from coterie.solver import pace
 from coterie.solver.solve import engine_for
 
@@ -29,6 +31,13 @@ def problem(size: int = 20, n: int = 2, penalty: ct.Penalty | None = None) -> ct
     return ct.Problem(graph, data, penalty=penalty or ct.TotalVariation(), lam=1e-2)
 
 
+@pytest.fixture
+def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """On a machine that has not compiled anything."""
+    monkeypatch.setattr(choice, "_folder", lambda: tmp_path)
+    monkeypatch.setattr(pace, "is_noted", choice.is_noted)
+
+
 def test_the_ten_lines_of_the_readme_import_no_compiler() -> None:
     text = README.read_text()
     begin = text.index("```python\n") + len("```python\n")
@@ -38,35 +47,54 @@ def test_the_ten_lines_of_the_readme_import_no_compiler() -> None:
 
 
 def test_small_problems_begin_in_numpy_and_large_ones_compiled() -> None:
+    assert pace.Pace(problem()).form() is Form.NUMPY
     assert isinstance(engine_for("auto", None, pace.Pace(problem())), GrowingEngine)
     assert pace.is_long(problem(400))
-    assert type(engine_for("auto", None, pace.Pace(problem(400)))).__name__ == "NumbaEngine"
+    assert pace.Pace(problem(400)).form() is Form.ANY_N
     assert type(engine_for("numba", None, pace.Pace(problem()))).__name__ == "NumbaEngine"
     assert isinstance(engine_for("numpy", None, pace.Pace(problem(400))), NumpyEngine)
 
 
 def test_many_small_problems_are_one_that_takes_long() -> None:
     own = pace.Pace(problem())
-    with pace.expecting(10), pace.expecting(1000):
-        assert own.compiles()
-    assert not own.compiles()
-    own.ended(200_000, compiled=False)
-    assert pace.Pace(problem()).compiles()
-    assert not pace.Pace(problem(n=3)).compiles()  # another sort
-    pace.Pace(problem(n=3)).ended(20, compiled=True)
-    assert pace.Pace(problem(n=3)).compiles()
+    with pace.expecting(10), pace.expecting(100):
+        assert own.form() is Form.ANY_N
+        with pace.expecting(1000):
+            assert own.form() is Form.THIS_N
+    assert own.form() is Form.NUMPY
+    assert own.form(200_000) is Form.ANY_N
+    own.ended(200_000, Form.NUMPY)
+    assert pace.Pace(problem(n=3)).form() is Form.ANY_N  # which serves another n, too
+    assert pace.Pace(problem(penalty=ct.GroupTotalVariation())).form() is Form.NUMPY  # another kind
+    pace.Pace(problem(penalty=ct.GroupTotalVariation())).ended(20, Form.ANY_N)
+    assert pace.Pace(problem(penalty=ct.GroupTotalVariation())).form() is Form.ANY_N
+
+
+@pytest.mark.usefixtures("fresh")
+def test_kernels_that_know_n_are_compiled_where_they_pay() -> None:
+    own, other = pace.Pace(problem(400)), pace.Pace(problem(400, n=3))
+    many = int(1.1 * pace.COMPILING_N / pace.seconds_saved(own.problem, 1))
+    assert own.form(many) is Form.THIS_N
+    own.ended(many, Form.ANY_N)
+    assert own.form() is Form.THIS_N
+    assert other.form() is Form.ANY_N
+    own.ended(20, Form.THIS_N)
+    assert pace.Pace(problem()).form() is Form.THIS_N  # compiled in this process
+    pace._compiled.clear()
+    pace._saved.clear()
+    assert own.form(many // 4) is Form.THIS_N  # kept on disk: it pays sooner
+    assert pace.Pace(problem()).form() is Form.NUMPY
+    assert other.form(many // 4) is Form.ANY_N
 
 
 @pytest.mark.parametrize("penalty", [ct.GroupTotalVariation(), ct.SquaredVariation()])
-def test_a_solve_goes_on_compiled_where_numpy_takes_too_long(
-    penalty: ct.Penalty, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """From the next restart on, and to the same answer."""
-    one = problem(penalty=penalty)
+def test_a_solve_goes_on_compiled_where_it_takes_too_long(penalty: ct.Penalty, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From one restart to the next, NumPy, compiled for any n, compiled for this n; and to the same answer."""
+    one, forms = problem(penalty=penalty), iter([Form.NUMPY, Form.NUMPY, Form.ANY_N])
     expected = ct.solve(one, 1e-9, engine="numpy")
-    monkeypatch.setattr(pace.Pace, "is_impatient", lambda self, n_iter: True)
+    monkeypatch.setattr(pace.Pace, "form", lambda self, n_iter=0: next(forms, Form.THIS_N))
     found = ct.solve(one, 1e-9)
-    assert pace.Pace(one).compiles()
+    assert pace.sort_of(one.bound) in pace._compiled
     np.testing.assert_allclose(found.w, expected.w, atol=1e-3)
     assert found.gap <= 1e-9
     assert found.unconditional

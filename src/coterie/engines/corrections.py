@@ -37,7 +37,6 @@ class Corrections:
         self.largest_strength = float(problem.c.max(initial=0.0))
         self.kind = problem.penalty.kind
         self.team = Team(threads, E, n, MOST_THREADS)
-        self.buffer = vector_buffer(n)
         self.cuts, self.copies = self.team.cuts(E), np.empty((self.team.T - 1, V, n))
         self.rest, self.diagonal = np.empty((V, n)), np.empty((V, n))
         self.lower, self.upper = np.zeros((2, V, n)) if box is not None else np.empty((2, 0, n))
@@ -70,7 +69,7 @@ class Corrections:
 
     def keep_flat(self, x: Array) -> None:
         """x ← Nx."""
-        flow.keep_flat(self.buffer, *self._row_spaces, x)
+        flow.keep_flat(vector_buffer(self.problem.n_features), *self._row_spaces, x)
 
     def clip(self, u: Array) -> None:
         flow.into_domain(self.kind, self.problem.c, u)

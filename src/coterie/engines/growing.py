@@ -1,4 +1,4 @@
-"""The engine of "auto" for small problems: NumPy at first, and compiled kernels where that takes too long."""
+"""The engine of "auto": NumPy or compiled kernels, and faster ones where a solve takes so long that they pay."""
 
 from __future__ import annotations
 
@@ -8,26 +8,29 @@ from coterie.engines.arrays import ArrayProver
 from coterie.engines.base import Engine, Mode, Travel
 from coterie.engines.numpy import NumpyEngine
 from coterie.kernels import compilation
-from coterie.kernels.choice import compile_from_now_on
+from coterie.kernels.choice import from_now_on
+from coterie.kernels.forms import Form
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 
 
 class GrowingEngine:
-    """A NumpyEngine, until at a restart `is_impatient(n_iter)` says that it is time for a NumbaEngine.
+    """An engine with the form of kernels that `form(n_iter)` names, which may become a faster one at a restart.
 
-    The anchor and Tz are one point then, from which the compiled engine goes on as any engine would.
+    The anchor and Tz are one point then, from which the new engine goes on as any engine would.
     """
 
-    def __init__(self, is_impatient: Callable[[int], bool], threads: int | None = None) -> None:
-        self.is_impatient, self.threads, self.done = is_impatient, threads, 0
-        self.engine: Engine = NumpyEngine()
+    def __init__(self, form: Callable[[int], Form], threads: int | None = None) -> None:
+        self.form, self.threads, self.done = form, threads, 0
+        self.now = form(0)
+        self.engine = _engine(self.now, threads)
 
     def prover(self, problem: BoundProblem) -> ArrayProver:
         return ArrayProver(problem, self.threads)
 
-    def for_pairs(self) -> None:
-        """A NumPy engine has none, and a compiled one goes on as it began."""
+    def for_pairs(self) -> Engine | None:
+        """What the engine has at first; it goes on as it began."""
+        return self.engine.for_pairs()
 
     def setup(self, problem: BoundProblem, w: Array, u: Array) -> None:
         self.problem = problem
@@ -41,16 +44,23 @@ class GrowingEngine:
         return self.engine.advance(n_iter, mode)
 
     def restart(self) -> Travel:
-        travel = self.engine.restart()
-        if isinstance(self.engine, NumpyEngine) and self.is_impatient(self.done):
-            with compilation.running():
-                from coterie.engines.numba import NumbaEngine
-
-            compile_from_now_on()
-            at = self.engine.point()
-            self.engine = NumbaEngine(self.threads)
+        travel, form = self.engine.restart(), self.form(self.done)
+        if form > self.now:
+            self.now, at = form, self.engine.point()
+            self.engine = _engine(form, self.threads)
+            from_now_on(form)
             self.engine.setup(self.problem, *at)
         return travel
 
     def point(self) -> tuple[Array, Array]:
         return self.engine.point()
+
+
+def _engine(form: Form, threads: int | None) -> Engine:
+    """The engine that works with kernels of this form."""
+    if form is Form.NUMPY:
+        return NumpyEngine()
+    with compilation.running():
+        from coterie.engines.numba import NumbaEngine
+
+    return NumbaEngine(threads)

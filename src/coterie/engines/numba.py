@@ -14,7 +14,7 @@ from coterie.engines.base import LARGE, RELAXATION, Mode, Travel
 from coterie.engines.models import Models
 from coterie.engines.ordering import Ordering, are_far
 from coterie.engines.pairs import PairsEngine
-from coterie.kernels import aligned, blocks, edges, nodes, vector_buffer
+from coterie.kernels import ANCHORED, KEEPING, RELAXED, aligned, blocks, edges, nodes, vector_buffer
 from coterie.kernels.interruption import check, pieces
 from coterie.kernels.model import model_share
 from coterie.kernels.team import Team
@@ -25,7 +25,7 @@ from coterie.problem.penalties import Penalty
 
 WIDE = 128  # weights of a node from which on one n × n matrix takes longer to make than it saves
 LONG_ROWS = 4  # edges that begin at a node, on average, from which on it pays to hold its numbers in registers
-WAYS = {Mode.RELAXED: edges.RELAXED, Mode.HALPERN: edges.ANCHORED, Mode.DUAL: edges.KEEPING}
+WAYS = {Mode.RELAXED: RELAXED, Mode.HALPERN: ANCHORED, Mode.DUAL: KEEPING}
 
 
 class NumbaEngine:
@@ -59,6 +59,7 @@ class NumbaEngine:
         self.place[self.M] = np.arange(len(self.M))
         self.far = are_far(self.order.ends, V, n)
         self.blocks, self.edge_kernel = blocks(n), edges.kernel(self.kind, n, E >= LONG_ROWS * V)
+        self.node_kernel = nodes.kernel()
         self._share_out(V, E, n)
         self.w, self.u = self.order.nodes_in(w), self.order.edges_in(u)
         if self.u.size <= LARGE:  # above, there is no room for a copy
@@ -204,7 +205,7 @@ class NumbaEngine:
         if self.quadratic:
             losses = self.place, self.low_rank, self.V, self.share2, self.share3, self.centre, self.slope
             prox = self.tau, *losses, self.w, self.w0
-            self._each_node_range(lambda t, i0, i1, xs: nodes.node_pass(*self.rooms[t], i0, i1, *prox, xs, *moving))
+            self._each_node_range(lambda t, i0, i1, xs: self.node_kernel(*self.rooms[t], i0, i1, *prox, xs, *moving))
             return
         self._each_node_range(
             lambda t, i0, i1, xs: nodes.node_gather(i0, i1, self.tau, self.w, xs, self.w_hat), spread=False

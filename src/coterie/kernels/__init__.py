@@ -6,6 +6,7 @@ the two a solve uses. Nothing in this file, nor in `choice` and `reference`, nee
 Compiled kernels take a `vector_buffer`, a tuple of n zeros. From its length the compiler knows n, unrolls the loops
 over coordinates and keeps them in vector registers, 1.4 to 2.8 times faster than a loop of unknown length. Above n = 10
 passes over edges take blocks of coordinates instead (`blocks`), passes over nodes a scratch array (`vector_buffer`).
+Where that does not pay (`forms`), passes over nodes take a scratch array, and those over edges are `any_n`'s.
 """
 
 from __future__ import annotations
@@ -18,15 +19,18 @@ from typing import Any
 
 import numpy as np
 
+from coterie.kernels.forms import knows_n
+
 LINE = 64  # bytes that memory hands over at a time
 BLOCK = 8  # coordinates at a time, where there are more
 UNROLL_UP_TO = 10  # above that the compiler gives up on keeping vectors in registers, and is many times slower
 L1, L2, SQUARED = 0, 1, 2  # which penalty
+RELAXED, ANCHORED, KEEPING = 0, 1, 2  # u ← aû + bu, or + gu₀, or with u₀ ← û
 
 
 def vector_buffer(n: int) -> Any:
-    """Return room for one vector of length n."""
-    return np.empty(n) if is_wide(n) else (0.0,) * n
+    """Return room for one vector of length n: registers, or scratch memory."""
+    return (0.0,) * n if knows_n() and not is_wide(n) else np.empty(n)
 
 
 def is_wide(n: int) -> bool:
@@ -37,8 +41,10 @@ def is_wide(n: int) -> bool:
 def blocks(n: int) -> Any:
     """Return n zeros; where that is wide, the zeros of a block and of what is left over, and the number of blocks.
 
-    The compiler knows the length of a tuple, and unrolls loops over it.
+    The compiler knows the length of a tuple, and unrolls loops over it. Kernels for any n do without.
     """
+    if not knows_n():
+        return ()
     if not is_wide(n):
         return (0.0,) * n
     tail = (n - 1) % BLOCK + 1

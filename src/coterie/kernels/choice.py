@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -15,36 +14,40 @@ from types import ModuleType
 from typing import Any
 
 from coterie.kernels import compilation
+from coterie.kernels.forms import Form, chosen
 
 COMPILED, REFERENCE = "coterie.kernels", "coterie.kernels.reference"
 
-_chosen: ContextVar[bool | None] = ContextVar("compiled kernels", default=None)
-
 
 @contextmanager
-def using(*, compiled: bool) -> Iterator[None]:
-    """Inside, kernels are compiled, or they are NumPy."""
-    token = _chosen.set(compiled)
+def using(form: Form | None = None, *, compiled: bool = False) -> Iterator[None]:
+    """Inside, kernels have this form; without one, they are compiled, for any n, or NumPy."""
+    token = chosen.set((Form.ANY_N if compiled else Form.NUMPY) if form is None else form)
     try:
         yield
     finally:
-        _chosen.reset(token)
+        chosen.reset(token)
 
 
-def compile_from_now_on() -> None:
-    """Inside `using`, and to its end: kernels are compiled."""
-    _chosen.set(True)
+def from_now_on(form: Form) -> None:
+    """Inside `using`, and to its end: kernels have this form."""
+    chosen.set(form)
+
+
+def form_here() -> Form:
+    """The form of kernels here; where nobody has chosen, whether the compiler has been loaded."""
+    form = chosen.get()
+    return (Form.THIS_N if is_loaded() else Form.NUMPY) if form is None else form
 
 
 def compiled() -> bool:
-    """Whether kernels are the compiled ones here; where nobody has chosen, whether the compiler has been loaded."""
-    chosen = _chosen.get()
-    return is_loaded() if chosen is None else chosen
+    """Whether kernels are compiled ones here."""
+    return form_here() is not Form.NUMPY
 
 
 def is_chosen() -> bool:
     """Whether somebody has chosen here."""
-    return _chosen.get() is not None
+    return chosen.get() is not None
 
 
 def is_loaded() -> bool:
@@ -54,9 +57,23 @@ def is_loaded() -> bool:
 
 def are_kept() -> bool:
     """Whether some compiled kernels have been kept on disk: in NUMBA_CACHE_DIR, or beside their sources."""
-    folder = os.environ.get("NUMBA_CACHE_DIR")
-    kept = Path(folder).glob("*/*.nbi") if folder else (Path(__file__).parent / "__pycache__").glob("*.nbi")
-    return any(kept)
+    return any(_folder().glob("*/*.nbi" if os.environ.get("NUMBA_CACHE_DIR") else "*.nbi"))
+
+
+def note_kept(sort: str) -> None:
+    """Note that kernels of one sort have been kept on disk, in an empty file of that name beside them."""
+    with suppress(OSError):  # then they cannot be kept, either
+        (_folder() / f"{sort}.known").touch()
+
+
+def is_noted(sort: str) -> bool:
+    """Whether kernels of one sort have been kept on disk."""
+    return (_folder() / f"{sort}.known").exists()
+
+
+def _folder() -> Path:
+    """Where compiled kernels are kept."""
+    return Path(os.environ.get("NUMBA_CACHE_DIR") or Path(__file__).parent / "__pycache__")
 
 
 class Either:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 import warnings
 from typing import Any
@@ -53,14 +54,13 @@ def inline_llvm(function: Any) -> Any:
 class _Announcer(event.Listener):
     """Says once why the first use takes longer: on a terminal, or as a warning where every process compiles anew.
 
-    It also keeps the time that compiling has taken, which no time limit counts, and sets what our kernels are compiled
-    with: unrolled loops become vector instructions only by a pass that Numba leaves off (1.3 to 2.6 times slower).
+    It also sets what our kernels are compiled with: unrolled loops become vector instructions only by a pass that Numba
+    leaves off (1.3 to 2.6 times slower).
     """
 
     def __init__(self) -> None:
         self.silent = not sys.stderr.isatty()
         self.cached = True
-        self.began = 0.0
         self.settings: list[int] = []  # of others, one for each compilation that is going on
 
     def say_uncached(self) -> None:
@@ -73,8 +73,6 @@ class _Announcer(event.Listener):
             )
 
     def on_start(self, event: event.Event) -> None:
-        if not self.settings:
-            self.began = time.perf_counter()
         self.settings.append(numba.config.SLP_VECTORIZE)  # type: ignore[attr-defined]
         ours = (event.data["dispatcher"].py_func.__module__ or "").startswith("coterie.")
         if ours:
@@ -85,9 +83,27 @@ class _Announcer(event.Listener):
 
     def on_end(self, event: event.Event) -> None:
         numba.config.SLP_VECTORIZE = self.settings.pop()  # type: ignore[attr-defined]
-        if not self.settings:
-            compilation.seconds += time.perf_counter() - self.began
+
+
+class _Clock(event.Listener):
+    """Keeps the time that kernels take to be compiled, and to be found and put on disk: no time limit counts it."""
+
+    def __init__(self) -> None:
+        self.at_work, self.began, self.lock = 0, 0.0, threading.Lock()
+
+    def on_start(self, event: event.Event) -> None:
+        with self.lock:
+            if not self.at_work:
+                self.began = time.perf_counter()
+            self.at_work += 1
+
+    def on_end(self, event: event.Event) -> None:
+        with self.lock:
+            self.at_work -= 1
+            if not self.at_work:
+                compilation.seconds += time.perf_counter() - self.began
 
 
 _announcer = _Announcer()
 event.register("numba:compile", _announcer)
+event.register("numba:compiler_lock", _Clock())

@@ -4,7 +4,7 @@ Arrays, those of edges with the part of one thread: ``ends`` (E, 2) unsigned nod
 ``strength`` (E, 2) holds c_e and σ_e side by side, or (1, 2) where they are the same for all edges; ``xs`` (V, 2, n)
 holds x = 2ŵ − w and the running sum s = Dᵀu of each node side by side, so that one visit loads both.
 
-What a pass does is its *plan*, made of numbers that the compiler knows (`known`): every plan is a loop of its own.
+What a pass does is its *plan*, made of numbers that the compiler knows (`static_int`): every plan is a loop of its own.
 """
 
 from __future__ import annotations
@@ -13,18 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from coterie.kernels import L1, L2, SQUARED, is_wide, static_int
+from coterie.kernels import ANCHORED, KEEPING, L1, L2, SQUARED, any_n, is_wide, static_int
 from coterie.kernels.compiling import inline_ir, inline_llvm, jit
+from coterie.kernels.forms import knows_n
 from coterie.kernels.prefetch import AHEAD, prefetch_node
 from coterie.kernels.vector import at, put
 
-RELAXED, ANCHORED, KEEPING = 0, 1, 2  # u ← aû + bu, or + gu₀, or with u₀ ← û
 BEGIN = np.uint64(0)  # of the coordinates
 
 
 def plan(kind: int, way: int, *, probe: bool, equal: bool, far: bool) -> Any:
     """What a pass does: the penalty, how u moves, whether û and the residual are kept; whether all edges have the same
     strength, which is then read once; whether second ends lie so far apart that they are asked for in time."""
+    if not knows_n():
+        return kind, way, probe
     return tuple(static_int(int(number)) for number in (kind, way, probe, equal, far))
 
 
@@ -233,6 +235,8 @@ def wide_row_pass(blocks, plan, ends, strength, xs, u, u0, a, b, g, w, u_hat):
 
 def kernel(kind: int, n: int, long_rows: bool) -> Any:
     """Return the edge pass for this penalty and this number of coordinates, on a graph with long rows or short ones."""
+    if not knows_n():
+        return any_n.edge_pass
     if not is_wide(n):
         return row_pass if long_rows else edge_pass
     return wide_row_pass if long_rows and kind != L2 else wide_edge_pass

@@ -69,7 +69,12 @@ def allow(seconds: float) -> None:
 
 def seconds_left() -> float:
     """How much of that time is left; negative when it is over."""
-    return _marks.deadline + (seconds_compiling() - _marks.compiled) - time.perf_counter()
+    return _marks.deadline - _marks.compiled - seconds_worked()
+
+
+def seconds_worked() -> float:
+    """A clock that stands still while kernels are compiled."""
+    return time.perf_counter() - seconds_compiling()
 
 
 def check() -> None:

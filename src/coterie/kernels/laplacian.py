@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from coterie.kernels import blocks, is_wide
+from coterie.kernels import any_n, blocks, is_wide
 from coterie.kernels.compiling import inline_llvm, jit
 from coterie.kernels.edges import BEGIN
+from coterie.kernels.forms import knows_n
 from coterie.kernels.prefetch import AHEAD, prefetch_node
 from coterie.kernels.reference.laplacian import NO_GROUND
 from coterie.kernels.vector import at, put
@@ -74,7 +75,8 @@ def apply(far: Any, ends: Any, S: Any, ground: Any, x: Any, out: Any) -> None:
     While edges begin at the same node, its x and its sum stay in registers.
     """
     n = x.shape[1]
-    (_apply_wide if is_wide(n) else _apply)(blocks(n), far, ends, S, ground, x, out)
+    kernel = (_apply_wide if is_wide(n) else _apply) if knows_n() else any_n.apply
+    kernel(blocks(n), far, ends, S, ground, x, out)
 
 
 @jit

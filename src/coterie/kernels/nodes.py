@@ -6,8 +6,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from coterie.kernels import any_n
 from coterie.kernels.compiling import jit
+from coterie.kernels.forms import knows_n
 from coterie.kernels.vector import put
+
+
+def kernel() -> Any:
+    """Return the node pass: that which knows n where its room is a tuple, or the one for any n."""
+    return node_pass if knows_n() else any_n.node_pass
 
 
 @jit

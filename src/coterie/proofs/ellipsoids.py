@@ -22,6 +22,7 @@ from coterie.kernels.reference.rows import SQUARED
 from coterie.problem.arrays import Array
 from coterie.problem.losses.design import Design
 from coterie.problem.losses.pooling import Coordinates, Pool, one_model, separating
+from coterie.problem.reuse import reused
 from coterie.proofs.null_directions import independent_columns, null_columns
 
 kernels = Either("gram")
@@ -79,7 +80,7 @@ class Ellipsoids:
         that no row sees can be fixed at zero. When time is up, nothing is known.
         """
         try:
-            return cls._found(design, groups, n_groups, cappable, shift)
+            return reused(cls._found, design, groups, n_groups, cappable, shift)
         except TimeUp:
             return cls.unknown(design, groups, n_groups)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from coterie.engines.arrays import ArrayProver
-from coterie.kernels.choice import compiled, is_chosen, using
+from coterie.kernels.choice import form_here, is_chosen, using
 from coterie.problem import BoundProblem, Problem, bound
 from coterie.problem.arrays import Array, as_floats
 from coterie.solver.certificate import Certificate, Certifier
@@ -47,7 +47,7 @@ def certify(problem: Problem | BoundProblem, w: Array, u: Array) -> Certificate:
     problem = bound(problem)
     units = Units.of(problem)
     w, u = units.into(*check_point(problem, w, u))
-    with using(compiled=compiled() if is_chosen() else Pace(problem).compiles()):
+    with using(form_here() if is_chosen() else Pace(problem).form()):
         proof = Certifier(ArrayProver(units.problem))(w, u.copy())
         reduced = presolve(units.problem)
         if reduced.rounds:  # the smaller problem has the same optimum, and less to charge

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from contextlib import suppress
 
 from coterie.engines.base import Engine
 from coterie.kernels.blas import one_thread
-from coterie.kernels.interruption import TimeUp, allow, check, interruptible, seconds_left, time_is_up
+from coterie.kernels.interruption import (
+    TimeUp,
+    allow,
+    check,
+    interruptible,
+    seconds_left,
+    seconds_worked,
+    time_is_up,
+)
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.solver.balance import Steps, suit_pairs
@@ -145,14 +152,14 @@ class Run:
         end = self._limit(residual)
         if self.done < self.look and end is None:
             return None
-        began = time.perf_counter()
+        began = seconds_worked()
         rounds = (self.done - self.checked) // ROUND_COSTS if end is None else self._last_rounds
         self._tell(rounds, hurry=end is None and self.incumbent.elapsed < UNWATCHED)
         stalled = end is Status.STALLED and self.small
         if self.incumbent.reached() is None and (self.done >= self.second_order or stalled):
             self.incumbent.improve_by_newton(self.done)
             self.second_order = AGAIN * self.done
-        self.checked, self.look, self.took = self.done, self.incumbent.next_check(BLOCK), time.perf_counter() - began
+        self.checked, self.look, self.took = self.done, self.incumbent.next_check(BLOCK), seconds_worked() - began
         return self.incumbent.reached() or end
 
     def _limit(self, residual: float) -> Status | None:

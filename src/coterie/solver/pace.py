@@ -1,45 +1,64 @@
-"""NumPy or compiled? How long a solve will take in NumPy, and when compiling pays.
+"""NumPy, or compiled for any n, or for this n? How long a solve will take in NumPy, and when compiling pays.
 
-Compiled kernels are specialised to the number of features, the penalty and the kind of loss: what they take to compile
-(or, where that has been done before, to load) is paid once for each of these *sorts* of problems and process. So a
-small problem of a new sort is solved in NumPy; and once NumPy has worked on a sort for about as long as compiling
-takes, there is more to come, and it is compiled (decision 22).
+Compiled kernels are specialised to the penalty and the kind of loss: what they take to compile (or, where that has been
+done before, to load) is paid once for each of these *kinds* of problems and process. So a small problem of a new kind
+is solved in NumPy; and once NumPy has worked on a kind for about as long as compiling takes, there is more to come, and
+it is compiled. Kernels that know the number of features, too, are faster once more, and compiled for each *sort* of
+problems that are so large, or so many, that what they save is worth it (decision 22).
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 
 from coterie.kernels import BLOCK, is_wide
-from coterie.kernels.choice import are_kept
+from coterie.kernels.choice import are_kept, is_noted, note_kept
+from coterie.kernels.forms import Form
 from coterie.problem import BoundProblem
 
 SHORT = 1.0  # seconds in NumPy up to which a solve is short
 LOADING, COMPILING = 0.5, 10.0  # seconds in NumPy that are worth kernels from the disk, and new ones
+LOADING_N, COMPILING_N = 0.1, 4.0  # seconds saved that are worth kernels that know n; compiling them takes twice that
 ITERATIONS = 400  # of a solve
 OVERHEAD, EACH = 6e-5, 1.5e-8  # seconds for an iteration in NumPy, and for each number that it works on
+LESS = 1.5e-9  # what of it kernels that know n save beside those for any n
 CERTIFIED = 0.02  # seconds for the certificates of a solve, however small it is
 
-_spent: dict[Hashable, float] = {}
-_compiled: set[Hashable] = set()
+_in_numpy: defaultdict[Hashable, float] = defaultdict(float)  # seconds, by kind
+_saved: defaultdict[Hashable, float] = defaultdict(float)  # what kernels that know n would have saved, by sort
+_compiled: set[Hashable] = set()  # kinds, and sorts
 _solves: ContextVar[int] = ContextVar("solves to come", default=1)
 
 
-def sort_of(problem: BoundProblem) -> Hashable:
-    """What compiled kernels are specialised to: columns (of a last block, where there are many), penalty and loss."""
+def kind_of(problem: BoundProblem) -> str:
+    """What kernels for any n are specialised to: penalty and loss."""
+    return f"{type(problem.f).__name__}-{problem.penalty.kernel}"
+
+
+def sort_of(problem: BoundProblem) -> str:
+    """What kernels that know n are specialised to: columns, too (of a last block, where there are many)."""
     n = problem.n_features
-    columns = (n - 1) % BLOCK + 1 if is_wide(n) else n
-    return is_wide(n), columns, problem.penalty.kernel, type(problem.f)
+    return f"{kind_of(problem)}-{'wide' if is_wide(n) else 'n'}-{(n - 1) % BLOCK + 1 if is_wide(n) else n}"
 
 
 def seconds_in_numpy(problem: BoundProblem, n_iter: int = ITERATIONS) -> float:
     """About how long so many iterations, and their certificates, take in NumPy."""
+    return CERTIFIED + n_iter * (OVERHEAD + EACH * _numbers(problem))
+
+
+def seconds_saved(problem: BoundProblem, n_iter: int = ITERATIONS) -> float:
+    """About what kernels that know n save beside those for any n."""
+    return n_iter * LESS * _numbers(problem)
+
+
+def _numbers(problem: BoundProblem) -> int:
+    """How many an iteration works on."""
     rows = 0 if problem.f.design is None else len(problem.f.design.X)
-    numbers = (problem.graph.n_edges + problem.graph.n_nodes + rows) * problem.n_features
-    return CERTIFIED + n_iter * (OVERHEAD + EACH * numbers)
+    return (problem.graph.n_edges + problem.graph.n_nodes + rows) * problem.n_features
 
 
 def is_long(problem: BoundProblem) -> bool:
@@ -58,32 +77,43 @@ def expecting(solves: int) -> Iterator[None]:
 
 
 class Pace:
-    """Keeps the time that solves of one sort take in NumPy.
+    """Keeps the time that solves of one sort take.
 
     It is estimated, not measured: what is solved how must not depend on how busy the machine is.
     """
 
     def __init__(self, problem: BoundProblem) -> None:
-        self.problem, self.sort = problem, sort_of(problem)
+        self.problem, self.kind, self.sort = problem, kind_of(problem), sort_of(problem)
         self.can_compile = problem.penalty.kernel is not None
 
-    def compiles(self) -> bool:
-        """Whether to begin with compiled kernels."""
-        whole = _solves.get() * seconds_in_numpy(self.problem)
-        pays = max(_spent.get(self.sort, 0.0), whole) > patience()
-        return self.can_compile and (pays or self.sort in _compiled or is_long(self.problem))
+    def form(self, n_iter: int = 0) -> Form:
+        """The form of kernels that pays, after so many iterations."""
+        if not self.can_compile:
+            return Form.NUMPY
+        if self.sort in _compiled or self._knowing_n_pays(n_iter):
+            return Form.THIS_N
+        return Form.ANY_N if self.kind in _compiled or self._compiling_pays(n_iter) else Form.NUMPY
 
-    def is_impatient(self, n_iter: int) -> bool:
-        """Whether, after these iterations, NumPy has worked on this sort for so long that compiling pays."""
-        spent = _spent.get(self.sort, 0.0) + seconds_in_numpy(self.problem, n_iter)
-        return self.can_compile and spent > patience()
-
-    def ended(self, n_iter: int, *, compiled: bool) -> None:
+    def ended(self, n_iter: int, form: Form) -> None:
         """Note what a solve was done with, and how long it took."""
-        if compiled:
-            _compiled.add(self.sort)
+        if form is Form.NUMPY:
+            _in_numpy[self.kind] += seconds_in_numpy(self.problem, n_iter)
         else:
-            _spent[self.sort] = _spent.get(self.sort, 0.0) + seconds_in_numpy(self.problem, n_iter)
+            _compiled.add(self.kind)
+        if form is not Form.THIS_N:
+            _saved[self.sort] += seconds_saved(self.problem, n_iter)
+        elif self.sort not in _compiled:
+            _compiled.add(self.sort)
+            note_kept(self.sort)
+
+    def _compiling_pays(self, n_iter: int) -> bool:
+        so_far = _in_numpy[self.kind] + seconds_in_numpy(self.problem, n_iter)
+        return is_long(self.problem) or max(so_far, _solves.get() * seconds_in_numpy(self.problem)) > patience()
+
+    def _knowing_n_pays(self, n_iter: int) -> bool:
+        so_far = _saved[self.sort] + seconds_saved(self.problem, n_iter)
+        saved = max(so_far, _solves.get() * seconds_saved(self.problem))
+        return saved > COMPILING_N or (saved > LOADING_N and is_noted(self.sort))
 
 
 @cache

@@ -10,6 +10,7 @@ import numpy as np
 
 from coterie.problem import BoundProblem, Problem, bound, largest_useful_lam
 from coterie.problem.penalties import TotalVariation
+from coterie.problem.reuse import reusing
 from coterie.solver.pace import expecting
 from coterie.solver.solution import Solution, Status
 from coterie.solver.solve import solve
@@ -96,7 +97,7 @@ def solve_path(
     problem = bound(problem)
     values = lam_grid(problem, n_lams, smallest) if lams is None else _descending(lams)
     solutions: list[Solution] = []
-    with expecting(len(values)):
+    with expecting(len(values)), reusing():
         for lam in values:
             start = solutions[-1] if solutions else start
             solutions.append(solve(problem.at(lam), tol, start=start, **options))

@@ -15,7 +15,8 @@ import numpy as np
 from coterie.engines.base import Engine
 from coterie.engines.growing import GrowingEngine
 from coterie.engines.numpy import NumpyEngine
-from coterie.kernels.choice import compiled, is_loaded, using
+from coterie.kernels.choice import form_here, is_loaded, using
+from coterie.kernels.forms import Form
 from coterie.kernels.interruption import TimeUp, allow, interruptible, seconds_left
 from coterie.problem import BoundProblem, Problem, bound
 from coterie.problem.arrays import Array
@@ -97,7 +98,7 @@ def solve(
     chosen = engine_for(engine, threads, pace)
     began = time.perf_counter()
     allow(min(inf if time_limit is None else time_limit, seconds_left()))
-    with using(compiled=_compiles(chosen, pace)):
+    with using(_form(chosen, pace)):
         units = Units.of(problem)
         reduced = presolve(units.problem)
         w, u = _first(reduced.problem) if point is None else reduced.restrict(*units.into(*point))
@@ -115,7 +116,7 @@ def solve(
         w, u = reduced.lift(solution.w, solution.u)
         solution = units.back(replace(solution, w=w, u=u, undetermined=units.problem.undetermined, graph=problem.graph))
         solution = replace(solution, seconds=time.perf_counter() - began)
-        pace.ended(solution.n_iter, compiled=compiled())
+        pace.ended(solution.n_iter, form_here())
         if solution.status is not Status.OPTIMAL:
             warnings.warn(in_words(problem, solution, tol), NotConverged, stacklevel=3)
     return solution
@@ -145,15 +146,17 @@ def engine_for(name: str | Engine, threads: int | None, pace: Pace) -> Engine:
         return name
     if name == "numpy":
         return NumpyEngine()
-    if name == "auto" and not pace.compiles():
-        return GrowingEngine(pace.is_impatient, threads)
+    if name == "auto" and pace.form() is not Form.THIS_N:
+        return GrowingEngine(pace.form, threads)
     from coterie.engines.numba import NumbaEngine
 
     return NumbaEngine(threads)
 
 
-def _compiles(engine: Engine, pace: Pace) -> bool:
-    """Whether a solve with this engine begins with compiled kernels; those of others are chosen as its own would be."""
-    if isinstance(engine, NumpyEngine | GrowingEngine):
-        return False
-    return pace.can_compile and (is_loaded() or pace.compiles())
+def _form(engine: Engine, pace: Pace) -> Form:
+    """The form of kernels that a solve with this engine begins with; for others it is chosen as its own would be."""
+    if isinstance(engine, GrowingEngine):
+        return engine.now
+    if isinstance(engine, NumpyEngine) or not pace.can_compile:
+        return Form.NUMPY
+    return Form.THIS_N if is_loaded() else pace.form()

@@ -43,27 +43,45 @@ def route(
     unit = excess.sum() / UNITS
     if unit == 0:
         return True
-    V, at = len(rest), np.empty((len(room), 2), dtype=np.int64)
-    at[arcs[:, 0]] = np.stack([np.repeat(np.arange(V), np.diff(first)), arcs[:, 1]], axis=1)
-    nodes = np.arange(V)
-    tails = np.concatenate([at[:, 0], np.full(V, V), nodes])
-    heads = np.concatenate([at[:, 1], nodes, np.full(V, V + 1)])
-    most = np.minimum(np.concatenate([room, excess, lack]) / unit, UNITS).astype(np.int32)
-    graph = csr_matrix((most, (tails, heads)), shape=(V + 2, V + 2))
-    sent = csr_matrix(maximum_flow(graph, V, V + 1).flow)  # type: ignore[arg-type]
-    flow = unit * np.asarray(sent[at[::2, 0], at[::2, 1]]).ravel()
+    V, none = len(rest), np.zeros(len(rest))
+    order, heads, starts = _network(first, arcs)
+    most = np.minimum(np.concatenate([room, excess, none, lack, none]) / unit, UNITS).astype(np.int32)
+    graph = csr_matrix((most[order], heads, starts), shape=(V + 2, V + 2))
+    sent = np.empty_like(most)
+    sent[order] = maximum_flow(graph, V, V + 1).flow.data  # type: ignore[arg-type]
+    flow, begun, ended = unit * sent[: len(room) : 2], sent[len(room) :][:V], sent[len(room) + 2 * V :][:V]
     u[:, k] -= flow
     room[::2] -= flow
     room[1::2] += flow
-    rest -= unit * (sent[V].toarray().ravel()[:V] + sent[V + 1].toarray().ravel()[:V])
-    level[_reached(graph, sent, V)] = 0
-    return not sent[V].sum() or level[lack > least].max(initial=-1) < 0
+    rest -= unit * (begun - ended)
+    level[_reached((most > sent)[order], heads, starts)] = 0
+    return not begun.any() or level[lack > least].max(initial=-1) < 0
 
 
-def _reached(graph: csr_matrix, sent: csr_matrix, V: int) -> Integers:
-    """The nodes that more could be sent to."""
-    left = graph - sent
-    left.data = (left.data > 0).astype(np.int8)
-    left.eliminate_zeros()
-    found = breadth_first_order(left, V, directed=True, return_predecessors=False)
+def _network(first: Integers, arcs: Any) -> tuple[Integers, Integers, Integers]:
+    """Arcs, from a source V to every node and back, from every node to a sink V + 1 and back, as SciPy takes them.
+
+    Sorted by where they begin and end: their order, their ends, and where those of each node start. As every arc has
+    its opposite, SciPy adds none, and its flows have that order, too.
+    """
+    V, nodes = len(first) - 1, np.arange(len(first) - 1)
+    at = np.empty((len(arcs), 2), dtype=np.int64)
+    at[arcs[:, 0]] = np.stack([np.repeat(nodes, np.diff(first)), arcs[:, 1]], axis=1)
+    source, sink = np.full(V, V), np.full(V, V + 1)
+    tails = np.concatenate([at[:, 0], source, nodes, nodes, sink])
+    heads = np.concatenate([at[:, 1], nodes, source, sink, nodes])
+    order = np.argsort(tails * (V + 2) + heads, kind="stable")
+    return order, heads[order].astype(np.int32), _starts(np.bincount(tails, minlength=V + 2))
+
+
+def _starts(counts: Integers) -> Integers:
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+
+
+def _reached(is_open: Any, heads: Integers, starts: Integers) -> Integers:
+    """The nodes that more could be sent to from the source, along arcs that are open."""
+    V = len(starts) - 3
+    left = _starts(np.add.reduceat(is_open, starts[:-1], dtype=np.int64))
+    ways = csr_matrix((np.ones(left[-1], dtype=np.int8), heads[is_open], left), shape=(V + 2, V + 2))
+    found = breadth_first_order(ways, V, directed=True, return_predecessors=False)
     return found[found < V]
