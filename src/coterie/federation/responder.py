@@ -18,14 +18,16 @@ from flwr.app import RecordDict
 from coterie.federation.audit import COUNTED, AuditLog
 from coterie.federation.dp_mechanism import Privacy
 from coterie.federation.messages import Introduction, ProxRequest
-from coterie.federation.policy import QUESTIONS, Policy
+from coterie.federation.policy import POLICY, QUESTIONS, Policy
 from coterie.federation.refusals import Code, RefusedError
 from coterie.federation.release_log import BudgetError, check_promise, noise_for
 from coterie.federation.site import Site
 from coterie.federation.site_files import BadSiteError, Settings, SiteFiles, state_of, write_weights
 from coterie.federation.transport import records
 from coterie.io.files import MissingExtraError
+from coterie.solver.pace import expecting
 
+ROUNDS = 20  # of a run: what is not worth compiling for one question may be for so many
 PREFIX = "query."  # of the kinds of messages that Flower hands to a ClientApp
 CODES = (
     (BudgetError, Code.BUDGET),
@@ -52,12 +54,37 @@ class Responder:
         self._files: tuple[object, SiteFiles] | None = None
         self._site: tuple[object, Site] | None = None
 
+    def rehearse(self, certificate: str) -> None:
+        """Try, before anyone asks, what a reply needs: policy, files, a solve; what is wrong is for the site's screen.
+
+        Raises
+        ------
+        RefusedError
+        """
+        policy = Policy.read(self.folder)
+        policy.check_server(certificate)
+        try:
+            settings = Settings.of({**vars(policy), "alpha": 0.0, "ridge": 0.0, "lam": 1.0})
+            files = self._read(policy, settings)
+            missing = sorted(policy.nodes - set(files.nodes))
+            if missing:
+                raise RefusedError(
+                    Code.NODES, f"{POLICY} names node {missing[0]!r}, of which there is no row and no edge"
+                )
+            nodes = sorted(policy.nodes)
+            v = np.zeros((len(nodes), files.problem.n_features))
+            with expecting(ROUNDS):
+                self._asked_about(files, nodes).reply(ProxRequest(v, np.ones(len(nodes)), np.inf))
+        except (BadSiteError, OSError) as error:
+            raise RefusedError(Code.FILES, str(error)) from None
+
     def reply(self, run_id: int, kind: str, content: RecordDict) -> RecordDict:
         """Reply to a message, with what was asked for or with a code; nothing leaves that is not in the log."""
         kind = kind.removeprefix(PREFIX) if kind.removeprefix(PREFIX) in QUESTIONS else "unknown"
         refused = None
         try:
-            reply = self._reply(run_id, kind, content)
+            with expecting(ROUNDS):
+                reply = self._reply(run_id, kind, content)
         except Exception as error:
             refused = self._code(error)
             reply = records.error_reply(self.name, refused)

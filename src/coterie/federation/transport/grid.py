@@ -187,13 +187,13 @@ class FlowerSites:
         ids = list(self.grid.push_messages(messages.values()))
         waiting = {reply_to: key for reply_to, key in zip(ids, messages, strict=True) if reply_to}
         deadline = time.monotonic() + seconds
-        while waiting and time.monotonic() < deadline:
+        while waiting and (began := time.monotonic()) < deadline:
             for reply in self.grid.pull_messages(list(waiting)):
                 key = waiting.pop(reply.metadata.reply_to_message_id, None)
                 if key is not None:
                     yield key, reply
             if waiting:
-                time.sleep(POLL)
+                time.sleep(max(POLL - (time.monotonic() - began), 0.0))
 
     def _message(self, kind: str, content: RecordDict, node: int) -> Message:
         return Message(content, dst_node_id=node, message_type=kind, ttl=self.timeout)
