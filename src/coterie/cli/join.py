@@ -40,11 +40,11 @@ def join(
 
         logging.basicConfig(format="%(asctime)s %(message)s", level=logging.WARNING)
         certificate = "" if root_certificates is None else hashlib.sha256(root_certificates.read_bytes()).hexdigest()
-        responder = Responder(folder, name)
+        responder, memory = Responder(folder, name), None if key is None else folder / ".node"
         try:
             with ends_by_signal():
                 responder.rehearse(certificate)
-                attend(lambda: Fleet(superlink, root_certificates, key), responder, _say)
+                attend(lambda: Fleet(superlink, root_certificates, key, memory), responder, _say)
         except (RefusedError, NeverError) as error:
             end(error, ExitCode.FAILED)
         except KeyboardInterrupt:

@@ -131,8 +131,8 @@ class LocalFederation:
         progress.unlink(missing_ok=True)
         override = self.work / "run.toml"
         override.write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in config.items()))
-        self.flwr("run", str(self.app), NAME, "--run-config", str(override))
-        for line in self._lines(progress):
+        started = self.flwr("run", str(self.app), NAME, "--run-config", str(override), "--format", "json")
+        for line in self._lines(progress, str(json.loads(started)["run-id"])):
             if "error" in line:
                 raise LocalError(str(line["error"]))
             see(line)
@@ -140,7 +140,7 @@ class LocalFederation:
                 return line
         raise LocalError(f"the run ended without a model; its log is {self.log('server')}")
 
-    def _lines(self, path: Path) -> Iterator[dict[str, Any]]:
+    def _lines(self, path: Path, run_id: str) -> Iterator[dict[str, Any]]:
         """Lines of progress as they come, until the run is over, and those that it wrote while it was asked whether."""
         seen, looked, over = 0, time.monotonic(), False
         while True:
@@ -156,7 +156,7 @@ class LocalFederation:
             self._tend()
             if time.monotonic() - looked > LOOK:
                 looked = time.monotonic()
-                over = "finished" in self.flwr("list", NAME)
+                over = "finished" in self.flwr("list", NAME, "--run-id", run_id)
             time.sleep(POLL)
 
     def _tend(self) -> None:

@@ -14,10 +14,9 @@ from coterie.federation.partition import partition
 from coterie.federation.policy import LEAST_ROWS, write_policy
 from coterie.problem import Problem
 from coterie.problem.losses import Lasso, Logistic, SquaredError
-from coterie.problem.penalties import as_penalty
+from coterie.problem.penalties import PENALTIES
 
 LOSS_NAMES = {SquaredError: "squared", Lasso: "lasso", Logistic: "logistic"}
-PENALTY_NAMES = ("l1", "l2", "squared")
 
 PYPROJECT = """\
 [build-system]
@@ -120,7 +119,7 @@ def write_sites(folder: Path, problem: Problem, site_of: Any, names: Sequence[st
             features,
             [str(node) for node in part.own[part.boundary]],
             loss=LOSS_NAMES[type(problem.loss)],
-            penalty=next(name for name in PENALTY_NAMES if as_penalty(name) == problem.penalty),
+            penalty=next(name for name, one in PENALTIES.items() if one == problem.penalty),
             least_rows=int(labelled.min(initial=LEAST_ROWS)),
         )
     _write_edges(folder / "graph.csv", cut.nodes[cut.graph.edges], cut.graph.weights)

@@ -89,8 +89,8 @@ class Responder:
             refused = self._code(error)
             reply = records.error_reply(self.name, refused)
         try:
-            asked, sent = records.encoded(content), records.encoded(reply)
-            self.audit.note(run_id, kind, asked, sent, "" if refused is None else refused.value)
+            sent = records.encoded(reply)
+            self.audit.note(run_id, kind, _as_asked(kind, content), sent, "" if refused is None else refused.value)
         except Exception as error:
             return records.error_reply(self.name, self._code(error))
         return reply
@@ -112,7 +112,7 @@ class Responder:
         policy.check_question(run_id, kind, config)
         policy.check_privacy(privacy)
         check_promise(self.folder, privacy)
-        if kind in COUNTED and not self.audit.allows(records.encoded(content), policy.most):
+        if kind in COUNTED and not self.audit.allows(_as_asked(kind, content), policy.most):
             raise RefusedError(Code.ENOUGH)
         files = self._read(policy, settings)
         if kind == "introduce":
@@ -159,6 +159,11 @@ class Responder:
                 raise RefusedError(Code.NODES, "a node that is asked about is not here, or named twice")
             self._site = (nodes, files.site(nodes))
         return self._site[1]
+
+
+def _as_asked(kind: str, content: RecordDict) -> bytes:
+    """All that makes two questions different ones."""
+    return kind.encode() + records.encoded(content)
 
 
 def _settings(content: RecordDict) -> tuple[dict[str, Any], Settings, Privacy | None]:

@@ -78,9 +78,18 @@ class Fleet:
         The certificate authority of the SuperLink; without it nothing is encrypted.
     key : Path, optional
         The site's private key; without it the SuperLink must take anyone.
+    memory : Path, optional
+        A file for the id that the SuperLink has given to the key: a process that was killed takes up again what a
+        SuperLink still believes to be there.
     """
 
-    def __init__(self, address: str, root_certificates: Path | None = None, key: Path | None = None) -> None:
+    def __init__(
+        self,
+        address: str,
+        root_certificates: Path | None = None,
+        key: Path | None = None,
+        memory: Path | None = None,
+    ) -> None:
         if not package_version.startswith(FLWR):
             raise NeverError(
                 f"this Coterie speaks to SuperLinks with flwr {FLWR}x; flwr {package_version} is installed"
@@ -91,7 +100,7 @@ class Fleet:
         interceptors = [RuntimeVersionHttpInterceptor("SuperNode"), NodeAuthHttpInterceptor(private, public)]
         certificates = None if root_certificates is None else root_certificates.read_bytes()
         self.client = FleetHttpClient.from_server_address(address, certificates is None, certificates, interceptors)
-        self.node = Node()
+        self.node, self.memory = Node(), memory
         self.over = threading.Event()
         self.lost = ""
 
@@ -99,13 +108,26 @@ class Fleet:
         try:
             if self.registers:
                 self.client.RegisterNode(RegisterNodeFleetRequest(public_key=self.public_key))
-            request = ActivateNodeRequest(public_key=self.public_key, heartbeat_interval=HEARTBEAT_MIN_INTERVAL)
-            self.node = Node(node_id=self.client.ActivateNode(request).node_id)
+            self.node = Node(node_id=self._activate())
         except httpx.HTTPError as error:
             self.client.close()
             raise _plain(error) from None
         threading.Thread(target=self._beat, daemon=True).start()
         return self
+
+    def _activate(self) -> int:
+        request = ActivateNodeRequest(public_key=self.public_key, heartbeat_interval=HEARTBEAT_MIN_INTERVAL)
+        try:
+            node_id = int(self.client.ActivateNode(request).node_id)
+        except httpx.HTTPStatusError:
+            if self.memory is None or not self.memory.exists():
+                raise
+            node_id = int(self.memory.read_text())
+            if not self.client.SendNodeHeartbeat(_sign_of_life(Node(node_id=node_id))).success:
+                raise
+        if self.memory is not None:
+            self.memory.write_text(str(node_id))
+        return node_id
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.over.set()
@@ -126,7 +148,9 @@ class Fleet:
             if not response.messages_list:
                 return None
             outline = message_from_proto(response.messages_list[0])
-            return self._whole(outline, [part.object_id for part in iterate_object_tree(response.message_object_trees[0])])
+            return self._whole(
+                outline, [part.object_id for part in iterate_object_tree(response.message_object_trees[0])]
+            )
         except httpx.HTTPStatusError as error:
             if error.response.status_code == httpx.codes.FORBIDDEN:
                 return None  # of a run that is over
@@ -176,13 +200,17 @@ class Fleet:
 
     def _beat(self) -> None:
         """Show signs of life; a SuperLink that does not know this site any more has been started anew."""
-        request = SendNodeHeartbeatRequest(node=self.node, heartbeat_interval=HEARTBEAT_MIN_INTERVAL)
+        request = _sign_of_life(self.node)
         while not self.over.wait(BEAT):
             try:
                 if not self.client.SendNodeHeartbeat(request).success:
                     self.lost = "the SuperLink does not know this site any more"
             except httpx.HTTPError as error:
                 log.warning("no sign of life could be sent: %s", _plain(error))
+
+
+def _sign_of_life(node: Node) -> SendNodeHeartbeatRequest:
+    return SendNodeHeartbeatRequest(node=node, heartbeat_interval=HEARTBEAT_MIN_INTERVAL)
 
 
 def _key_pair(path: Path) -> tuple[ec.EllipticCurvePrivateKey, ec.EllipticCurvePublicKey]:
