@@ -1,4 +1,4 @@
-"""Flower's inner parts that Coterie uses, as they are in the version that is pinned: where these fail, read what changed.
+"""Flower's inner parts that Coterie uses, as they are in the version that is pinned: if one fails, read what changed.
 
 `transport/fleet.py` and `transport/superlink.py` are the only files to adapt.
 """

@@ -31,5 +31,5 @@ def test_a_site_that_cannot_take_part_is_named_with_its_last_words(tmp_path: Pat
     ended: Any = SimpleNamespace(poll=lambda: 1)
     (tmp_path / "north.log").write_text("coterie: there is no site.toml\n")
     federation = LocalFederation(tmp_path, [tmp_path / "north"], tmp_path, processes={"north": ended})
-    with pytest.raises(LocalError, match=r"site 'north' cannot take part: there is no site\.toml \(its log is .*north\.log"):
+    with pytest.raises(LocalError, match=r"'north' cannot take part: there is no site\.toml \(its log is .*north\.log"):
         federation._tend()

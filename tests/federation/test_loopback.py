@@ -85,9 +85,8 @@ class Misnamed(LocalFederation):
 
     def _start(self, name: str, *arguments: str) -> None:
         if name == "west":
-            arguments = tuple(
-                "north" if before == "--name" else one for before, one in zip(("", *arguments), arguments)
-            )
+            at = arguments.index("--name") + 1
+            arguments = (*arguments[:at], "north", *arguments[at + 1 :])
         super()._start(name, *arguments)
 
 
@@ -246,7 +245,8 @@ def main(grid, context):
         while waiting:
             for reply in grid.pull_messages(waiting):
                 waiting.remove(reply.metadata.reply_to_message_id)
-                said.append([kind, str(dict(reply.content.config_records["facts"])) if reply.has_content() else "nothing"])
+                facts = reply.content.config_records["facts"] if reply.has_content() else {{}}
+                said.append([kind, str(dict(facts))])
             time.sleep(.05)
     Path({said!r}).write_text(json.dumps(said))
 '''

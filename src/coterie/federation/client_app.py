@@ -1,8 +1,8 @@
 """The ClientApp: a site behind a stock SuperNode.
 
-Flower starts a process for every message, so nothing is kept between two of them; all that a reply needs is in the message
-and in the site's folder. A SuperNode runs whatever app the operator of the SuperLink sends it, this one or another: a site
-that wants to run nothing but its own Coterie joins as a resident (`resident.py`).
+Flower starts a process for every message, so nothing is kept between two of them; all that a reply needs is in the
+message and in the site's folder. A SuperNode runs whatever app the operator of the SuperLink sends it, this one or
+another: a site that wants to run nothing but its own Coterie joins as a resident (`resident.py`).
 """
 
 from __future__ import annotations

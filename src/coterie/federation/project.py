@@ -102,7 +102,7 @@ def write_app(folder: Path, name: str) -> None:
 
 
 def write_sites(folder: Path, problem: Problem, site_of: Any, names: Sequence[str]) -> None:
-    """Write rows, inner edges and a policy of each site into its own folder, and the edges between sites beside them."""
+    """Write rows, inner edges and policy of each site into its own folder, and the edges between sites beside them."""
     parts, cut = partition(problem.graph, site_of)
     data = problem.data
     features = [f"x{k}" for k in range(data.n_features)]

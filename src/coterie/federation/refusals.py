@@ -1,7 +1,7 @@
 """Why a site does not do what it is asked: a code that travels, and a sentence for people who read it.
 
-A refusal that leaves a site is its code and nothing else: no value, no path, no name of a column. What it is about stands
-in the site's own log.
+A refusal that leaves a site is its code and nothing else: no value, no path, no name of a column. What it is about
+stands in the site's own log.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Who is who: the names of the keys that a SuperLink knows, by the ids that it has given them.
 
-`coterie federate serve` writes the file and names it in the environment of all that it starts, the ServerApp among them.
+`coterie federate serve` writes the file and names it in the environment of all that it starts, also of ServerApps.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ from coterie.problem.penalties import Penalty, as_penalty
 
 LOSSES = ("squared", "lasso", "logistic")
 SETTINGS = (  # of a run, as far as sites have to know them
-    ("loss", "alpha", "ridge", "penalty", "lam", "node", "label", "share-weights")
-    + ("privacy-noise", "privacy-clip", "privacy-rounds", "privacy-delta")
+    *("loss", "alpha", "ridge", "penalty", "lam", "node", "label", "share-weights"),
+    *("privacy-noise", "privacy-clip", "privacy-rounds", "privacy-delta"),
 )
 
 

@@ -1,8 +1,8 @@
 """Flower's Fleet API as a SuperNode speaks it: all that a resident site knows of Flower's inner parts is here.
 
-Nothing that arrives is run. A message is a record of numbers and text; the bundle of code that belongs to a run is not even
-asked for. These parts of Flower are not public, so this file is for the versions in `FLWR` only, and a test compares what
-it uses with what is installed.
+Nothing that arrives is run. A message is a record of numbers and text; the bundle of code that belongs to a run is not
+even asked for. These parts of Flower are not public, so this file is for the versions in `FLWR` only, and a test
+compares what it uses with what is installed.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Sites behind Flower's SuperNodes: found by asking, asked again when they are silent.
 
-Where the SuperLink knows keys, a site is its key: its name is that of the key (`roster.py`), whatever it says of itself,
-and whoever has no key is not asked. Without keys a site is wherever its last introduction came from: a SuperNode that is
-killed loses its messages, and comes back under another id. A request that stays without reply for a while is sent again,
-to wherever the site is then.
+Where the SuperLink knows keys, a site is its key: its name is that of the key (`roster.py`), whatever it says of
+itself, and whoever has no key is not asked. Without keys a site is wherever its last introduction came from: a
+SuperNode that is killed loses its messages, and comes back under another id. A request that stays without reply for a
+while is sent again, to wherever the site is then.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ class FlowerSites:
         return found
 
     def _introduction(self, node: int, content: RecordDict, instead: bool) -> Introduction | None:
-        """What a SuperNode says of its site, under the name of its key; None: nonsense, and there are others instead."""
+        """What a SuperNode says of its site, under its key's name; None: nonsense, and there are others instead."""
         claimed = content.config_records.get(FACTS, {}).get("site", "?")
         name = self.roster.get(node, str(claimed))
         try:

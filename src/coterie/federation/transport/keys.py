@@ -1,4 +1,4 @@
-"""Certificates and keys for a federation on one machine, made for one run; docs/federation.md shows how to make lasting ones."""
+"""Certificates and keys for a federation on one machine, made for one run; docs/federation.md makes lasting ones."""
 
 from __future__ import annotations
 

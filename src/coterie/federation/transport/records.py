@@ -1,8 +1,8 @@
 """Requests and replies as Flower messages: one record each, with scalars, names, and arrays as bytes.
 
-This file is the whole list of what travels. Flower moves every record, and every array in one, by calls of its own, so a
-message is one record. Floats that may be infinite travel as they are; names and columns as text; arrays as
-64-bit numbers, row by row.
+This file is the whole list of what travels. Flower moves every record, and every array in one, by calls of its own, so
+a message is one record. Floats that may be infinite travel as they are; names and columns as text; arrays as 64-bit
+numbers, row by row.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""A SuperLink with safe defaults: Flower's own, behind a door that lets through what sites have to say and nothing else.
+"""A SuperLink with safe defaults: Flower's own, behind a door that lets through what sites say and nothing else.
 
-Flower serves three APIs at one port: Fleet (for sites; TLS and keys), Control (who submits an app has it run) and Runtime (who
-asks first gets the tasks). Keys guard the first only. So the public port passes the calls of the Fleet API that a site
-makes and no other, and all APIs are at a second port, on loopback. Like `fleet.py` this is for one version of Flower.
+Flower serves three APIs at one port: Fleet (for sites; TLS and keys), Control (who submits an app has it run) and
+Runtime (who asks first gets the tasks). Keys guard the first only. So the public port passes the calls of the Fleet API
+that a site makes and no other, and all APIs are at a second port, on loopback. Like `fleet.py` this is for one version
+of Flower.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ class Bell:
 
 
 def _replies_for_itself(body: bytes) -> bool:
-    """Whether all messages are replies, from the site that sends them: a site asks nobody and speaks for nobody else."""
+    """Whether all messages are replies, from the site that sends them: it asks nobody and speaks for nobody else."""
     try:
         request = PushMessagesRequest.FromString(body)
     except DecodeError:
