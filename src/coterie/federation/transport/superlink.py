@@ -24,10 +24,13 @@ from flwr.proto.fleet_pb2 import PushMessagesRequest
 from flwr.server.superlink.linkstate import LinkState
 from flwr.supercore.constant import FLWR_IN_MEMORY_DB_NAME
 from flwr.supercore.primitives.asymmetric import public_key_to_bytes
+from flwr.supercore.routers.runtime.tracing import RuntimeTracingMiddleware
 from flwr.superlink.auth_plugin import NoOpControlAuthnPlugin
 from flwr.superlink.cli.flower_superlink import SuperLinkLifespan
 from flwr.superlink.config_loader import SuperLinkLifespanConfig
 from flwr.superlink.main import create_app
+from flwr.superlink.routers.control.middlewares import ControlEventLogMiddleware, ControlLicenseMiddleware
+from flwr.superlink.routers.fleet.middlewares import FleetEventLogMiddleware
 from google.protobuf.message import DecodeError
 
 LOOPBACK = "127.0.0.1"
@@ -37,10 +40,14 @@ PUBLIC = {  # what a site calls; it registers by file, never by itself
     *(f"/v1/fleet/{name}" for name in ("activate-node", "deactivate-node", "send-node-heartbeat", "pull-messages")),
     *(f"/v1/fleet/{name}" for name in ("pull-object", "push-object", "confirm-message-received", "get-run", "get-fab")),
 }
-RUNG_BY = {  # a part of a message that arrives, and who looks for messages there
-    "/v1/runtime/push-object": "/v1/fleet/pull-messages",
-    "/v1/fleet/push-object": "/v1/runtime/pull-messages",
-}
+LOOK, PART = "pull-messages", "push-object"  # what both sides call: sites at /v1/fleet, the ServerApp at /v1/runtime
+OTHER = {"/v1/fleet": "/v1/runtime", "/v1/runtime": "/v1/fleet"}
+IDLE = (  # middleware that does nothing but take time where no part of Flower Enterprise is installed
+    ControlEventLogMiddleware,
+    ControlLicenseMiddleware,
+    FleetEventLogMiddleware,
+    RuntimeTracingMiddleware,
+)
 HOLD, MANY = 1.0, 10_000  # seconds that a look may wait; connections that are remembered
 LARGEST = 1 << 26  # bytes of the outline of a reply, which has no arrays in it
 
@@ -59,7 +66,7 @@ class Door:
 
     def __init__(self, app: App, control_port: int) -> None:
         self.app, self.control = app, (LOOPBACK, control_port)
-        self.bells = {path: Bell() for path in RUNG_BY.values()}
+        self.bells = {side: Bell() for side in OTHER}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -71,19 +78,18 @@ class Door:
                 await _refuse(scope, send)
                 return
             receive = body
-        path = scope["path"]
-        if path in self.bells:
-            await self.bells[path].wait(tuple(scope.get("client") or ()))
+        side, _, what = scope["path"].rpartition("/")
+        if side in OTHER and what == LOOK:
+            self.bells[OTHER[side]].ring_if_fresh()
+            await self.bells[side].wait(tuple(scope.get("client") or ()))
         await self.app(scope, receive, send)
-        if path in RUNG_BY:
-            self.bells[RUNG_BY[path]].ring()
+        if side in OTHER and what == PART:
+            self.bells[OTHER[side]].fresh = True
 
     async def _admitted(self, scope: Scope, receive: Receive) -> Receive | None:
         """What a site may say to Flower, as it is to be received; None: nothing."""
         if scope["type"] != "http" or scope["method"] != "POST" or scope["path"] not in PUBLIC:
             return None
-        # Flower's middleware reads the path out of a URL that it builds with this header: anyone could put one in it.
-        scope["headers"] = [*((k, v) for k, v in scope["headers"] if k != b"host"), (b"host", b"superlink")]
         if scope["path"] != PUSH:
             return receive
         body = await _body(receive)
@@ -91,10 +97,13 @@ class Door:
 
 
 class Bell:
-    """Lets those wait who have looked since it rang last."""
+    """Lets those wait who have looked since it rang last.
+
+    It rings when the other side, having sent all parts of its messages, begins to look for what comes back.
+    """
 
     def __init__(self) -> None:
-        self.count, self.rung = 0, asyncio.Event()
+        self.count, self.rung, self.fresh = 0, asyncio.Event(), False
         self.looked: dict[tuple[Any, ...], int] = {}
 
     async def wait(self, who: tuple[Any, ...]) -> None:
@@ -106,11 +115,12 @@ class Bell:
             self.looked.clear()
         self.looked[who] = self.count
 
-    def ring(self) -> None:
-        """Something may be there."""
-        self.count += 1
-        self.rung.set()
-        self.rung = asyncio.Event()
+    def ring_if_fresh(self) -> None:
+        """Ring if something has come since it rang last."""
+        if self.fresh:
+            self.count, self.fresh = self.count + 1, False
+            self.rung.set()
+            self.rung = asyncio.Event()
 
 
 def _replies_for_itself(body: bytes) -> bool:
@@ -222,6 +232,7 @@ def serve(
         runtime_dependency_install=False,
     )
     app = create_app(config, SuperLinkLifespan)
+    app.user_middleware = [layer for layer in app.user_middleware if layer.cls not in IDLE]
     ready(register(app.state.linkstate_factory.state(), keys))
     options = uvicorn.Config(
         Door(app, control_port),
