@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from shutil import which
 from typing import Any
@@ -34,7 +35,7 @@ from typer.testing import CliRunner
 import coterie as ct
 from coterie.cli import app as cli
 from coterie.federation.audit import entries
-from coterie.federation.local import LocalError, LocalFederation
+from coterie.federation.local import LocalError, LocalFederation, _family
 from coterie.federation.project import write_project
 from coterie.federation.site_files import Settings, SiteFiles, read_edges
 from coterie.federation.transport.fleet import Fleet, FleetError, NeverError
@@ -282,15 +283,30 @@ def test_settings_that_a_site_did_not_agree_to_end_the_run_in_a_sentence(network
 # --- crashes ----------------------------------------------------------------------------------------------------
 
 
-def test_a_site_is_killed_and_takes_part_again(network: LocalFederation) -> None:
-    def see(line: dict[str, Any]) -> None:
-        if line.get("number") == 1:
-            os.kill(network.processes["north"].pid, signal.SIGKILL)
+def test_a_site_and_the_server_are_killed_and_the_run_is_resumed(network: LocalFederation) -> None:
+    victims, rounds = ["north", "server"], list[int]()
 
-    last = network.run(config_of(network.app), network.app / "model", see)
+    def see(line: dict[str, Any]) -> None:
+        if "number" in line:
+            rounds.append(line["number"])
+            if victims:
+                _kill(network, victims.pop(0))
+
+    with pytest.raises(LocalError, match="the server has died"):
+        network.run(config_of(network.app), network.app / "model", see)
+    network.start_server()
+    network._wait_for_server()
+    last = network.run(config_of(network.app, resume=True), network.app / "model", see)
     assert last["gap"] <= 1e-6
     assert not last["held"]
+    assert rounds == sorted(set(rounds))
     check_model(network.app)
+
+
+def _kill(network: LocalFederation, name: str) -> None:
+    for pid in _family(network.processes[name].pid):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 class Command:
@@ -342,21 +358,6 @@ def processes_of(app: Path, *words: str) -> list[int]:
         if ours and all(word in arguments for word in words):
             found.append(int(folder.name))
     return found
-
-
-def test_the_server_is_killed_and_the_run_resumed(tmp_path: Path) -> None:
-    app = write_example(tmp_path / "fed")
-    first = Command(app)
-    first.wait_for("round   2 ")
-    (victim,) = processes_of(app, "\0serve\0")
-    os.kill(victim, signal.SIGKILL)
-    assert first.end() == 1
-    assert any("the server has died" in line for line in first.lines)
-    again = Command(app)
-    assert again.end() == 0, again.lines
-    assert not any("round   1 " in line for line in again.lines)
-    assert not processes_of(app)
-    check_model(app)
 
 
 def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
