@@ -20,6 +20,7 @@ from coterie.federation.dp_mechanism import Privacy
 from coterie.federation.loop import FederationError, Outcome
 from coterie.federation.partition import partition
 from coterie.federation.project import write_sites
+from coterie.federation.roster import ROSTER, write_roster
 from coterie.federation.server_app import run
 from coterie.federation.site_files import Settings, SiteFiles
 from coterie.federation.transport.records import SiteError, _unpacked, read_prox_request
@@ -285,6 +286,47 @@ def test_a_killed_supernode_comes_back_under_another_id(tmp_path: Path, problem:
     assert not outcome.held
     w = read_weights(tmp_path / "model" / "weights.csv", 12)
     assert problem.objective(w) <= ct.solve(problem, 1e-8).objective * (1 + 1e-6)
+
+
+def test_a_site_is_its_key_whatever_it_says_of_itself(
+    tmp_path: Path, problem: ct.Problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An impostor has north's name, folder and nodes, but no key: it is not even asked."""
+    write_roster(tmp_path / "roster.json", {"north": 10, "south": 11, "west": 12})
+    monkeypatch.setenv(ROSTER, str(tmp_path / "roster.json"))
+    grid = InProcessGrid(folders(tmp_path), settings(tmp_path))
+    grid.folders = {99: tmp_path / "sites" / "north", **grid.folders}
+    grid.replies[99] = 0
+    assert go(tmp_path, grid).gap <= 1e-6
+    assert {message.metadata.dst_node_id for message in grid.sent} == {10, 11, 12}
+    assert federation(tmp_path)["sites"] == ["north", "south", "west"]
+    assert grid.folders[10].name == "east"
+
+
+def test_an_extra_supernode_that_cannot_take_part_does_not_stop_the_others(tmp_path: Path, problem: ct.Problem) -> None:
+    extra = tmp_path / "extra"
+    extra.mkdir()
+    assert go(tmp_path, InProcessGrid([extra, *folders(tmp_path)], settings(tmp_path))).gap <= 1e-6
+    with pytest.raises(SiteError, match=r"^site 'extra' has no site\.toml that can be read \(no-policy\)$"):
+        go(tmp_path, InProcessGrid([extra, *folders(tmp_path)[:2]], settings(tmp_path)))
+    grid = InProcessGrid([extra, *folders(tmp_path)[:2], folders(tmp_path)[0]], settings(tmp_path))
+    with pytest.raises(TimeoutError, match=r"2 of 3 sites .*site 'extra' has no .*two SuperNodes say .* site 'east'"):
+        go(tmp_path, grid, wait=1.0)
+
+
+@pytest.mark.parametrize("hosts", [[999], [-1], [0, 0], ["a"]])
+def test_an_introduction_that_makes_no_sense_is_named(tmp_path: Path, problem: ct.Problem, hosts: list[Any]) -> None:
+    class Liar(InProcessGrid):
+        def pull_messages(self, message_ids: Any) -> Any:
+            replies = super().pull_messages(message_ids)
+            for reply in replies:
+                facts = reply.content.config_records["facts"]
+                if facts["site"] == "north":
+                    facts["hosts"] = hosts
+            return replies
+
+    with pytest.raises(SiteError, match="site 'north' sent an introduction"):
+        go(tmp_path, Liar(folders(tmp_path), settings(tmp_path)))
 
 
 def test_lost_replies_are_asked_for_again(tmp_path: Path, problem: ct.Problem) -> None:
