@@ -140,6 +140,12 @@ def test_a_site_may_keep_its_inner_weights_answer_one_run_and_one_server(folder:
         Policy.read(folder).check_server("")
 
 
+def test_a_run_whose_questions_would_be_refused_is_refused_at_once(folder: Path) -> None:
+    check_refused(folder, "introduce", records.introduce_request([], PRIVATE), Code.QUESTION)
+    edit(folder, '"answer", ', "")
+    check_refused(folder, "introduce", records.introduce_request([], SETTINGS), Code.QUESTION)
+
+
 def test_a_site_can_insist_on_privacy_before_its_first_run(folder: Path) -> None:
     edit(folder, '"answer", ', '"answer", "release", ')
     with (folder / POLICY).open("a") as file:

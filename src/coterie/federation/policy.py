@@ -139,9 +139,12 @@ class Policy:
             raise RefusedError(Code.SHARE)
 
     def check_privacy(self, privacy: Privacy | None) -> None:
-        """Refuse other privacy than is required."""
+        """Refuse other privacy than is required, and a run whose questions would be refused."""
         if self.privacy is not None and privacy != self.privacy:
             raise RefusedError(Code.PRIVACY, f"the run has {privacy}, the policy {self.privacy}")
+        kind = "answer" if privacy is None else "release"
+        if kind not in self.kinds:
+            raise RefusedError(Code.QUESTION, f"the run asks {kind!r}, which the policy does not answer")
 
     def check_nodes(self, nodes: Iterable[str]) -> None:
         """Refuse questions about nodes that the others have no business with."""
