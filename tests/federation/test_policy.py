@@ -15,12 +15,13 @@ pytest.importorskip("flwr", reason="needs the extra coterie[flower]")
 from flwr.app import ConfigRecord, RecordDict
 
 import coterie as ct
-from coterie.federation.audit import AUDIT, AuditLog, entries
+from coterie.federation.audit import AuditLog, entries
 from coterie.federation.messages import ProxRequest
-from coterie.federation.policy import POLICY, Policy
+from coterie.federation.policy import Policy
 from coterie.federation.project import write_sites
 from coterie.federation.refusals import Code, RefusedError
 from coterie.federation.responder import Responder
+from coterie.federation.site_folder import AUDIT, POLICY
 from coterie.federation.transport import records
 from problems import instance
 

@@ -16,7 +16,8 @@ def audit(
 ) -> None:
     """Print what has left a site: one line per message, with time, run, kind, bytes and a hash of what left."""
     with plain_errors():
-        from coterie.federation.audit import AUDIT, COUNTED, entries
+        from coterie.federation.audit import COUNTED, entries
+        from coterie.federation.site_folder import AUDIT
 
         if not (folder / AUDIT).exists():
             raise BadInputError(f"there is no {AUDIT} in {folder}: nothing has left it")

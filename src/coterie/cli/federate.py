@@ -57,8 +57,8 @@ def init(
 
 def _write_policy(site: Path, node: str, label: str) -> None:
     """Write a policy with the columns that the data have, and no node that may be asked about."""
-    from coterie.federation.policy import POLICY, write_policy
-    from coterie.federation.site_files import find_table
+    from coterie.federation.policy import write_policy
+    from coterie.federation.site_folder import POLICY, find_table
     from coterie.io.rows import Columns
 
     table = find_table(site, "data")
@@ -109,8 +109,7 @@ def _run(app: Path, sites: list[Path], model: Path, config: Mapping[str, Any]) -
 
 def _folders(local: Path, app: Path) -> list[Path]:
     """The sites, checked before anything is started."""
-    from coterie.federation.policy import POLICY
-    from coterie.federation.site_files import find_table
+    from coterie.federation.site_folder import POLICY, find_table
 
     sites = sorted(path for path in local.iterdir() if path.is_dir()) if local.is_dir() else []
     if not sites:

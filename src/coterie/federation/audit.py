@@ -15,7 +15,8 @@ from datetime import UTC, datetime
 from os import SEEK_END
 from pathlib import Path
 
-AUDIT = "audit.jsonl"
+from coterie.federation.site_folder import AUDIT
+
 COUNTED = ("answer", "release", "finish")
 
 

@@ -16,9 +16,9 @@ import numpy as np
 
 from coterie.federation.dp_mechanism import Privacy
 from coterie.federation.refusals import Code, RefusedError
+from coterie.federation.site_folder import AUDIT, POLICY
 from coterie.problem import Problem
 
-POLICY = "site.toml"
 QUESTIONS = ("introduce", "answer", "release", "finish")
 LEAST_ROWS, MOST = 5, 1000  # what a new policy says
 
@@ -181,7 +181,7 @@ def write_policy(
         least_rows=least_rows,
         kinds=json.dumps(["introduce", "answer", "finish"]),
         most=MOST,
-        audit="audit.jsonl",
+        audit=AUDIT,
         share=json.dumps(share_weights),
         nodes=json.dumps(list(nodes)),
     )

@@ -18,11 +18,12 @@ from flwr.app import RecordDict
 from coterie.federation.audit import COUNTED, AuditLog
 from coterie.federation.dp_mechanism import Privacy
 from coterie.federation.messages import Introduction, ProxRequest
-from coterie.federation.policy import POLICY, QUESTIONS, Policy
+from coterie.federation.policy import QUESTIONS, Policy
 from coterie.federation.refusals import Code, RefusedError
 from coterie.federation.release_log import BudgetError, check_promise, noise_for
 from coterie.federation.site import Site
-from coterie.federation.site_files import BadSiteError, Settings, SiteFiles, state_of, write_weights
+from coterie.federation.site_files import BadSiteError, Settings, SiteFiles, write_weights
+from coterie.federation.site_folder import POLICY, state_of
 from coterie.federation.transport import records
 from coterie.io.files import MissingExtraError
 from coterie.solver.pace import expecting

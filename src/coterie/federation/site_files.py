@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.federation.site import Site
+from coterie.federation.site_folder import find_table
 from coterie.io.edges import read_graph
 from coterie.io.files import staged_file
 from coterie.io.rows import Columns, read_rows
@@ -107,17 +108,6 @@ def read_edges(path: Path) -> tuple[list[tuple[str, str]], NDArray[np.float64]]:
     graph = read_graph(path)
     names = [str(name) for name in graph.names]
     return [(names[i], names[j]) for i, j in graph.edges.tolist()], graph.weights
-
-
-def state_of(folder: Path) -> tuple[tuple[str, int, int], ...]:
-    """What changes when the files of a site change: their names, times and sizes."""
-    tables = [path for stem in ("data", "edges") if (path := find_table(folder, stem)) is not None]
-    return tuple((path.name, (stat := path.stat()).st_mtime_ns, stat.st_size) for path in tables)
-
-
-def find_table(folder: Path, stem: str) -> Path | None:
-    """Return the table of that name, whichever kind there is."""
-    return next((folder / f"{stem}{end}" for end in (".parquet", ".csv") if (folder / f"{stem}{end}").exists()), None)
 
 
 def write_weights(path: Path, nodes: Sequence[str], features: Sequence[str], w: Array) -> None:
