@@ -45,6 +45,9 @@ def federate(folder: Path, loss: str = "squared", **changes: Any) -> tuple[ct.Pr
     data = ct.LocalDatasets.from_rows(network.data.X, y, network.data.nodes, n_nodes=12)
     problem = ct.Problem(network.graph, data, kind, lam=0.05)
     write_sites(folder, problem, SITE_OF, NAMES)
+    for name in NAMES:
+        path = folder / "sites" / name / "site.toml"
+        path.write_text(path.read_text().replace('"answer", ', '"answer", "release", '))
     config = {**CONFIG, "loss": loss, "lam": 0.05, **strength, **{k.replace("_", "-"): v for k, v in changes.items()}}
     config |= {"graph": str(folder / "graph.csv"), "out": str(folder / "model")}
     (folder / "model").mkdir()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -11,18 +12,18 @@ import pytest
 
 pytest.importorskip("flwr", reason="needs the extra coterie[flower]")
 
-from flwr.app import Array, ArrayRecord, Message
+from flwr.app import Message
 
 import coterie as ct
 from coterie.datasets import stochastic_block_model
-from coterie.federation.client_app import without_paths
 from coterie.federation.dp_mechanism import Privacy
 from coterie.federation.loop import FederationError, Outcome
 from coterie.federation.partition import partition
 from coterie.federation.project import write_sites
+from coterie.federation.roster import ROSTER, write_roster
 from coterie.federation.server_app import run
 from coterie.federation.site_files import Settings, SiteFiles
-from coterie.federation.transport.records import SiteError, read_prox_request
+from coterie.federation.transport.records import SiteError, _unpacked, read_prox_request
 from flower_grid import CONFIG, InProcessGrid
 
 NAMES = ("east", "north", "west")
@@ -66,6 +67,18 @@ def read_weights(path: Path, n_nodes: int) -> np.ndarray:
     for node, *numbers in rows:
         w[int(node)] = [float(x) for x in numbers]
     return w
+
+
+def edit_policy(tmp_path: Path, name: str, old: str, new: str) -> None:
+    path = tmp_path / "sites" / name / "site.toml"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text if new in text else text.replace(old, new, 1))
+
+
+def open_nodes(tmp_path: Path, name: str, *nodes: str) -> None:
+    """Let a site be asked about these nodes too."""
+    edit_policy(tmp_path, name, "\nnodes = [", "\nnodes = [" + "".join(f'"{node}", ' for node in nodes))
 
 
 def federation(tmp_path: Path) -> dict[str, Any]:
@@ -138,13 +151,13 @@ def test_a_site_imports_no_estimators() -> None:
 
 # --- what travels ---------------------------------------------------------------------------------------------
 
-ALLOWED = {  # (direction, kind) → (facts, arrays)
-    ("to site", "query.introduce"): ({"nodes"}, set()),
-    ("to server", "query.introduce"): ({"site", "hosts", "columns", "floor", "scale", "constant", "size"}, set()),
-    ("to site", "query.answer"): ({"nodes", "level"}, {"question"}),
-    ("to server", "query.answer"): ({"site", "value", "bound", "left", "reach"}, {"w"}),
-    ("to site", "query.finish"): ({"nodes", "level"}, {"question"}),
-    ("to server", "query.finish"): ({"site", "nodes"}, {"w"}),
+ALLOWED = {  # (direction, kind) → facts
+    ("to site", "query.introduce"): {"nodes", "settings"},
+    ("to server", "query.introduce"): {"site", "hosts", "columns", "floor", "scale", "constant", "size"},
+    ("to site", "query.answer"): {"nodes", "level", "question", "width", "settings"},
+    ("to server", "query.answer"): {"site", "value", "bound", "left", "reach", "w", "width"},
+    ("to site", "query.finish"): {"nodes", "level", "question", "width", "settings"},
+    ("to server", "query.finish"): {"site", "nodes", "w", "width"},
 }
 
 
@@ -167,14 +180,13 @@ def test_nothing_travels_but_what_is_listed(tmp_path: Path) -> None:
 
 def check(way: str, message: Message, most: int, n: int, private: set[str]) -> None:
     kind, content = message.metadata.message_type, message.content
-    facts, arrays = ALLOWED[way, kind]
-    assert set(content) <= {"facts", "arrays"}
-    assert set(content.config_records["facts"]) == facts
-    assert set(content.array_records.get("arrays", ArrayRecord())) == arrays
-    numbers = [x for x in content.config_records["facts"].values() if isinstance(x, float)]
-    for array in (a.numpy() for record in content.array_records.values() for a in record.values()):
-        width = n + 1 if way == "to site" else n
-        assert array.shape[1] == width
+    assert set(content) == {"facts"}
+    facts = content.config_records["facts"]
+    assert set(facts) == ALLOWED[way, kind]
+    numbers = [x for x in facts.values() if isinstance(x, float)]
+    for name in {"question", "w"} & set(facts):
+        array = _unpacked(facts, name)
+        assert array.shape[1] == (n + 1 if way == "to site" else n)
         assert len(array) <= (most if kind == "query.answer" else 4)
         numbers += array.ravel().tolist()
     assert not private & {f"{x:.12g}" for x in numbers}
@@ -187,6 +199,8 @@ PRIVATE = {"privacy_noise": 5.0, "privacy_clip": 0.3, "privacy_rounds": 4, "shar
 
 def go_privately(tmp_path: Path, change: Any = None, **changes: Any) -> tuple[Outcome, InProcessGrid]:
     pytest.importorskip("dp_accounting", reason="needs the extra coterie[privacy]")
+    for name in NAMES:
+        edit_policy(tmp_path, name, '"answer", ', '"answer", "release", ')
     grid = InProcessGrid(folders(tmp_path), settings(tmp_path, **PRIVATE), change)
     return go(tmp_path, grid, **PRIVATE, **changes), grid
 
@@ -204,8 +218,8 @@ def test_with_privacy_only_noisy_weights_leave_a_site(tmp_path: Path, problem: c
         files = SiteFiles.read(folder, read)
         true = files.site(nodes).weights(request)[[files.nodes.index(node) for node in nodes]] - request.v
         clipped = true * min(1.0, 0.3 / np.linalg.norm(true))
-        noise.append(answered.content.array_records["arrays"]["w"].numpy() - request.v - clipped)
-        assert set(answered.content.config_records["facts"]) == {"site", "nodes"}
+        noise.append(_unpacked(answered.content.config_records["facts"], "w") - request.v - clipped)
+        assert set(answered.content.config_records["facts"]) == {"site", "nodes", "w", "width"}
     drawn = np.concatenate([part.ravel() for part in noise])
     assert (np.abs(drawn) > 0).all()
     assert len(set(drawn)) == len(drawn)
@@ -218,7 +232,7 @@ def test_with_privacy_only_noisy_weights_leave_a_site(tmp_path: Path, problem: c
         else:
             assert message.metadata.message_type == "query.finish"
             assert list(facts["nodes"]) == []
-            assert message.content.array_records["arrays"]["w"].numpy().size == 0
+            assert facts["w"] == b""
 
 
 def test_the_record_states_epsilon_and_that_there_is_no_certificate(tmp_path: Path, problem: ct.Problem) -> None:
@@ -240,7 +254,7 @@ def test_a_private_run_given_again_gets_the_same_answers(tmp_path: Path, problem
 
 def test_a_site_that_has_promised_privacy_answers_nothing_else(tmp_path: Path, problem: ct.Problem) -> None:
     go_privately(tmp_path)
-    with pytest.raises(SiteError, match="answers with differential privacy only"):
+    with pytest.raises(SiteError, match=r"site 'east' has no private release left, .*\(budget\)"):
         go(tmp_path, InProcessGrid(folders(tmp_path), settings(tmp_path)))
 
 
@@ -274,6 +288,47 @@ def test_a_killed_supernode_comes_back_under_another_id(tmp_path: Path, problem:
     assert problem.objective(w) <= ct.solve(problem, 1e-8).objective * (1 + 1e-6)
 
 
+def test_a_site_is_its_key_whatever_it_says_of_itself(
+    tmp_path: Path, problem: ct.Problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An impostor has north's name, folder and nodes, but no key: it is not even asked."""
+    write_roster(tmp_path / "roster.json", {"north": 10, "south": 11, "west": 12})
+    monkeypatch.setenv(ROSTER, str(tmp_path / "roster.json"))
+    grid = InProcessGrid(folders(tmp_path), settings(tmp_path))
+    grid.folders = {99: tmp_path / "sites" / "north", **grid.folders}
+    grid.replies[99] = 0
+    assert go(tmp_path, grid).gap <= 1e-6
+    assert {message.metadata.dst_node_id for message in grid.sent} == {10, 11, 12}
+    assert federation(tmp_path)["sites"] == ["north", "south", "west"]
+    assert grid.folders[10].name == "east"
+
+
+def test_an_extra_supernode_that_cannot_take_part_does_not_stop_the_others(tmp_path: Path, problem: ct.Problem) -> None:
+    extra = tmp_path / "extra"
+    extra.mkdir()
+    assert go(tmp_path, InProcessGrid([extra, *folders(tmp_path)], settings(tmp_path))).gap <= 1e-6
+    with pytest.raises(SiteError, match=r"^site 'extra' has no site\.toml that can be read \(no-policy\)$"):
+        go(tmp_path, InProcessGrid([extra, *folders(tmp_path)[:2]], settings(tmp_path)))
+    grid = InProcessGrid([extra, *folders(tmp_path)[:2], folders(tmp_path)[0]], settings(tmp_path))
+    with pytest.raises(TimeoutError, match=r"2 of 3 sites .*site 'extra' has no .*two SuperNodes say .* site 'east'"):
+        go(tmp_path, grid, wait=1.0)
+
+
+@pytest.mark.parametrize("hosts", [[999], [-1], [0, 0], ["a"]])
+def test_an_introduction_that_makes_no_sense_is_named(tmp_path: Path, problem: ct.Problem, hosts: list[Any]) -> None:
+    class Liar(InProcessGrid):
+        def pull_messages(self, message_ids: Any) -> Any:
+            replies = super().pull_messages(message_ids)
+            for reply in replies:
+                facts = reply.content.config_records["facts"]
+                if facts["site"] == "north":
+                    facts["hosts"] = hosts
+            return replies
+
+    with pytest.raises(SiteError, match="site 'north' sent an introduction"):
+        go(tmp_path, Liar(folders(tmp_path), settings(tmp_path)))
+
+
 def test_lost_replies_are_asked_for_again(tmp_path: Path, problem: ct.Problem) -> None:
     grid = InProcessGrid(folders(tmp_path), settings(tmp_path), lambda s, k, reply: None if k % 5 == 2 else reply)
     assert go(tmp_path, grid).gap <= 1e-6
@@ -301,15 +356,13 @@ def _spoiled(how: str) -> Any:
     def spoil(site: str, before: int, reply: Message) -> Message:
         if site != "north" or before < 3:
             return reply
-        arrays = reply.content.array_records["arrays"]
-        w = arrays["w"].numpy()
-        spoilt = {
-            "nan": Array(np.full_like(w, np.nan)),
-            "shape": Array(np.zeros((1, 7))),
-            "garbage": Array("float64", (2, 2), "numpy.ndarray", b"no array at all"),
-            "text": Array(np.array([["a"]])),
-        }
-        arrays["w"] = spoilt[how]
+        facts = reply.content.config_records["facts"]
+        if how == "nan":
+            facts["w"] = np.full(len(facts["w"]) // 8, np.nan).tobytes()
+        elif how == "shape":
+            facts["w"], facts["width"] = np.zeros(7).tobytes(), 7
+        else:
+            facts["w"] = {"garbage": b"no array at all", "text": "a"}[how]
         return reply
 
     return spoil
@@ -327,6 +380,7 @@ def test_nonsense_is_named_and_stops_the_run_or_is_set_aside(tmp_path: Path, pro
 def test_a_site_with_other_columns_is_named(tmp_path: Path, problem: ct.Problem) -> None:
     path = tmp_path / "sites" / "north" / "data.csv"
     path.write_text(path.read_text().replace("x1", "height", 1))
+    edit_policy(tmp_path, "north", '"x1"', '"height"')
     with pytest.raises(FederationError, match=r"site 'north' has the columns .*it lacks \['x1'\]"):
         go(tmp_path, InProcessGrid(folders(tmp_path), settings(tmp_path)))
 
@@ -334,68 +388,65 @@ def test_a_site_with_other_columns_is_named(tmp_path: Path, problem: ct.Problem)
 @pytest.mark.parametrize(
     ("file", "old", "new", "message"),
     [
-        ("data.csv", "node,", "place,", "north: data.csv: there is no column 'node'"),
-        ("data.csv", None, "node,x0,x1,y\n4,1,much,3\n", "north: data.csv: column 'x1', row 1: 'much' is not"),
-        (
-            "data.csv",
-            None,
-            "node,x0,x1,y\n4,1,1,3\n,1,1,3\n",
-            "north: data.csv: column 'node', row 2: there is no node",
-        ),
-        ("data.csv", None, "node,y\n4,3\n", "north: data.csv: there are no features"),
-        ("data.csv", None, "", "north: data.csv: the file is empty"),
-        ("edges.csv", None, "a,b,weight\n4,,1\n", "north: edges.csv: column 'b', row 1: there is no node id"),
-        ("edges.csv", None, "a,b,weight\n4,4,1\n", "north: edges.csv: column 'b', row 1: node 4 is joined to itself"),
-        ("edges.csv", None, "a\n4\n", "north: edges.csv: an edge frame has the columns i, j and perhaps weight"),
+        ("data.csv", "node,", "place,", "data.csv: there is no column 'node'"),
+        ("data.csv", None, "node,x0,x1,y\n4,1,much,3\n", "data.csv: column 'x1', row 1: 'much' is not"),
+        ("data.csv", None, "node,x0,x1,y\n4,1,1,3\n,1,1,3\n", "data.csv: column 'node', row 2: there is no node"),
+        ("data.csv", None, "", "data.csv: the file is empty"),
+        ("edges.csv", None, "a,b,weight\n4,,1\n", "edges.csv: column 'b', row 1: there is no node id"),
+        ("edges.csv", None, "a,b,weight\n4,4,1\n", "edges.csv: column 'b', row 1: node 4 is joined to itself"),
     ],
 )
-def test_a_site_that_cannot_read_its_files_says_so_without_its_paths(
-    tmp_path: Path, problem: ct.Problem, file: str, old: str | None, new: str, message: str
+def test_what_is_wrong_with_files_stays_at_the_site(
+    tmp_path: Path,
+    problem: ct.Problem,
+    caplog: pytest.LogCaptureFixture,
+    file: str,
+    old: str | None,
+    new: str,
+    message: str,
 ) -> None:
     path = tmp_path / "sites" / "north" / file
     path.write_text(new if old is None else path.read_text().replace(old, new, 1))
     grid = InProcessGrid(folders(tmp_path), settings(tmp_path))
-    with pytest.raises(SiteError, match=message):
+    with pytest.raises(SiteError, match=r"^site 'north' cannot use its files as they are \(files\)$"):
         go(tmp_path, grid)
-    (said,) = [str(facts["error"]) for facts in facts_of(grid.received) if "error" in facts]
-    assert str(tmp_path) not in said
-    assert "/" not in said
+    (said,) = [facts for facts in facts_of(grid.received) if "error" in facts]
+    assert dict(said) == {"site": "north", "error": "files"}
+    assert message in caplog.text
 
 
 def facts_of(messages: list[Message]) -> list[Any]:
     return [message.content.config_records["facts"] for message in messages]
 
 
-def test_a_damaged_file_is_named_without_its_path(tmp_path: Path) -> None:
-    write_sites(tmp_path / "my sites", small(), THREE, NAMES)
-    north = tmp_path / "my sites" / "sites" / "north"
-    (north / "data.csv").rename(north / "data.parquet")
-    (tmp_path / "link").symlink_to(north)
-    for folder in (north, tmp_path / "link"):
-        grid = InProcessGrid([folder], settings(tmp_path / "my sites"))
-        with pytest.raises(SiteError, match=r"data\.parquet: cannot be read as Parquet") as caught:
-            go(tmp_path / "my sites", grid)
-        assert "/" not in str(caught.value)
+def test_what_nobody_foresaw_leaves_a_site_as_a_code(
+    tmp_path: Path, problem: ct.Problem, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for error, code in ((PermissionError(13, "denied", "secret"), "disk"), (ZeroDivisionError("secret"), "failed")):
+
+        def fail(*arguments: Any, error: Exception = error) -> SiteFiles:
+            raise error
+
+        monkeypatch.setattr(SiteFiles, "read", fail)
+        with pytest.raises(SiteError, match=rf"^site 'east' .*\({code}\)$"):
+            go(tmp_path, InProcessGrid(folders(tmp_path), settings(tmp_path)))
+        assert "secret" in caplog.text
 
 
-def test_what_nobody_foresaw_leaves_a_site_without_its_message(
+def test_a_site_that_cannot_write_its_weights_is_named(
     tmp_path: Path, problem: ct.Problem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(folder: Path, settings: Settings) -> SiteFiles:
-        raise PermissionError(13, "Permission denied", str(folder / "data.csv"))
+    def full(path: Path, *arguments: Any) -> None:
+        if "north" in str(path):
+            raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(SiteFiles, "read", fail)
-    with pytest.raises(RuntimeError) as caught:
-        go(tmp_path, InProcessGrid(folders(tmp_path), settings(tmp_path)))
-    assert str(caught.value) == "east: PermissionError; the log of the SuperNode says more"
-    assert caught.value.__cause__ is None
-    assert caught.value.__suppress_context__
-
-
-def test_of_paths_the_name_of_the_file_is_left() -> None:
-    text = "cannot read '/srv/a b/north/data.csv' (/usr/lib/x.so); 'n/a' and 'lat/lon' are no paths, nor is a / b"
-    left = "cannot read 'data.csv' (x.so); 'n/a' and 'lat/lon' are no paths, nor is a / b"
-    assert without_paths(text, Path("/srv/a b/north")) == left
+    monkeypatch.setattr("coterie.federation.responder.write_weights", full)
+    assert go(tmp_path, InProcessGrid(folders(tmp_path), settings(tmp_path))).gap <= 1e-6
+    lines = [json.loads(line) for line in (tmp_path / "model" / "progress.jsonl").read_text().splitlines()]
+    (warning,) = [line["warning"] for line in lines if "warning" in line]
+    assert warning == (
+        "site 'north' answered the end of the run with an error: it cannot read or write in its folder (disk)"
+    )
 
 
 def test_edges_are_read_by_the_names_of_their_columns(tmp_path: Path, problem: ct.Problem) -> None:
@@ -428,6 +479,8 @@ def test_a_graph_that_does_not_fit_the_sites_is_refused(
 ) -> None:
     path = tmp_path / "graph.csv"
     path.write_text(path.read_text() + line + "\n" + "1,5,1.0\n")
+    open_nodes(tmp_path, "east", "0", "1")
+    open_nodes(tmp_path, "north", "5")
     with pytest.raises(FederationError, match=message):
         go(tmp_path, InProcessGrid(folders(tmp_path), settings(tmp_path)))
 
@@ -437,6 +490,7 @@ def test_two_sites_with_the_same_node_are_named(tmp_path: Path, problem: ct.Prob
     _, cut = partition(problem.graph, THREE)
     shared = cut.nodes[cut.of(1)][0]
     path.write_text(path.read_text() + f"{shared},1,1,\n")
+    open_nodes(tmp_path, "west", str(shared))
     with pytest.raises(FederationError, match=f"node '{shared}' is at site 'north' and at site 'west'"):
         go(tmp_path, InProcessGrid(folders(tmp_path), settings(tmp_path)))
 

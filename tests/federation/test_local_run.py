@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from coterie.federation import local
-from coterie.federation.local import LocalFederation
+from coterie.federation.local import LocalError, LocalFederation
 
 
 def test_a_run_that_ends_while_it_is_asked_for_its_state_is_read_to_its_end(
@@ -22,6 +22,14 @@ def test_a_run_that_ends_while_it_is_asked_for_its_state_is_read_to_its_end(
             return "finished:completed"
 
     monkeypatch.setattr(local, "LOOK", 0.0)
-    superlink: Any = SimpleNamespace(poll=lambda: None)
-    federation = Slow(tmp_path, [], tmp_path, processes={"superlink": superlink})
-    assert list(federation._lines(progress)) == [{"done": "OPTIMAL"}]
+    server: Any = SimpleNamespace(poll=lambda: None)
+    federation = Slow(tmp_path, [], tmp_path, processes={"server": server})
+    assert list(federation._lines(progress, "1")) == [{"done": "OPTIMAL"}]
+
+
+def test_a_site_that_cannot_take_part_is_named_with_its_last_words(tmp_path: Path) -> None:
+    ended: Any = SimpleNamespace(poll=lambda: 1)
+    (tmp_path / "north.log").write_text("coterie: there is no site.toml\n")
+    federation = LocalFederation(tmp_path, [tmp_path / "north"], tmp_path, processes={"north": ended})
+    with pytest.raises(LocalError, match=r"'north' cannot take part: there is no site\.toml \(its log is .*north\.log"):
+        federation._tend()

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from coterie.cli.audit import audit
 from coterie.cli.codes import ExitCode
 from coterie.cli.errors import BadInputError, end, plain_errors
+from coterie.cli.join import join
+from coterie.cli.serve import serve
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,10 +25,26 @@ federate = typer.Typer(
 
 @federate.command()
 def init(
-    folder: Annotated[Path, typer.Argument(help="A folder that does not exist yet: letters, digits and hyphens.")],
+    folder: Annotated[
+        Path | None, typer.Argument(help="A folder that does not exist yet: letters, digits and hyphens.")
+    ] = None,
+    site: Annotated[
+        Path | None, typer.Option(help="Write site.toml into this folder with data, and nothing else.")
+    ] = None,
+    node: Annotated[str, typer.Option(help="With --site: the column of node ids.")] = "node",
+    label: Annotated[str, typer.Option(help="With --site: the column of labels.")] = "y",
 ) -> None:
-    """Write a Flower app that is ready to run: configuration, apps, three example sites, the graph between them."""
+    """Write a Flower app that is ready to run: configuration, apps, three example sites, the graph between them.
+
+    With --site: write the policy of one site, to be read and changed by whoever answers for its data.
+    """
     with plain_errors():
+        if (folder is None) == (site is None):
+            raise BadInputError("name a folder for an app, or --site FOLDER")
+        if site is not None:
+            _write_policy(site, node, label)
+            return
+        assert folder is not None
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9-]*", folder.name):
             raise BadInputError(f"{folder.name!r}: a Flower app has a name of letters, digits and hyphens")
         if folder.exists():
@@ -36,6 +55,21 @@ def init(
         typer.echo(f"Wrote {folder}. Run it on this machine:  coterie federate run --local {folder / 'sites'}")
 
 
+def _write_policy(site: Path, node: str, label: str) -> None:
+    """Write a policy with the columns that the data have, and no node that may be asked about."""
+    from coterie.federation.policy import write_policy
+    from coterie.federation.site_folder import POLICY, find_table
+    from coterie.io.rows import Columns
+
+    table = find_table(site, "data")
+    if table is None:
+        raise BadInputError(f"{site} has neither data.parquet nor data.csv")
+    if (site / POLICY).exists():
+        raise BadInputError(f"{site / POLICY} exists; remove it for a new one")
+    write_policy(site, Columns.of(table, node, label).features, [], node=node, label=label, share_weights=False)
+    typer.echo(f"Wrote {site / POLICY}. Read it, and name the nodes that have a neighbour at another site.")
+
+
 @federate.command()
 def run(
     local: Annotated[Path, typer.Option(help="Folder with a folder for every site; its parent holds the app.")],
@@ -44,7 +78,7 @@ def run(
     tol: Annotated[float | None, typer.Option(help="Certified gap to reach.", show_default="the app's")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Start anew, even where a checkpoint is left.")] = False,
 ) -> None:
-    """Run a federation on this machine: one SuperLink, one SuperNode per site, on loopback only."""
+    """Run a federation on this machine: a server and a process per site, with TLS and keys, on loopback only."""
     with plain_errors():
         app = (local.resolve().parent if app is None else app).resolve()
         sites = _folders(local, app)
@@ -75,7 +109,7 @@ def _run(app: Path, sites: list[Path], model: Path, config: Mapping[str, Any]) -
 
 def _folders(local: Path, app: Path) -> list[Path]:
     """The sites, checked before anything is started."""
-    from coterie.federation.site_files import find_table
+    from coterie.federation.site_folder import POLICY, find_table
 
     sites = sorted(path for path in local.iterdir() if path.is_dir()) if local.is_dir() else []
     if not sites:
@@ -86,13 +120,17 @@ def _folders(local: Path, app: Path) -> list[Path]:
     for site in sites:
         if find_table(site, "data") is None:
             raise BadInputError(f"{site} has neither data.parquet nor data.csv")
+        if not (site / POLICY).exists():
+            raise BadInputError(f"{site} has no {POLICY}; `coterie federate init --site {site}` writes one")
     return sites
 
 
 def _show(line: Mapping[str, Any]) -> None:
     if "number" in line:
         where = f"round {line['number']:3d}  {_gap(line)}  sites {line['present']} of {line['sites']}"
-        typer.echo(f"{where}  {line['seconds']:.0f} s", err=True)
+        typer.echo(f"{where}  {line['seconds']:.1f} s", err=True)
+    elif "warning" in line:
+        typer.echo(f"coterie: warning: {line['warning']}", err=True)
 
 
 def _quality(last: Mapping[str, Any]) -> str:
@@ -106,3 +144,7 @@ def _quality(last: Mapping[str, Any]) -> str:
 def _gap(line: Mapping[str, Any]) -> str:
     """The gap, where one is proven."""
     return "no gap" if line["gap"] is None else f"gap {line['gap']:.1e}"
+
+
+for command in (join, serve, audit):
+    federate.command()(command)

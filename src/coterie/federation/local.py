@@ -1,6 +1,7 @@
-"""A whole federation on this machine: a SuperLink, a SuperNode for every site, and one run.
+"""A whole federation on this machine: a server, a resident site for every folder, and one run.
 
-Nothing contacts an outside host, and every process that is started is ended, whatever happens.
+The same processes as on separate machines, with TLS and keys, on loopback. Nothing contacts an outside host, and every
+process that is started is ended, whatever happens.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -23,11 +25,11 @@ from typing import Any
 from coterie.io.files import MissingExtraError
 
 QUIET = {"FLWR_TELEMETRY_ENABLED": "0", "FLWR_DISABLE_UPDATE_CHECK": "1"}
-NAME = "coterie-local"  # of the SuperLink in Flower's own configuration
-START = 60.0  # seconds that the SuperLink may take
+NAME = "coterie"  # of the SuperLink in Flower's own configuration
+START = 60.0  # seconds that the server may take
 END = 10.0  # seconds that a process may take to end when asked to
-POLL = 0.2
-AGAIN = 5.0  # seconds between two starts of the same SuperNode
+POLL = 0.1
+AGAIN = 5.0  # seconds between two starts of the same site
 LOOK = 15.0  # seconds between two looks at the state of a silent run
 
 
@@ -46,35 +48,28 @@ class LocalFederation:
     sites : sequence of Path
         A folder for every site.
     work : Path
-        Where logs, and Flower's own files, go.
-    superlink_options, supernode_options
-        More command-line options, those of SuperNodes by the name of the site: certificates and keys for --insecure.
-    connection : mapping
-        How Flower's own commands reach the SuperLink.
-    public_keys : sequence of Path
-        Of SuperNodes that may take part, where they are authenticated.
+        Where logs, keys, and Flower's own files go.
     """
 
     app: Path
     sites: Sequence[Path]
     work: Path
-    superlink_options: Sequence[str] = ("--insecure",)
-    supernode_options: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    connection: Mapping[str, Any] = field(default_factory=lambda: {"insecure": True})
-    public_keys: Sequence[Path] = ()
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
-    again: dict[str, float] = field(default_factory=dict)  # when a SuperNode may be started again
+    again: dict[str, float] = field(default_factory=dict)  # when a site may be started again
 
     def __enter__(self) -> LocalFederation:
+        needs_flower({})
+        from coterie.federation.transport.keys import write_certificates, write_keys
+
         self.work.mkdir(parents=True, exist_ok=True)
-        self.port = free_port()
-        self._configure()
+        self.port, self.control_port = free_port(), free_port()
+        self.tls = write_certificates(self.work / "tls")
+        write_keys(self.work / "keys", [site.name for site in self.sites])
         try:
-            self.start_superlink()
-            for key in self.public_keys:
-                self.flwr("supernode", "vector_buffer", str(key), NAME)
+            self.start_server()
             for site in self.sites:
-                self.start_supernode(site)
+                self.start_site(site)
+            self._wait_for_server()
         except BaseException:
             self.stop()
             raise
@@ -84,27 +79,36 @@ class LocalFederation:
         self.stop()
 
     @property
-    def environment(self) -> dict[str, str]:
-        beside = Path(program("flwr")).parent  # programs of Flower start each other by name
-        path = f"{beside}{os.pathsep}{os.environ.get('PATH', '')}"
-        return {**os.environ, **QUIET, "FLWR_HOME": str(self.work / "flwr"), "PATH": path}
+    def home(self) -> Path:
+        """Flower's own folder."""
+        return self.work / "superlink" / "flwr"
 
-    def start_superlink(self) -> None:
-        """Start the SuperLink and wait until it listens."""
-        options = ["--host", "127.0.0.1", "--port", str(self.port), "--disable-runtime-dependency-installation"]
-        self._start("superlink", [program("flower-superlink"), *options, *self.superlink_options])
+    @property
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, **QUIET, "FLWR_HOME": str(self.home)}
+
+    def start_server(self) -> None:
+        """Start the server."""
+        ca, certificate, private = map(str, self.tls)
+        self._start(
+            "server",
+            *("serve", "--host", "127.0.0.1", "--port", str(self.port), "--control-port", str(self.control_port)),
+            *("--ca", ca, "--certificate", certificate, "--private-key", private),
+            *("--keys", str(self.work / "keys"), "--state", str(self.work / "superlink")),
+        )
+
+    def _wait_for_server(self) -> None:
         deadline = time.monotonic() + START
-        while not _listens(self.port):
-            if self.processes["superlink"].poll() is not None or time.monotonic() > deadline:
-                raise LocalError(f"the SuperLink did not start; its log is {self.log('superlink')}")
+        while not _listens(self.control_port):
+            if self.processes["server"].poll() is not None or time.monotonic() > deadline:
+                raise LocalError(f"the server did not start: {self._last_words('server')}")
             time.sleep(POLL)
 
-    def start_supernode(self, site: Path) -> None:
-        """Start the SuperNode of a site."""
-        options = ["--superlink", f"127.0.0.1:{self.port}", "--port", str(free_port())]
-        more = self.supernode_options.get(site.name, ("--insecure",))
-        folder = json.dumps(str(site.resolve()))
-        self._start(site.name, [program("flower-supernode"), *options, *more, "--node-config", f"folder={folder}"])
+    def start_site(self, site: Path) -> None:
+        """Start the process of a site."""
+        folder, key = str(site.resolve()), str(self.work / "keys" / site.name)
+        options = ["--folder", folder, "--name", site.name, "--root-certificates", str(self.tls[0]), "--key", key]
+        self._start(site.name, "join", f"127.0.0.1:{self.port}", *options)
 
     def flwr(self, *arguments: str) -> str:
         """Run one of Flower's own commands and return what it prints."""
@@ -127,16 +131,16 @@ class LocalFederation:
         progress.unlink(missing_ok=True)
         override = self.work / "run.toml"
         override.write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in config.items()))
-        self.flwr("run", str(self.app), NAME, "--run-config", str(override))
-        for line in self._lines(progress):
+        started = self.flwr("run", str(self.app), NAME, "--run-config", str(override), "--format", "json")
+        for line in self._lines(progress, str(json.loads(started)["run-id"])):
             if "error" in line:
                 raise LocalError(str(line["error"]))
             see(line)
             if "done" in line:
                 return line
-        raise LocalError(f"the run ended without a model; its log is {self.log('superlink')}")
+        raise LocalError(f"the run ended without a model; its log is {self.log('server')}")
 
-    def _lines(self, path: Path) -> Iterator[dict[str, Any]]:
+    def _lines(self, path: Path, run_id: str) -> Iterator[dict[str, Any]]:
         """Lines of progress as they come, until the run is over, and those that it wrote while it was asked whether."""
         seen, looked, over = 0, time.monotonic(), False
         while True:
@@ -147,20 +151,29 @@ class LocalFederation:
             seen = len(lines)
             if over:
                 return
-            if self.processes["superlink"].poll() is not None:
-                raise LocalError("the SuperLink has died; the same command goes on from the last checkpoint")
+            if self.processes["server"].poll() is not None:
+                raise LocalError("the server has died; the same command goes on from the last checkpoint")
             self._tend()
             if time.monotonic() - looked > LOOK:
                 looked = time.monotonic()
-                over = "finished" in self.flwr("list", NAME)
+                over = "finished" in self.flwr("list", NAME, "--run-id", run_id)
             time.sleep(POLL)
 
     def _tend(self) -> None:
-        """Start SuperNodes that have died again, but not at once: one with a key is refused for about a minute."""
+        """Start sites that were killed again, but not at once: a key that seems to be there is refused for a while."""
         for site in self.sites:
-            if self.processes[site.name].poll() is not None and time.monotonic() > self.again.get(site.name, 0.0):
-                self.again[site.name] = time.monotonic() + AGAIN
-                self.start_supernode(site)
+            code = self.processes[site.name].poll()
+            if code is None or time.monotonic() < self.again.get(site.name, 0.0):
+                continue
+            if code > 0:
+                raise LocalError(f"site {site.name!r} cannot take part: {self._last_words(site.name)}")
+            self.again[site.name] = time.monotonic() + AGAIN
+            self.start_site(site)
+
+    def _last_words(self, name: str) -> str:
+        """The last line that a process wrote, and where the others are."""
+        lines = self.log(name).read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        return f"{lines[-1].removeprefix('coterie: ') if lines else 'it said nothing'} (its log is {self.log(name)})"
 
     def stop(self) -> None:
         """End all processes that were started, and what they started."""
@@ -178,18 +191,37 @@ class LocalFederation:
     def log(self, name: str) -> Path:
         return self.work / f"{name}.log"
 
-    def _start(self, name: str, command: Sequence[str]) -> None:
+    def _start(self, name: str, *arguments: str) -> None:
+        command = [program("coterie"), "federate", *arguments]
         with self.log(name).open("ab") as log:
             self.processes[name] = subprocess.Popen(
                 command, env=self.environment, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
             )
 
-    def _configure(self) -> None:
-        home = self.work / "flwr"
-        home.mkdir(exist_ok=True)
-        lines = [f"[superlink.{NAME}]", f'address = "127.0.0.1:{self.port}"']
-        lines += [f"{key} = {json.dumps(value)}" for key, value in self.connection.items()]
-        (home / "config.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+def needs_flower(environment: Mapping[str, str]) -> None:
+    """Prepare this process, and all that it starts, for Flower, if it is installed.
+
+    Raises
+    ------
+    MissingExtraError
+    """
+    if find_spec("flwr") is None:
+        raise MissingExtraError("a federation needs Flower: pip install 'coterie[flower]'")
+    beside = Path(program("flwr")).parent  # programs of Flower start each other by name
+    os.environ.update(environment)
+    if str(beside) not in os.environ.get("PATH", "").split(os.pathsep):
+        os.environ["PATH"] = f"{beside}{os.pathsep}{os.environ.get('PATH', '')}"
+
+
+def write_connection(home: Path, control_port: int, ca: Path) -> None:
+    """Tell Flower's own commands how they reach the control port."""
+    lines = [
+        f"[superlink.{NAME}]",
+        f'address = "127.0.0.1:{control_port}"',
+        f"root-certificates = {json.dumps(str(ca))}",
+    ]
+    (home / "config.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def program(name: str) -> str:

@@ -11,7 +11,12 @@ import numpy as np
 
 from coterie.datasets import stochastic_block_model
 from coterie.federation.partition import partition
+from coterie.federation.policy import LEAST_ROWS, write_policy
 from coterie.problem import Problem
+from coterie.problem.losses import Lasso, Logistic, SquaredError
+from coterie.problem.penalties import PENALTIES
+
+LOSS_NAMES = {SquaredError: "squared", Lasso: "lasso", Logistic: "logistic"}
 
 PYPROJECT = """\
 [build-system]
@@ -97,7 +102,7 @@ def write_app(folder: Path, name: str) -> None:
 
 
 def write_sites(folder: Path, problem: Problem, site_of: Any, names: Sequence[str]) -> None:
-    """Write the rows and inner edges of each site into its own folder, and the edges between sites beside them."""
+    """Write rows, inner edges and policy of each site into its own folder, and the edges between sites beside them."""
     parts, cut = partition(problem.graph, site_of)
     data = problem.data
     features = [f"x{k}" for k in range(data.n_features)]
@@ -108,6 +113,15 @@ def write_sites(folder: Path, problem: Problem, site_of: Any, names: Sequence[st
         lines = ([data.nodes[r], *map(repr, data.X[r].tolist()), _label(data.y[r])] for r in rows)
         _write_csv(site / "data.csv", ["node", *features, "y"], lines)
         _write_edges(site / "edges.csv", part.own[part.graph.edges], part.graph.weights)
+        labelled = np.unique(data.nodes[rows][~np.isnan(data.y[rows])], return_counts=True)[1]
+        write_policy(
+            site,
+            features,
+            [str(node) for node in part.own[part.boundary]],
+            loss=LOSS_NAMES[type(problem.loss)],
+            penalty=next(name for name, one in PENALTIES.items() if one == problem.penalty),
+            least_rows=int(labelled.min(initial=LEAST_ROWS)),
+        )
     _write_edges(folder / "graph.csv", cut.nodes[cut.graph.edges], cut.graph.weights)
 
 

@@ -20,7 +20,8 @@ from coterie.federation.loop import FederationError, Outcome, Rules, State, fede
 from coterie.federation.messages import Introduction
 from coterie.federation.model import KnownNetwork, federated_model, federation_note
 from coterie.federation.partition import Cut, cut_between
-from coterie.federation.site_files import Settings, read_edges, write_weights
+from coterie.federation.roster import read_roster
+from coterie.federation.site_files import SETTINGS, Settings, read_edges, write_weights
 from coterie.federation.transport.grid import FlowerSites
 from coterie.federation.transport.records import SiteError
 
@@ -50,7 +51,8 @@ def run(grid: Grid, config: Mapping[str, Any], out: Path) -> Outcome:
     nodes = sorted({node for pair in edges for node in pair})
     if not nodes and not bool(config["share-weights"]):
         raise ValueError("without an edge between sites and with share-weights = false the server would learn nothing")
-    sites = FlowerSites(grid, nodes, float(config["timeout"]))
+    said = {key: config[key] for key in SETTINGS if key in config}
+    sites = FlowerSites(grid, nodes, float(config["timeout"]), said, read_roster())
     introductions = sites.meet(int(config["sites"]), float(config["wait"]))
     columns = agreed_columns(introductions)
     cut = _cut(nodes, edges, weights, introductions)
@@ -71,6 +73,8 @@ def run(grid: Grid, config: Mapping[str, Any], out: Path) -> Outcome:
         if bool(config["resume"]) and (out / CHECKPOINT).exists():
             checkpoint.restore(out / CHECKPOINT, state)
         outcome = federate(sites, state, _rules(config), note)
+    for complaint in sites.complaints.values():
+        _report(out, {"warning": complaint})
     known = KnownNetwork.of(cut, names, outcome, sites.own, state.coordinator.u)
     model = federated_model(known, settings, columns[:-1], outcome, float(config["tol"]))
     _write(out, known, model, federation_note(known, settings, sites.names, outcome, promise))

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.federation.site import Site
+from coterie.federation.site_folder import find_table
 from coterie.io.edges import read_graph
 from coterie.io.files import staged_file
 from coterie.io.rows import Columns, read_rows
@@ -27,6 +28,10 @@ from coterie.problem.losses import Lasso, Logistic, Loss, SquaredError
 from coterie.problem.penalties import Penalty, as_penalty
 
 LOSSES = ("squared", "lasso", "logistic")
+SETTINGS = (  # of a run, as far as sites have to know them
+    *("loss", "alpha", "ridge", "penalty", "lam", "node", "label", "share-weights"),
+    *("privacy-noise", "privacy-clip", "privacy-rounds", "privacy-delta"),
+)
 
 
 class BadSiteError(ValueError):
@@ -59,19 +64,22 @@ class SiteFiles:
     problem: Problem
 
     @classmethod
-    def read(cls, folder: Path, settings: Settings) -> SiteFiles:
-        """Read and check a folder; what is wrong is said with the name of the site."""
+    def read(cls, folder: Path, settings: Settings, features: Sequence[str] | None = None) -> SiteFiles:
+        """Read and check a folder; what is wrong is said with the name of the site.
+
+        Without `features`, all columns are that are neither node nor label.
+        """
         try:
-            return cls._read(folder, settings)
+            return cls._read(folder, settings, features)
         except (TypeError, ValueError) as error:
             raise BadSiteError(f"{folder.name}: {error}") from None
 
     @classmethod
-    def _read(cls, folder: Path, settings: Settings) -> SiteFiles:
+    def _read(cls, folder: Path, settings: Settings, features: Sequence[str] | None) -> SiteFiles:
         path, inner = find_table(folder, "data"), find_table(folder, "edges")
         if path is None:
             raise BadSiteError("there is neither data.parquet nor data.csv")
-        columns = Columns.of(path, settings.node, settings.label)
+        columns = Columns.of(path, settings.node, settings.label, features)
         table = read_rows(path, columns)
         of_rows = [str(node) for node in table[settings.node].to_list()]
         ends, weights = ([], np.empty(0)) if inner is None else read_edges(inner)
@@ -92,10 +100,6 @@ class SiteFiles:
             raise BadSiteError(f"{self.folder.name} does not host node {unknown[0]!r}")
         return Site(self.problem, np.array([number[node] for node in boundary], dtype=np.int64))
 
-    def hosted(self, nodes: Sequence[str]) -> NDArray[np.int64]:
-        """Which of these nodes live here."""
-        return np.flatnonzero(np.isin(np.array(nodes, dtype=object), self.nodes)) if nodes else np.empty(0, np.int64)
-
 
 def read_edges(path: Path) -> tuple[list[tuple[str, str]], NDArray[np.float64]]:
     """Read edges as `coterie fit` does, by the names of the columns; ids become text. There may be no edge at all."""
@@ -104,11 +108,6 @@ def read_edges(path: Path) -> tuple[list[tuple[str, str]], NDArray[np.float64]]:
     graph = read_graph(path)
     names = [str(name) for name in graph.names]
     return [(names[i], names[j]) for i, j in graph.edges.tolist()], graph.weights
-
-
-def find_table(folder: Path, stem: str) -> Path | None:
-    """Return the table of that name, whichever kind there is."""
-    return next((folder / f"{stem}{end}" for end in (".parquet", ".csv") if (folder / f"{stem}{end}").exists()), None)
 
 
 def write_weights(path: Path, nodes: Sequence[str], features: Sequence[str], w: Array) -> None:

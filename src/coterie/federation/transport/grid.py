@@ -1,22 +1,28 @@
 """Sites behind Flower's SuperNodes: found by asking, asked again when they are silent.
 
-A SuperNode that is killed loses its messages, and may come back under another id. So a site is wherever its last
-introduction came from, and a request that stays without reply for a while is sent again, to wherever the site is then.
+Where the SuperLink knows keys, a site is its key: its name is that of the key (`roster.py`), whatever it says of
+itself, and whoever has no key is not asked. Without keys a site is wherever its last introduction came from: a
+SuperNode that is killed loses its messages, and comes back under another id. A request that stays without reply for a
+while is sent again, to wherever the site is then.
 """
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TypeVar
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, TypeVar
 
 from flwr.app import Message, RecordDict
 from flwr.serverapp import Grid
+from flwr.supercore.inflatable.inflatable_utils import pull_objects
 
 from coterie.federation.messages import BadReplyError, Introduction, ProxReply, ProxRequest
 from coterie.federation.transport.records import (
     ANSWER,
+    FACTS,
     FINISH,
     INTRODUCE,
     RELEASE,
@@ -29,7 +35,7 @@ from coterie.federation.transport.records import (
 )
 from coterie.problem.arrays import Array
 
-POLL = 0.1  # seconds between two looks for replies
+POLL = 0.05  # seconds between two looks for replies
 TRIES = 3  # how often a silent site is looked for and asked in one round
 GLANCE = 5.0  # seconds to look for a site that missed the last round
 
@@ -47,16 +53,28 @@ class FlowerSites:
         The boundary nodes, as the sites call them.
     timeout : float
         Seconds that a round may take; whoever has not answered by then misses it.
+    settings : mapping
+        Of the run, as far as sites have to know them; every request has them with it.
+    roster : mapping of int to str
+        The names of the keys that the SuperLink knows, by the ids of their SuperNodes; empty where it knows none.
     """
 
     grid: Grid
     nodes: Sequence[str]
     timeout: float
+    settings: Mapping[str, Any]
+    roster: Mapping[int, str] = field(default_factory=dict)
     address: dict[str, int] = field(default_factory=dict)  # the SuperNode of each site, as last seen
     names: tuple[str, ...] = ()
     away: set[int] = field(default_factory=set)  # sites that missed the last round
     rows: Mapping[int, Sequence[str]] = field(default_factory=dict)  # the boundary nodes of each site
     own: dict[int, list[str]] = field(default_factory=dict)  # all nodes of each site that shared its weights
+    complaints: dict[str, str] = field(default_factory=dict)  # what went wrong, by the name of the site
+
+    def __post_init__(self) -> None:
+        grid = sys.modules.get("flwr.superlink.grid.http_grid")
+        if grid is not None:  # which waits a second for half a reply
+            grid.pull_objects = partial(pull_objects, initial_backoff=POLL)  # type: ignore[attr-defined]
 
     def meet(self, n_sites: int, wait: float) -> list[Introduction]:
         """Wait until n_sites have introduced themselves, in the order of their names.
@@ -64,7 +82,7 @@ class FlowerSites:
         Raises
         ------
         SiteError
-            When a site says that it cannot take part.
+            When a site says that it cannot take part, and there is no other in its place.
         TimeoutError
             When some are missing after `wait` seconds; the message says who is there.
         """
@@ -72,10 +90,10 @@ class FlowerSites:
         deadline = time.monotonic() + wait
         while len(met) < n_sites:
             if time.monotonic() > deadline:
-                there = ", ".join(sorted(met)) or "none"
+                there = "; ".join([", ".join(sorted(met)) or "none", *self.complaints.values()])
                 raise TimeoutError(f"{len(met)} of {n_sites} sites came within {wait:.0f} s ({there})")
             met.update(self._look_for_sites(self._until(deadline), n_sites, met))
-        self.names = tuple(sorted(met))
+        self.names, self.complaints = tuple(sorted(met)), {}
         return [met[name] for name in self.names]
 
     def ask(self, requests: Mapping[int, ProxRequest]) -> dict[int, ProxReply | BadReplyError]:
@@ -87,14 +105,21 @@ class FlowerSites:
         return self._round(RELEASE, self._requests(requests), lambda content: read_weights(content)[1])
 
     def collect(self, requests: Mapping[int, ProxRequest]) -> dict[int, Array]:
-        """Tell the sites that this is the end; return the weights of those that share them, and note their nodes."""
+        """Tell the sites that this is the end; return the weights of those that share them, and note their nodes.
+
+        Who did not reply, or not with weights, is in `complaints`.
+        """
         replies = self._round(FINISH, self._requests(requests), read_weights)
+        for k in requests:
+            wrong = replies.get(k, "nothing")
+            if isinstance(wrong, BadReplyError | str):
+                self.complaints[self.names[k]] = f"site {self.names[k]!r} answered the end of the run with {wrong}"
         good = {k: reply for k, reply in replies.items() if not isinstance(reply, BadReplyError)}
         self.own = {k: nodes for k, (nodes, _) in good.items()}
         return {k: w for k, (_, w) in good.items()}
 
     def _requests(self, requests: Mapping[int, ProxRequest]) -> dict[int, RecordDict]:
-        return {k: prox_request(request, self.rows[k]) for k, request in requests.items()}
+        return {k: prox_request(request, self.rows[k], self.settings) for k, request in requests.items()}
 
     def _round(
         self, kind: str, requests: Mapping[int, RecordDict], read: Callable[[RecordDict], T]
@@ -125,21 +150,37 @@ class FlowerSites:
     def _look_for_sites(self, seconds: float, n_sites: int, met: Mapping[str, Introduction]) -> dict[str, Introduction]:
         """Ask every SuperNode whose site is unknown who it is."""
         busy = set(self.address.values())
-        ids = [int(node) for node in self.grid.get_node_ids() if int(node) not in busy]
-        messages = {node: self._message(INTRODUCE, introduce_request(self.nodes), node) for node in ids}
+        known = [int(node) for node in self.grid.get_node_ids() if not self.roster or int(node) in self.roster]
+        request = introduce_request(self.nodes, self.settings)
+        messages = {node: self._message(INTRODUCE, request, node) for node in known if node not in busy}
         found: dict[str, Introduction] = {}
         if not messages:
-            time.sleep(min(1.0, seconds))
+            time.sleep(min(POLL, seconds))
         for node, reply in self._replies(messages, seconds):
             if not reply.has_content():
                 continue
-            one = read_introduction(reply.content)
-            if one.name in met and one.name in self.address:
-                raise SiteError(f"two SuperNodes say that they are site {one.name!r}; give each its own folder")
+            one = self._introduction(node, reply.content, instead=len(known) > n_sites)
+            if one is None:
+                continue
+            if one.name in self.address and one.name in {*met, *found}:
+                self.complaints[one.name] = f"two SuperNodes say that they are site {one.name!r}; give each its own key"
             found[one.name], self.address[one.name] = one, node
             if len(self.address) >= n_sites:
                 break
         return found
+
+    def _introduction(self, node: int, content: RecordDict, instead: bool) -> Introduction | None:
+        """What a SuperNode says of its site, under its key's name; None: nonsense, and there are others instead."""
+        claimed = content.config_records.get(FACTS, {}).get("site", "?")
+        name = self.roster.get(node, str(claimed))
+        try:
+            return replace(read_introduction(content, len(self.nodes)), name=name)
+        except (SiteError, BadReplyError) as error:
+            what = "sent " if isinstance(error, BadReplyError) else ""
+            self.complaints[name] = f"site {name!r} {what}{error}"
+            if not instead:
+                raise SiteError(self.complaints[name]) from None
+        return None
 
     def _replies(self, messages: Mapping[int, Message], seconds: float) -> Iterable[tuple[int, Message]]:
         """Push messages and yield replies, with the keys of the messages that they answer, as they come."""
@@ -148,12 +189,13 @@ class FlowerSites:
         ids = list(self.grid.push_messages(messages.values()))
         waiting = {reply_to: key for reply_to, key in zip(ids, messages, strict=True) if reply_to}
         deadline = time.monotonic() + seconds
-        while waiting and time.monotonic() < deadline:
+        while waiting and (began := time.monotonic()) < deadline:
             for reply in self.grid.pull_messages(list(waiting)):
                 key = waiting.pop(reply.metadata.reply_to_message_id, None)
                 if key is not None:
                     yield key, reply
-            time.sleep(POLL)
+            if waiting:
+                time.sleep(max(POLL - (time.monotonic() - began), 0.0))
 
     def _message(self, kind: str, content: RecordDict, node: int) -> Message:
         return Message(content, dst_node_id=node, message_type=kind, ttl=self.timeout)
@@ -165,4 +207,4 @@ def _read(content: RecordDict, read: Callable[[RecordDict], T]) -> T | BadReplyE
     except BadReplyError as error:
         return error
     except SiteError as error:
-        return BadReplyError(f"an error: {error}")
+        return BadReplyError(f"an error: it {error}")

@@ -1,0 +1,200 @@
+"""What a site agrees to: `site.toml` in its folder, read before anything is answered.
+
+Whoever answers for the site's data writes it. What arrives and differs is refused with a code (`refusals.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from coterie.federation.dp_mechanism import Privacy
+from coterie.federation.refusals import Code, RefusedError
+from coterie.federation.site_folder import AUDIT, POLICY
+from coterie.problem import Problem
+
+QUESTIONS = ("introduce", "answer", "release", "finish")
+LEAST_ROWS, MOST = 5, 1000  # what a new policy says
+
+TEXT = """\
+# What this site agrees to. Coterie reads it before every reply; what arrives and differs is refused.
+
+[columns]                   # of data.csv or data.parquet; all others are left alone
+node = {node}
+label = {label}
+features = {features}
+
+[problem]
+loss = {loss}            # squared, lasso or logistic
+penalty = {penalty}              # l1, l2 or squared
+least-rows = {least_rows}              # a node with labels has at least so many labelled rows
+
+[questions]
+kinds = {kinds}
+most = {most}                 # different questions that are answered, over all runs; {audit} counts them
+share-weights = {share}       # whether the weights of all nodes leave at the end
+# The nodes that may be asked about: those with a neighbour at another site.
+nodes = {nodes}
+
+[server]
+certificate = ""            # SHA-256 of the ca.crt of the only server that is answered; empty: of any
+runs = []                   # the only runs that are answered, by their ids; empty: any
+
+# With this section nothing leaves but noisy weights with exactly this differential privacy:
+# [privacy]
+# noise = 1.6
+# clip = 0.3
+# rounds = 10
+# delta = 1e-5
+"""
+
+SHAPE: dict[str, dict[str, type]] = {
+    "columns": {"node": str, "label": str, "features": list},
+    "problem": {"loss": str, "penalty": str, "least-rows": int},
+    "questions": {"kinds": list, "most": int, "share-weights": bool, "nodes": list},
+    "server": {"certificate": str, "runs": list},
+}
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A site's policy; `privacy` is None where none is required."""
+
+    node: str
+    label: str
+    features: tuple[str, ...]
+    loss: str
+    penalty: str
+    least_rows: int
+    kinds: tuple[str, ...]
+    most: int
+    share_weights: bool
+    nodes: frozenset[str]
+    certificate: str
+    runs: tuple[int, ...]
+    privacy: Privacy | None
+
+    @classmethod
+    def read(cls, folder: Path) -> Policy:
+        """Read and check the file; what is wrong is said with its name, for the site's own eyes."""
+        try:
+            content = tomllib.loads((folder / POLICY).read_text(encoding="utf-8"))
+            return cls._of(content)
+        except FileNotFoundError:
+            how = f"`coterie federate init --site {folder}` writes one"
+            raise RefusedError(Code.NO_POLICY, f"there is no {POLICY} in {folder}; {how}") from None
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise RefusedError(Code.NO_POLICY, f"{folder / POLICY}: {error}") from None
+
+    @classmethod
+    def _of(cls, content: Mapping[str, Any]) -> Policy:
+        privacy = content.get("privacy")
+        _check_shape({name: part for name, part in content.items() if name != "privacy"})
+        columns, problem, questions, server = (content[name] for name in SHAPE)
+        unknown = set(questions["kinds"]) - set(QUESTIONS)
+        if unknown:
+            raise ValueError(f"kinds: there is no question {sorted(unknown)}; choose of {', '.join(QUESTIONS)}")
+        return cls(
+            columns["node"],
+            columns["label"],
+            tuple(map(str, columns["features"])),
+            problem["loss"],
+            problem["penalty"],
+            problem["least-rows"],
+            tuple(questions["kinds"]),
+            questions["most"],
+            questions["share-weights"],
+            frozenset(map(str, questions["nodes"])),
+            server["certificate"].lower().replace(":", ""),
+            tuple(map(int, server["runs"])),
+            None if privacy is None else Privacy(**privacy),
+        )
+
+    def check_server(self, certificate: str) -> None:
+        """Refuse a server that is not trusted through the certificate that the policy names."""
+        if self.certificate and self.certificate != certificate:
+            raise RefusedError(Code.SERVER, "the root certificate is not the one that the policy names")
+
+    def check_question(self, run_id: int, kind: str, settings: Mapping[str, Any]) -> None:
+        """Refuse a run, a kind of question, or settings that the policy does not name."""
+        if self.runs and run_id not in self.runs:
+            raise RefusedError(Code.RUN, f"run {run_id} is not among those of the policy")
+        if kind not in self.kinds:
+            raise RefusedError(Code.QUESTION, f"the policy does not answer {kind!r}")
+        for name, ours, code in (
+            ("node", self.node, Code.COLUMNS),
+            ("label", self.label, Code.COLUMNS),
+            ("loss", self.loss, Code.LOSS),
+            ("penalty", self.penalty, Code.PENALTY),
+        ):
+            if settings.get(name) != ours:
+                raise RefusedError(code, f"the run has the {name} {settings.get(name)!r}, the policy {ours!r}")
+        if settings.get("share-weights") and not self.share_weights:
+            raise RefusedError(Code.SHARE)
+
+    def check_privacy(self, privacy: Privacy | None) -> None:
+        """Refuse other privacy than is required, and a run whose questions would be refused."""
+        if self.privacy is not None and privacy != self.privacy:
+            raise RefusedError(Code.PRIVACY, f"the run has {privacy}, the policy {self.privacy}")
+        kind = "answer" if privacy is None else "release"
+        if kind not in self.kinds:
+            raise RefusedError(Code.QUESTION, f"the run asks {kind!r}, which the policy does not answer")
+
+    def check_nodes(self, nodes: Iterable[str]) -> None:
+        """Refuse questions about nodes that the others have no business with."""
+        if not self.nodes.issuperset(nodes):
+            raise RefusedError(Code.NODES, "a node that is asked about is not among those of the policy")
+
+    def check_rows(self, problem: Problem) -> None:
+        """Refuse data in which a node has labels, but few."""
+        labelled = np.bincount(problem.data.nodes[~np.isnan(problem.data.y)], minlength=problem.graph.n_nodes)
+        fewest = int(labelled[labelled > 0].min(initial=self.least_rows))
+        if fewest < self.least_rows:
+            raise RefusedError(Code.FEW_ROWS, f"a node has {fewest} labelled rows, and least-rows is {self.least_rows}")
+
+
+def write_policy(
+    folder: Path,
+    features: Sequence[str],
+    nodes: Sequence[str],
+    *,
+    node: str = "node",
+    label: str = "y",
+    loss: str = "squared",
+    penalty: str = "l1",
+    least_rows: int = LEAST_ROWS,
+    share_weights: bool = True,
+) -> None:
+    """Write a policy for the owner of the data to read and to change."""
+    text = TEXT.format(
+        node=json.dumps(node),
+        label=json.dumps(label),
+        features=json.dumps(list(features)),
+        loss=json.dumps(loss),
+        penalty=json.dumps(penalty),
+        least_rows=least_rows,
+        kinds=json.dumps(["introduce", "answer", "finish"]),
+        most=MOST,
+        audit=AUDIT,
+        share=json.dumps(share_weights),
+        nodes=json.dumps(list(nodes)),
+    )
+    (folder / POLICY).write_text(text, encoding="utf-8")
+
+
+def _check_shape(content: Mapping[str, Any]) -> None:
+    """Every section and key is there, of its type, and no other: a mistyped key must not pass for consent."""
+    if content.keys() != SHAPE.keys():
+        raise ValueError(f"the sections are {', '.join(SHAPE)} and perhaps privacy, not {', '.join(content)}")
+    for section, keys in SHAPE.items():
+        if content[section].keys() != keys.keys():
+            raise ValueError(f"[{section}] has the keys {', '.join(keys)}, not {', '.join(content[section])}")
+        for key, kind in keys.items():
+            if type(content[section][key]) is not kind:
+                raise ValueError(f"[{section}] {key} must be of type {kind.__name__}")

@@ -1,0 +1,255 @@
+"""A SuperLink with safe defaults: Flower's own, behind a door that lets through what sites say and nothing else.
+
+Flower serves three APIs at one port: Fleet (for sites; TLS and keys), Control (who submits an app has it run) and
+Runtime (who asks first gets the tasks). Keys guard the first only. So the public port passes the calls of the Fleet API
+that a site makes and no other, and all APIs are at a second port, on loopback. Like `fleet.py` this is for one version
+of Flower.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import load_ssh_public_key
+from flwr.common.constant import NOOP_ACCOUNT_NAME, NOOP_FLWR_AID, TRANSPORT_TYPE_GRPC_RERE
+from flwr.proto.fleet_pb2 import PushMessagesRequest
+from flwr.server.superlink.linkstate import LinkState
+from flwr.supercore.constant import FLWR_IN_MEMORY_DB_NAME
+from flwr.supercore.primitives.asymmetric import public_key_to_bytes
+from flwr.supercore.routers.runtime.tracing import RuntimeTracingMiddleware
+from flwr.superlink.auth_plugin import NoOpControlAuthnPlugin
+from flwr.superlink.cli.flower_superlink import SuperLinkLifespan
+from flwr.superlink.config_loader import SuperLinkLifespanConfig
+from flwr.superlink.main import create_app
+from flwr.superlink.routers.control.middlewares import ControlEventLogMiddleware, ControlLicenseMiddleware
+from flwr.superlink.routers.fleet.middlewares import FleetEventLogMiddleware
+from google.protobuf.message import DecodeError
+
+LOOPBACK = "127.0.0.1"
+PUSH = "/v1/fleet/push-messages"
+PUBLIC = {  # what a site calls; it registers by file, never by itself
+    PUSH,
+    *(f"/v1/fleet/{name}" for name in ("activate-node", "deactivate-node", "send-node-heartbeat", "pull-messages")),
+    *(f"/v1/fleet/{name}" for name in ("pull-object", "push-object", "confirm-message-received", "get-run", "get-fab")),
+}
+LOOK, PART = "pull-messages", "push-object"  # what both sides call: sites at /v1/fleet, the ServerApp at /v1/runtime
+OTHER = {"/v1/fleet": "/v1/runtime", "/v1/runtime": "/v1/fleet"}
+IDLE = (  # middleware that does nothing but take time where no part of Flower Enterprise is installed
+    ControlEventLogMiddleware,
+    ControlLicenseMiddleware,
+    FleetEventLogMiddleware,
+    RuntimeTracingMiddleware,
+)
+HOLD, MANY = 1.0, 10_000  # seconds that a look may wait; connections that are remembered
+LARGEST = 1 << 26  # bytes of the outline of a reply, which has no arrays in it
+
+Scope = MutableMapping[str, Any]
+Event = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Event]]
+Send = Callable[[Event], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+class Door:
+    """Passes everything that comes to the control port on loopback, and the calls of sites to any other.
+
+    A look for messages waits here until there may be one, so that nobody has to look often.
+    """
+
+    def __init__(self, app: App, control_port: int) -> None:
+        self.app, self.control = app, (LOOPBACK, control_port)
+        self.bells = {side: Bell() for side in OTHER}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
+        if scope["type"] != "http" or tuple(scope.get("server") or ()) != self.control:
+            body = await self._admitted(scope, receive)
+            if body is None:
+                await _refuse(scope, send)
+                return
+            receive = body
+        side, _, what = scope["path"].rpartition("/")
+        if side in OTHER and what == LOOK:
+            self.bells[OTHER[side]].ring_if_fresh()
+            await self.bells[side].wait(tuple(scope.get("client") or ()))
+        await self.app(scope, receive, send)
+        if side in OTHER and what == PART:
+            self.bells[OTHER[side]].fresh = True
+
+    async def _admitted(self, scope: Scope, receive: Receive) -> Receive | None:
+        """What a site may say to Flower, as it is to be received; None: nothing."""
+        if scope["type"] != "http" or scope["method"] != "POST" or scope["path"] not in PUBLIC:
+            return None
+        if scope["path"] != PUSH:
+            return receive
+        body = await _body(receive)
+        return None if body is None or not _replies_for_itself(body) else _again(body)
+
+
+class Bell:
+    """Lets those wait who have looked since it rang last.
+
+    It rings when the other side, having sent all parts of its messages, begins to look for what comes back.
+    """
+
+    def __init__(self) -> None:
+        self.count, self.rung, self.fresh = 0, asyncio.Event(), False
+        self.looked: dict[tuple[Any, ...], int] = {}
+
+    async def wait(self, who: tuple[Any, ...]) -> None:
+        """Wait for the next ring, for a while, if `who` has looked after the last one."""
+        if self.looked.get(who) == self.count:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.rung.wait(), HOLD)
+        if len(self.looked) > MANY:
+            self.looked.clear()
+        self.looked[who] = self.count
+
+    def ring_if_fresh(self) -> None:
+        """Ring if something has come since it rang last."""
+        if self.fresh:
+            self.count, self.fresh = self.count + 1, False
+            self.rung.set()
+            self.rung = asyncio.Event()
+
+
+def _replies_for_itself(body: bytes) -> bool:
+    """Whether all messages are replies, from the site that sends them: it asks nobody and speaks for nobody else."""
+    try:
+        request = PushMessagesRequest.FromString(body)
+    except DecodeError:
+        return False
+    about = [message.metadata for message in request.messages_list]
+    return all(one.reply_to_message_id and one.src_node_id == request.node.node_id for one in about)
+
+
+async def _body(receive: Receive) -> bytes | None:
+    body = b""
+    while len(body) <= LARGEST:
+        event = await receive()
+        if event["type"] != "http.request":
+            return None
+        body += event.get("body", b"")
+        if not event.get("more_body", False):
+            return body
+    return None
+
+
+def _again(body: bytes) -> Receive:
+    """What has been received, to be received once more."""
+    events: list[Event] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> Event:
+        return events.pop() if events else {"type": "http.disconnect"}
+
+    return receive
+
+
+async def _refuse(scope: Scope, send: Send) -> None:
+    if scope["type"] == "http":
+        await send({"type": "http.response.start", "status": 404, "headers": [(b"content-length", b"0")]})
+        await send({"type": "http.response.body", "body": b""})
+
+
+def register(state: LinkState, keys: Path) -> dict[str, int]:
+    """Make the keys in a folder, NAME.pub, known to the SuperLink; return the id of each name."""
+    public = {path.stem: _public_key(path) for path in sorted(keys.glob("*.pub"))}
+    if not public:
+        raise ValueError(f"there is no key in {keys}: a site is NAME.pub, made by ssh-keygen -t ecdsa -b 384")
+    twice = [name for name, key in public.items() if list(public.values()).count(key) > 1]
+    if twice:
+        raise ValueError(f"{' and '.join(twice)} in {keys} are the same key; a site is its key")
+    return {
+        name: int(state.create_node(NOOP_FLWR_AID, NOOP_ACCOUNT_NAME, key, 0, name=name))
+        for name, key in public.items()
+    }
+
+
+def _public_key(path: Path) -> bytes:
+    key = load_ssh_public_key(path.read_bytes())
+    if not isinstance(key, ec.EllipticCurvePublicKey):
+        raise ValueError(f"{path} must be a key for ECDSA: ssh-keygen -t ecdsa -b 384")
+    return public_key_to_bytes(key)
+
+
+def serve(
+    public: tuple[str, int],
+    control_port: int,
+    tls: tuple[Path, Path, Path],
+    keys: Path,
+    ready: Callable[[dict[str, int]], None],
+) -> None:
+    """Serve until a signal comes; state is in memory, as whoever starts anew registers the same keys again.
+
+    Parameters
+    ----------
+    public : (str, int)
+        Host and port for sites.
+    control_port : int
+        On loopback, for all that starts runs.
+    tls : (Path, Path, Path)
+        The certificate authority, the server's certificate and its private key.
+    keys : Path
+        A folder with the public keys of all sites.
+    ready : callable
+        Is given the id of each name before anyone is served.
+    """
+    for name in ("FLWR_INTERNAL_GRPC_CONTROL_API", "FLWR_INTERNAL_GRPC_FLEET_API"):
+        os.environ.pop(name, None)  # they would open more ports
+    ca, certificate, private = (str(path) for path in tls)
+    config = SuperLinkLifespanConfig(
+        control_address=f"{LOOPBACK}:{control_port}",
+        health_server_address=None,
+        host=LOOPBACK,
+        port=control_port,
+        insecure=False,
+        certificates=tuple(path.read_bytes() for path in tls),
+        superexec_auth_secret=None,
+        authn_plugin=NoOpControlAuthnPlugin(),
+        event_log_plugin=None,
+        fleet_event_log_plugin=None,
+        enable_event_log=False,
+        artifact_provider=None,
+        enable_supernode_auth=True,
+        fleet_api_type=TRANSPORT_TYPE_GRPC_RERE,
+        fleet_api_address=None,
+        simulation=False,
+        ssl_ca_certfile=ca,
+        ssl_certfile=certificate,
+        ssl_keyfile=private,
+        database=FLWR_IN_MEMORY_DB_NAME,
+        isolation="subprocess",
+        runtime_dependency_install=False,
+    )
+    app = create_app(config, SuperLinkLifespan)
+    app.user_middleware = [layer for layer in app.user_middleware if layer.cls not in IDLE]
+    ready(register(app.state.linkstate_factory.state(), keys))
+    options = uvicorn.Config(
+        Door(app, control_port),
+        ssl_certfile=certificate,
+        ssl_keyfile=private,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        ws="none",
+        log_level="warning",
+    )
+    uvicorn.Server(options).run([_listening(*public), _listening(LOOPBACK, control_port)])
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind((host, port))
+    return listener
