@@ -135,7 +135,7 @@ def test_a_private_model_opens_too(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     said = " ".join(done.output.split())
     assert "No certificate: with differential privacy" in said
-    assert "Differential privacy of ε = " in said
+    assert "Differential privacy of epsilon = " in said
     assert "nan" not in said
     assert command("report", tmp_path / "model", "--out", tmp_path / "report.html").exit_code == 0
     page = (tmp_path / "report.html").read_text()

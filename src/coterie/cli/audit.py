@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from coterie.cli.echo import echo
 from coterie.cli.errors import BadInputError, plain_errors
 
 
@@ -22,11 +23,11 @@ def audit(
         if not (folder / AUDIT).exists():
             raise BadInputError(f"there is no {AUDIT} in {folder}: nothing has left it")
         all_of_them = entries(folder)
-        typer.echo(f"{'time':29}  {'run':>20}  {'kind':9}  {'bytes':>9}  hash")
+        echo(f"{'time':29}  {'run':>20}  {'kind':9}  {'bytes':>9}  hash")
         for one in all_of_them:
             if run is None or one.run == run:
                 refused = f"  refused: {one.refused}" if one.refused else ""
-                typer.echo(f"{one.time:29}  {one.run:>20}  {one.kind:9}  {one.bytes:>9}  {one.hash[:16]}{refused}")
+                echo(f"{one.time:29}  {one.run:>20}  {one.kind:9}  {one.bytes:>9}  {one.hash[:16]}{refused}")
         answered = {one.asked for one in all_of_them if one.kind in COUNTED and not one.refused}
         out = sum(one.bytes for one in all_of_them)
-        typer.echo(f"{len(all_of_them)} messages, {out} bytes; {len(answered)} different questions were answered")
+        echo(f"{len(all_of_them)} messages, {out} bytes; {len(answered)} different questions were answered")

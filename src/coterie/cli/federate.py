@@ -11,6 +11,7 @@ import typer
 
 from coterie.cli.audit import audit
 from coterie.cli.codes import ExitCode
+from coterie.cli.echo import echo
 from coterie.cli.errors import BadInputError, end, plain_errors
 from coterie.cli.join import join
 from coterie.cli.serve import serve
@@ -52,7 +53,7 @@ def init(
         from coterie.federation.project import write_project
 
         write_project(folder, folder.name)
-        typer.echo(f"Wrote {folder}. Run it on this machine:  coterie federate run --local {folder / 'sites'}")
+        echo(f"Wrote {folder}. Run it on this machine:  coterie federate run --local {folder / 'sites'}")
 
 
 def _write_policy(site: Path, node: str, label: str) -> None:
@@ -67,7 +68,7 @@ def _write_policy(site: Path, node: str, label: str) -> None:
     if (site / POLICY).exists():
         raise BadInputError(f"{site / POLICY} exists; remove it for a new one")
     write_policy(site, Columns.of(table, node, label).features, [], node=node, label=label, share_weights=False)
-    typer.echo(f"Wrote {site / POLICY}. Read it, and name the nodes that have a neighbour at another site.")
+    echo(f"Wrote {site / POLICY}. Read it, and name the nodes that have a neighbour at another site.")
 
 
 @federate.command()
@@ -94,17 +95,15 @@ def _run(app: Path, sites: list[Path], model: Path, config: Mapping[str, Any]) -
     work = Path(tempfile.mkdtemp(prefix="coterie-federation-"))
     try:
         with ends_by_signal(), LocalFederation(app, sites, work) as federation:
-            typer.echo(f"{len(sites)} sites; logs in {work}", err=True)
+            echo(f"{len(sites)} sites; logs in {work}", err=True)
             last = federation.run(config, model, _show)
     except LocalError as error:
         end(error, ExitCode.FAILED)
     except KeyboardInterrupt:
         end(f"interrupted; the same command continues from the checkpoint in {model}", ExitCode.INTERRUPTED)
     if last["held"]:
-        typer.echo(
-            f"coterie: warning: kept the last weights of {', '.join(last['held'])}, which stopped answering", err=True
-        )
-    typer.echo(f"{_quality(last)} ({last['done']}). Model: {model}")
+        echo(f"coterie: warning: kept the last weights of {', '.join(last['held'])}, which stopped answering", err=True)
+    echo(f"{_quality(last)} ({last['done']}). Model: {model}")
 
 
 def _folders(local: Path, app: Path) -> list[Path]:
@@ -128,9 +127,9 @@ def _folders(local: Path, app: Path) -> list[Path]:
 def _show(line: Mapping[str, Any]) -> None:
     if "number" in line:
         where = f"round {line['number']:3d}  {_gap(line)}  sites {line['present']} of {line['sites']}"
-        typer.echo(f"{where}  {line['seconds']:.1f} s", err=True)
+        echo(f"{where}  {line['seconds']:.1f} s", err=True)
     elif "warning" in line:
-        typer.echo(f"coterie: warning: {line['warning']}", err=True)
+        echo(f"coterie: warning: {line['warning']}", err=True)
 
 
 def _quality(last: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from coterie.cli.codes import ExitCode
+from coterie.cli.echo import echo
 from coterie.cli.errors import BadInputError, end, plain_errors
 
 HERE = ("127.0.0.1", "localhost", "[::1]")
@@ -52,4 +53,4 @@ def join(
 
 
 def _say(what: str) -> None:
-    typer.echo(f"coterie: {what}", err=True)
+    echo(f"coterie: {what}", err=True)

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from coterie.cli.echo import echo
 from coterie.cli.errors import BadInputError, plain_errors
 
 
@@ -46,8 +47,8 @@ def serve(
             write_roster(roster, ids)
             write_connection(home, control_port, ca.resolve())
             where = f"sites at {host}:{port}; runs are started on this machine"
-            typer.echo(f"coterie: {len(ids)} sites may take part ({', '.join(ids)}); {where}:", err=True)
-            typer.echo(f"FLWR_HOME={home} flwr run APP coterie --stream --run-config 'sites={len(ids)} …'", err=True)
+            echo(f"coterie: {len(ids)} sites may take part ({', '.join(ids)}); {where}:", err=True)
+            echo(f"FLWR_HOME={home} flwr run APP coterie --stream --run-config 'sites={len(ids)} …'", err=True)
 
         try:
             tls = (ca.resolve(), certificate.resolve(), private_key.resolve())
