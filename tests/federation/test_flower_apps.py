@@ -393,7 +393,7 @@ def test_a_site_with_other_columns_is_named(tmp_path: Path, problem: ct.Problem)
         ("data.csv", None, "node,x0,x1,y\n4,1,1,3\n,1,1,3\n", "data.csv: column 'node', row 2: there is no node"),
         ("data.csv", None, "", "data.csv: the file is empty"),
         ("edges.csv", None, "a,b,weight\n4,,1\n", "edges.csv: column 'b', row 1: there is no node id"),
-        ("edges.csv", None, "a,b,weight\n4,4,1\n", "edges.csv: column 'b', row 1: node 4 is joined to itself"),
+        ("edges.csv", None, "a,b,weight\n4,4,1\n", "edges.csv: column 'b', row 1: node '4' is joined to itself"),
     ],
 )
 def test_what_is_wrong_with_files_stays_at_the_site(
