@@ -398,3 +398,13 @@ def test_features_of_very_different_sizes_are_worth_a_warning(tmp_path, options)
     result = run(*common, "--no-scale")
     assert result.stderr.count("features of very different sizes (humidity") == 1
     assert "wind" in result.stderr
+
+
+def test_features_are_listed_and_ids_and_coordinates_are_none(tmp_path):
+    data, graph = write(tmp_path)
+    rows().with_columns(row_id=pl.lit(7)).write_csv(data)
+    common = ("fit", data, "--node", "station", "--target", "rain", "--graph", graph, "--lam", 0.1)
+    result = run(*common, "--exclude", "wet", "--out", tmp_path / "model")
+    assert "columns that are not used: wet, lat, lon, row_id" in result.stderr
+    assert "Features: humidity, wind." in result.stdout
+    assert_one_line(run(*common, "--features", "wind", "--exclude", "wet", "--out", tmp_path / "x"), 2, "--exclude")

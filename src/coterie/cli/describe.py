@@ -70,11 +70,17 @@ def in_words(model: NetworkedModel) -> list[str]:
         verdict(model.solution_),
         *explanation(model.solution_, model.tol),
         f"Model: {kind_of(model)}, λ = {short(model.lam_, 4)}{how}; {penalty_of(model)}; {weighting_of(model)}.",
+        *_features(model),
         f"Network: {plural(model.graph_.n_nodes, 'node')}, {plural(model.graph_.n_edges, 'edge')}; {labels_of(model)}.",
         *federation_of(model),
         f"Clusters of nodes that share one model: {int(model.clusters_.max()) + 1:,}.",
         *_undetermined(model),
     ]
+
+
+def _features(model: NetworkedModel) -> list[str]:
+    names = [str(name) for name in getattr(model, "feature_names_in_", ())]
+    return [f"Features: {some(names, MOST_NAMED)}."] if names else []
 
 
 def _undetermined(model: NetworkedModel) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import warnings
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ import typer
 from coterie.cli.codes import ExitCode
 from coterie.cli.echo import echo
 from coterie.cli.errors import BadInputError, check_folder, plain_errors
-from coterie.cli.network import check_choice, read_network
+from coterie.cli.network import check_choice, read_network, split_names
 from coterie.cli.options import (
     DataArgument,
     DistanceOption,
@@ -34,11 +35,12 @@ from coterie.cli.options import (
 from coterie.io.errors import DataError
 
 if TYPE_CHECKING:
-    from coterie.cli.network import Network
+    from coterie.cli.network import Knn, Network
     from coterie.estimators.base import NetworkedModel
     from coterie.estimators.from_files import FileFit
 
 CV = "cv"
+NO_FEATURE = re.compile(r"id|.*[_ ]id|lat(itude)?|lon(gitude)?|lng", re.IGNORECASE)  # names of ids and coordinates
 MOST_EDGES = 20_000  # up to here it is quickly told whether labels resolve clusters
 DATA, NETWORK, MODEL, SOLVER = "What to learn from", "The network", "The model", "How to solve it"
 
@@ -58,7 +60,15 @@ def fit(
     out: Annotated[Path, typer.Option(help="Folder for the model; an old model there is replaced.")],
     features: Annotated[
         str | None,
-        typer.Option(help="Columns to predict from, as a,b,c.", show_default="all others", rich_help_panel=DATA),
+        typer.Option(
+            help="Columns to predict from, as a,b,c.",
+            show_default="all others but ids and coordinates",
+            rich_help_panel=DATA,
+        ),
+    ] = None,
+    exclude: Annotated[
+        str | None,
+        typer.Option(help="Columns that are no features, as a,b,c.", show_default="none", rich_help_panel=DATA),
     ] = None,
     graph: Annotated[
         Path | None,
@@ -160,8 +170,11 @@ def fit(
 
         with working(quiet) as tell, _without_convergence_warnings():
             tell(f"reading {data}", None)
-            chosen = None if features is None else [name.strip() for name in features.split(",")]
-            columns = Columns.of(data, node, target, chosen, but=() if nearest is None else nearest.names)
+            chosen = None if features is None else split_names(features)
+            left_out = _left_out(data, (node, target), chosen, exclude, nearest)
+            columns = Columns.of(data, node, target, chosen, but=left_out)
+            if left_out and chosen is None:
+                say(f"columns that are not used: {', '.join(left_out)}; name features with --features", quiet)
             measure = Measure(weight, distance)
             network = read_network(data, node, graph, nearest, measure, text_ids=ids is IdsName.text)
             model.set_params(graph=network.graph, verbose=tell)
@@ -180,6 +193,22 @@ def fit(
         model.set_params(verbose=0)
         model.save(out, notes)
         _end(model, notes, out, interrupted, json, quiet)
+
+
+def _left_out(
+    data: Path, named: tuple[str, str], features: list[str] | None, exclude: str | None, nearest: Knn | None
+) -> list[str]:
+    """Columns that are no features unless they are asked for: ids, coordinates, and what --exclude names."""
+    from coterie.io.sources import sources
+
+    if features is not None and exclude is not None:
+        raise BadInputError("--exclude is for fits without --features; give one of them")
+    if features is not None:
+        return [] if nearest is None else list(nearest.names)
+    given = [] if exclude is None else split_names(exclude)
+    places = [] if nearest is None else list(nearest.names)
+    guessed = [name for name in sources(data)[0].schema if NO_FEATURE.fullmatch(name) and name not in named]
+    return list(dict.fromkeys([*places, *given, *guessed]))
 
 
 def _new_model(

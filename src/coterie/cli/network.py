@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from coterie.problem.convert import Measure
 
 
+def split_names(text: str) -> list[str]:
+    """The columns that an option lists."""
+    return [name.strip() for name in text.split(",")]
+
+
 @dataclass(frozen=True)
 class Knn:
     """Join every node to its k nearest by these columns. Latitude and longitude, by their names, lie on the Earth."""
@@ -26,7 +31,7 @@ class Knn:
         from coterie.graphs.knn import latitude_and_longitude
 
         columns, colon, k = text.rpartition(":")
-        names = tuple(name.strip() for name in columns.split(","))
+        names = tuple(split_names(columns))
         if not colon or not k.strip().isdecimal() or int(k) < 1 or not all(names):
             raise BadInputError(f"--knn {text}: give columns and a number of neighbours, such as lat,lon:5")
         if len(names) == 2 and latitude_and_longitude(names) == (1, 0):

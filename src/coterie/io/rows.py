@@ -19,6 +19,7 @@ from coterie.problem.ids import are_text
 if TYPE_CHECKING:
     import polars as pl
 
+NO_NUMBERS = "name the features (--features), leave it out (--exclude), or make columns of 0 and 1 of it"
 ROW = " row"  # a column name of our own while a bad value is looked for
 
 
@@ -170,7 +171,7 @@ def _check_types(source: Source, columns: Columns) -> None:
     for name in columns.numbers if source.kind != "CSV" else ():  # the columns of a CSV file are what we read them as
         kind = source.schema[name]
         if not (kind.is_numeric() or isinstance(kind, pl.Boolean | pl.Null)):
-            raise ColumnTypeError(f"{source.file}: column {name!r} is {kind}, not numbers; convert it or leave it out")
+            raise ColumnTypeError(f"{source.file}: column {name!r} is {kind}, not numbers; {NO_NUMBERS}")
 
 
 def _check_values(rows: Rows, columns: Columns) -> None:
@@ -230,4 +231,5 @@ def _name_unreadable(source: Source, types: dict[str, Any]) -> None:
         if wrong:
             what = "a whole number, as ids were asked for" if kind == pl.Int64 else "a number"
             where = cell(source.file, name, first[ROW][0])
-            raise BadValueError(f"{where}: {first[name][0]!r} is not {what}") from None
+            rule = "" if kind == pl.Int64 else f"; {NO_NUMBERS}"
+            raise BadValueError(f"{where}: {first[name][0]!r} is not {what}{rule}") from None
