@@ -20,7 +20,6 @@ import pytest
 pytest.importorskip("flwr", reason="needs the extra coterie[flower]")
 
 import coterie as ct
-from coterie.federation import local
 from coterie.federation.local import LocalFederation
 from coterie.federation.project import write_project
 from coterie.federation.site_files import Settings, SiteFiles, read_edges
@@ -195,11 +194,7 @@ def keys(tmp_path: Path) -> Path:
 
 
 @pytest.mark.skipif(not (which("openssl") and which("ssh-keygen")), reason="needs openssl and ssh-keygen")
-def test_authenticated_supernodes_over_tls(
-    app: Path, keys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One of them is killed, and refused for about a minute when it comes back."""
-    monkeypatch.setattr(local, "AGAIN", 25.0)
+def test_authenticated_supernodes_over_tls(app: Path, keys: Path, tmp_path: Path) -> None:
     sites = sorted((app / "sites").iterdir())
     state = ["--database", str(tmp_path / "state.db"), "--enable-supernode-auth"]
     certificates = ["--ssl-ca-certfile", "ca.crt", "--ssl-certfile", "server.crt", "--ssl-keyfile", "server.key"]
