@@ -23,6 +23,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Solve with compiled kernels from the first: for tests that solve hundreds of problems of a few sorts."""
+    monkeypatch.setattr("coterie.solver.pace.Pace.compiles", lambda pace: pace.can_compile)
+
+
 def pytest_runtest_setup() -> None:
     """Every test begins as in a new process that finds no kernels on disk: small problems are NumPy's (decision 22).
 

@@ -4,12 +4,15 @@ import re
 import shlex
 from pathlib import Path
 
+import pytest
 from commands import run
 
 PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
 COMMAND = re.compile(r"^\$ coterie (.*?)(?:  # exit code (\d+))?$(?:\n(coterie: .*))?", re.MULTILINE)
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("compiled")
 def test_the_example_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     exec(re.search(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE).group(1), {})

@@ -31,6 +31,7 @@ def reference(model, target="rain"):
         (("--loss", "lasso"), ct.NetworkedLassoCV(edges(), random_state=0)),
     ],
 )
+@pytest.mark.usefixtures("compiled")
 def test_a_fit_from_files_is_the_fit_from_rows(tmp_path, options, model):
     data, graph = write(tmp_path)
     result = run("fit", data, *FIT, "--graph", graph, "--tol", 1e-9, *options, "--out", tmp_path / "model")

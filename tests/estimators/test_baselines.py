@@ -10,7 +10,7 @@ from coterie.datasets import stochastic_block_model
 from coterie.estimators.baselines import _alone, _pooled
 from coterie.estimators.comparison import Comparison
 
-pytestmark = pytest.mark.slow  # each comparison fits six methods on every fold
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("compiled")]  # each fits six methods on every fold
 
 METHODS = ("local only", "pooled", "node intercepts", "mixed model", "networked", "squared variation")
 

@@ -14,6 +14,7 @@ import coterie as ct
 from coterie.engines.arrays import ArrayProver
 from coterie.solver.bound import Bound
 from coterie.solver.certificate import FLOOR, Certifier, relative_gap
+from pairs import in_pairs
 from problems import EVERY_LOSS, EVERY_PENALTY, KINDS, instance, oracle, outside_domain, problems
 
 ROUNDING = 1e-11  # of the sizes that were added up
@@ -65,14 +66,14 @@ def test_without_coupling(problem: ct.Problem, w_size: float, u_size: float, see
     never_too_good(problem, *anywhere(problem, w_size, u_size, seed))
 
 
-@pytest.mark.parametrize(("scales", "seed"), [((1.0, 1e-3, 1e3), 0), ((1e-6, 1.0, 1.0), 1)], ids=str)
-@pytest.mark.parametrize("penalty", EVERY_PENALTY, ids=repr)
-@pytest.mark.parametrize("loss", EVERY_LOSS, ids=repr)
-def test_features_of_very_different_sizes(loss: ct.Loss, penalty: ct.Penalty, scales: Any, seed: int) -> None:
+@pytest.mark.parametrize(
+    ("loss", "penalty", "scales"), in_pairs(EVERY_LOSS, EVERY_PENALTY, [(1.0, 1e-3, 1e3), (1e-6, 1.0, 1.0)]), ids=str
+)
+def test_features_of_very_different_sizes(loss: ct.Loss, penalty: ct.Penalty, scales: Any) -> None:
     problem = instance("few labelled", loss, penalty)
     data = replace(problem.data, X=problem.data.X * scales)
     problem = replace(problem, data=data)
-    never_too_good(problem, *anywhere(problem, 1.0, 0.05, seed))
+    never_too_good(problem, *anywhere(problem, 1.0, 0.05, seed=0))
 
 
 @pytest.mark.parametrize("kind", KINDS)
