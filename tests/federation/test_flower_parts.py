@@ -190,6 +190,9 @@ def test_a_server_knows_the_keys_in_its_folder_and_each_of_them_once(tmp_path: P
     (tmp_path / "west.pub").write_bytes((tmp_path / "north.pub").read_bytes())
     with pytest.raises(ValueError, match=r"north and west in .* are the same key"):
         superlink.register(create_app().state.linkstate_factory.state(), tmp_path)
+    (tmp_path / "west.pub").write_text("ssh-something AAAA")
+    with pytest.raises(ValueError, match=r"west\.pub is no public key"):
+        superlink.register(create_app().state.linkstate_factory.state(), tmp_path)
     key = rsa.generate_private_key(65537, 2048).public_key()
     (tmp_path / "west.pub").write_bytes(key.public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH))
     with pytest.raises(ValueError, match=r"west\.pub must be a key for ECDSA"):

@@ -131,8 +131,10 @@ class LocalFederation:
         progress.unlink(missing_ok=True)
         override = self.work / "run.toml"
         override.write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in config.items()))
-        started = self.flwr("run", str(self.app), NAME, "--run-config", str(override), "--format", "json")
-        for line in self._lines(progress, str(json.loads(started)["run-id"])):
+        started = json.loads(self.flwr("run", str(self.app), NAME, "--run-config", str(override), "--format", "json"))
+        if "run-id" not in started:
+            raise LocalError(f"the run could not be started: {started}")
+        for line in self._lines(progress, str(started["run-id"])):
             if "error" in line:
                 raise LocalError(str(line["error"]))
             see(line)

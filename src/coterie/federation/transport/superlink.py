@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 from flwr.common.constant import NOOP_ACCOUNT_NAME, NOOP_FLWR_AID, TRANSPORT_TYPE_GRPC_RERE
@@ -176,7 +177,10 @@ def register(state: LinkState, keys: Path) -> dict[str, int]:
 
 
 def _public_key(path: Path) -> bytes:
-    key = load_ssh_public_key(path.read_bytes())
+    try:
+        key = load_ssh_public_key(path.read_bytes())
+    except (ValueError, UnsupportedAlgorithm) as error:
+        raise ValueError(f"{path} is no public key in OpenSSH's form: {error}") from None
     if not isinstance(key, ec.EllipticCurvePublicKey):
         raise ValueError(f"{path} must be a key for ECDSA: ssh-keygen -t ecdsa -b 384")
     return public_key_to_bytes(key)
