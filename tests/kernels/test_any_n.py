@@ -11,7 +11,7 @@ import coterie as ct
 from coterie.engines.base import Mode
 from coterie.engines.numba import NumbaEngine
 from coterie.engines.numpy import NumpyEngine
-from coterie.kernels import any_n, blocks, laplacian, nodes, static_int, vector_buffer
+from coterie.kernels import any_n, blocks, laplacian, static_int, vector_buffer
 from coterie.kernels.choice import using
 from coterie.kernels.forms import Form
 from coterie.kernels.reference import laplacian as plain_laplacian
@@ -80,7 +80,7 @@ def test_the_laplacian_for_any_n(n: int) -> None:
 
 
 def test_another_number_of_features_compiles_nothing() -> None:
-    kernels = (any_n.edge_pass, any_n.apply, nodes.node_pass)
+    kernels = (any_n.edge_pass, any_n.node_pass)
     with using(Form.ANY_N):
         assert blocks(3) == blocks(20) == ()
         assert isinstance(vector_buffer(3), np.ndarray)
