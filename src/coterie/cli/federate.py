@@ -93,6 +93,8 @@ def _show(line: Mapping[str, Any]) -> None:
     if "number" in line:
         where = f"round {line['number']:3d}  {_gap(line)}  sites {line['present']} of {line['sites']}"
         typer.echo(f"{where}  {line['seconds']:.0f} s", err=True)
+    elif "warning" in line:
+        typer.echo(f"coterie: warning: {line['warning']}", err=True)
 
 
 def _quality(last: Mapping[str, Any]) -> str:

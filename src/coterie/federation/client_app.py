@@ -11,12 +11,14 @@ import logging
 import os
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from flwr.app import Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 
+from coterie.federation.digest import data_digest
 from coterie.federation.dp_mechanism import Privacy
 from coterie.federation.messages import Introduction
 from coterie.federation.release_log import BudgetError, check_promise, noise_for
@@ -38,7 +40,8 @@ def introduce(message: Message, context: Context) -> Message:
         hosts = files.hosted([str(node) for node in message.content.config_records[records.FACTS]["nodes"]])
         if Privacy.of(context.run_config) is not None:
             return records.introduction_reply(Introduction(files.folder.name, hosts, files.columns))
-        return records.introduction_reply(files.site([]).introduce(files.folder.name, hosts, files.columns))
+        one = files.site([]).introduce(files.folder.name, hosts, files.columns)
+        return records.introduction_reply(replace(one, digest=data_digest(files.nodes, files.problem)))
 
     return _reply(message, context, reply)
 

@@ -120,7 +120,10 @@ def federate(
     began = time.perf_counter()
     coordinator, certificate = state.coordinator, state.certificate
     missed = np.zeros(len(state.names), dtype=np.int64)
-    while len(state.history) < rules.max_rounds and (certificate.gap > rules.tol or _levels_are_new(state)):
+    before = len(state.history)
+    while (len(state.history) < rules.max_rounds or certificate.silent) and (
+        certificate.gap > rules.tol or _levels_are_new(state, before)
+    ):
         requests = _requests(coordinator, certificate)
         replies = _checked(state, requests, sites.ask(requests), rules)
         certificate.note(requests, replies)
@@ -140,9 +143,9 @@ def federate(
     return _outcome(sites, state, proven if certificate.gap <= rules.tol else Status.ITERATION_LIMIT)
 
 
-def _levels_are_new(state: State) -> bool:
+def _levels_are_new(state: State, before: int) -> bool:
     """After the first round, whose requests could name no objective that was reached: sites may prove more now."""
-    return len(state.history) == 1 and not state.certificate.proof.unconditional
+    return len(state.history) == before + 1 and not state.certificate.proof.unconditional
 
 
 def _checked(

@@ -34,8 +34,10 @@ class Introduction:
         The loss of the site's best constant model: what gaps are relative to where the optimum is 0.
     size : float
         ‖v‖² of the one weight vector v that suits all rows of the site best: the scale of the weights.
+    digest : str
+        Of all that the site has, a few digits: a checkpoint of a run with other data is not gone on from.
 
-    With differential privacy the last four are not said: they have the same values for every site.
+    With differential privacy the last five are not said: they have the same values for every site.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Introduction:
     scale: float = 0.0
     constant: float = 0.0
     size: float = 0.0
+    digest: str = ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from flwr.serverapp import Grid, ServerApp
 
 from coterie.estimators.base import NetworkedModel
 from coterie.federation import checkpoint
+from coterie.federation.digest import digest_of
 from coterie.federation.dp_loop import federate_privately
 from coterie.federation.dp_mechanism import Privacy
 from coterie.federation.loop import FederationError, Outcome, Rules, State, federate
@@ -37,7 +39,7 @@ def main(grid: Grid, context: Context) -> None:
     out.mkdir(parents=True, exist_ok=True)
     try:
         run(grid, config, out)
-    except (FederationError, SiteError, TimeoutError, ValueError, ImportError) as error:
+    except (FederationError, SiteError, OSError, ValueError, ImportError) as error:
         _report(out, {"error": str(error)})
         raise
 
@@ -57,19 +59,26 @@ def run(grid: Grid, config: Mapping[str, Any], out: Path) -> Outcome:
     names = [nodes[k] for k in cut.nodes]
     sites.rows = {k: names[cut.of(k)] for k in range(len(introductions))}
     state = State.first(cut, settings.penalty, settings.lam, len(columns) - 1, introductions)
+    digests = _digests(settings, columns, names, cut, introductions)
 
     def report(state: State) -> None:
         _report(out, {**asdict(state.history[-1]), "sites": len(state.names)})
 
     def note(state: State) -> None:
-        checkpoint.save(out / CHECKPOINT, state)
+        try:
+            checkpoint.save(out / CHECKPOINT, state, digests)
+        except OSError as error:  # a full disk: the last checkpoint is still there
+            _report(out, {"warning": f"no checkpoint after round {len(state.history)} ({error}); the run goes on"})
         report(state)
 
     if privacy is not None:
         outcome = federate_privately(sites, state, privacy, report)
     else:
         if bool(config["resume"]) and (out / CHECKPOINT).exists():
-            checkpoint.restore(out / CHECKPOINT, state)
+            try:
+                checkpoint.restore(out / CHECKPOINT, state, digests)
+            except checkpoint.CheckpointError as error:
+                _report(out, {"warning": f"{error}; the run starts anew"})
         outcome = federate(sites, state, _rules(config), note)
     known = KnownNetwork.of(cut, names, outcome, sites.own, state.coordinator.u)
     model = federated_model(known, settings, columns[:-1], outcome, float(config["tol"]))
@@ -116,6 +125,15 @@ def _cut(
     return cut_between(order, host[order], pairs, weights)
 
 
+def _digests(
+    settings: Settings, columns: Sequence[str], boundary: Sequence[str], cut: Cut, introductions: Sequence[Introduction]
+) -> dict[str, str]:
+    """What a checkpoint must agree with, by the name that it has for the user."""
+    graph = digest_of([*boundary], cut.part, cut.graph.edges, cut.graph.weights)
+    of_sites = {f"the data of site {one.name!r}": one.digest for one in introductions}
+    return {"the settings": digest_of((settings, columns)).hex(), "the graph": graph.hex(), **of_sites}
+
+
 def _promise(privacy: Privacy, config: Mapping[str, Any]) -> dict[str, Any]:
     """How private the run is, accounted for before any site is asked."""
     if bool(config["share-weights"]):
@@ -139,7 +157,8 @@ def _write(out: Path, known: KnownNetwork, model: NetworkedModel, note: Mapping[
 
 
 def _report(out: Path, line: Mapping[str, Any]) -> None:
-    with (out / PROGRESS).open("a", encoding="utf-8") as file:
+    """Append a line to the file of progress; a disk that is full ends no run."""
+    with suppress(OSError), (out / PROGRESS).open("a", encoding="utf-8") as file:
         file.write(json.dumps({k: _number(v) if isinstance(v, float) else v for k, v in line.items()}) + "\n")
 
 

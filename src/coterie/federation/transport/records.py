@@ -28,7 +28,7 @@ def introduce_request(nodes: Sequence[str]) -> RecordDict:
 
 
 def introduction_reply(one: Introduction) -> RecordDict:
-    """The name, hosted nodes and columns of a site, and four scalars."""
+    """The name, hosted nodes and columns of a site, four scalars, and a digest."""
     facts = ConfigRecord(
         {
             "site": one.name,
@@ -38,6 +38,7 @@ def introduction_reply(one: Introduction) -> RecordDict:
             "scale": one.scale,
             "constant": one.constant,
             "size": one.size,
+            "digest": one.digest,
         }
     )
     return RecordDict({FACTS: facts})
@@ -54,7 +55,7 @@ def read_introduction(content: RecordDict) -> Introduction:
         raise BadReplyError(f"an introduction that cannot be read ({error!r})") from None
     if not (np.isfinite([scale, constant, size]).all() and min(constant, size) >= 0 and not np.isnan(floor)):
         raise BadReplyError(f"an introduction with floor {floor}, scale {scale}, constant {constant} and size {size}")
-    return Introduction(str(facts["site"]), hosts, columns, floor, scale, constant, size)
+    return Introduction(str(facts["site"]), hosts, columns, floor, scale, constant, size, str(facts.get("digest", "")))
 
 
 def prox_request(request: ProxRequest, nodes: Sequence[str]) -> RecordDict:
