@@ -17,11 +17,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from coterie.federation.consistency import SLACK
 from coterie.federation.messages import Introduction, ProxReply, ProxRequest
 from coterie.federation.partition import Cut
 from coterie.problem.arrays import Array
 from coterie.problem.penalties import Penalty
-from coterie.solver.bound import Bound
+from coterie.solver.bound import REFUTED, Bound
 from coterie.solver.certificate import FLOOR, REACH, ROUNDING
 
 SCALARS = ("value", "bound", "left", "reach")
@@ -134,7 +135,7 @@ class FederatedCertificate:
         charge = reach * float(left[free].sum() + np.abs(rest).sum() + ROUNDING * size.sum())
         rounding = ROUNDING * (float(np.abs(terms).sum()) + charge)
         new = Bound(float(terms.sum()) - charge - rounding, unconditional, reach)
-        if new.is_better_than(self.proof, self.objective, self._unit):
+        if (unconditional and new.value > self.objective) or new.is_better_than(self.proof, self.objective, self._unit):
             self.proof = new
 
     def _reach(self, free: Array) -> tuple[float, bool]:
@@ -147,6 +148,16 @@ class FederatedCertificate:
     def _unit(self) -> float:
         """What gaps are relative to."""
         return max(abs(self.objective), FLOOR * self.constant, np.finfo(float).tiny)
+
+    @property
+    def is_contradicted(self) -> bool:
+        """Whether a bound that rests on nothing but the sites' words is above an objective that they reached.
+
+        Measured by the sizes of what was added up, whatever larger unit of gaps the sites may have stated.
+        """
+        sizes = float(np.abs(self.scalars[:, :2]).sum()) + abs(self.objective)
+        slack = min(SLACK * sizes, REFUTED * self._unit)
+        return self.proof.unconditional and self.proof.value > self.objective + slack
 
     @property
     def dual_bound(self) -> float:

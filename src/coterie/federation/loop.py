@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from coterie.federation.consistency import Consistency
 from coterie.federation.coordinator import Coordinator
 from coterie.federation.federated_certificate import FederatedCertificate
 from coterie.federation.messages import BadReplyError, Introduction, ProxReply, ProxRequest, Sites, validate
@@ -15,6 +16,12 @@ from coterie.federation.partition import Cut
 from coterie.problem.arrays import Array
 from coterie.problem.penalties import Penalty
 from coterie.solver.solution import Status
+
+
+CONTRADICTED = (
+    "what the sites answered proves a bound above an objective that they reached: at least one does not answer "
+    "truthfully, and which one cannot be told from what the server knows"
+)
 
 
 class FederationError(RuntimeError):
@@ -40,6 +47,7 @@ class State:
     names: tuple[str, ...]
     coordinator: Coordinator
     certificate: FederatedCertificate
+    consistency: Consistency
     history: list[Round] = field(default_factory=list)
     set_aside: dict[int, str] = field(default_factory=dict)
 
@@ -48,7 +56,7 @@ class State:
         """Begin with what the sites said of themselves."""
         coordinator = Coordinator.of(cut, penalty, lam, n, introductions)
         certificate = FederatedCertificate.of(cut, penalty, coordinator.c, n, introductions)
-        return cls(tuple(one.name for one in introductions), coordinator, certificate)
+        return cls(tuple(one.name for one in introductions), coordinator, certificate, Consistency(introductions))
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +140,8 @@ def federate(
         _hold(state, {int(k) for k in np.flatnonzero(missed >= rules.hold_after)} | state.set_aside.keys())
         if not certificate.silent:
             certificate.prove(coordinator.take(certificate.w.copy(), certificate.g.copy()))
+            if certificate.is_contradicted:
+                raise FederationError(CONTRADICTED)
         seconds = time.perf_counter() - began
         number = len(state.history) + 1
         state.history.append(
@@ -156,7 +166,7 @@ def _checked(
     for k, reply in replies.items():
         if k in state.set_aside:
             continue
-        wrong = reply if isinstance(reply, BadReplyError) else validate(requests[k], reply)
+        wrong = reply if isinstance(reply, BadReplyError) else _wrong(state, k, requests[k], reply)
         if wrong is not None:
             what = f"site {state.names[k]!r} answered with {wrong}"
             if not rules.set_aside or k in state.certificate.silent:
@@ -165,6 +175,11 @@ def _checked(
         elif isinstance(reply, ProxReply):
             good[k] = reply
     return good
+
+
+def _wrong(state: State, k: int, request: ProxRequest, reply: ProxReply) -> BadReplyError | str | None:
+    """What is wrong with a reply: as such, or beside what its site said before."""
+    return validate(request, reply) or state.consistency.contradiction(k, request, reply)
 
 
 def _requests(coordinator: Coordinator, certificate: FederatedCertificate) -> dict[int, ProxRequest]:
