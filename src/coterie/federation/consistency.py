@@ -27,15 +27,19 @@ SLACK = 1e-10  # of the sizes of the terms: rounding leaves less than 1e-13
 WHY = "it does not answer truthfully, or its data changed during the run"
 
 
-class Claim(NamedTuple):
-    """What a reply says of F_s: a value at ŵ, with weights up to R, and a bound everywhere else."""
+class Claims(NamedTuple):
+    """What replies say of F_s, one row per reply: a value at ŵ, with weights up to R, and a bound everywhere else."""
 
     w: Array
     g: Array
-    value: float
-    bound: float
-    left: float
-    R: float
+    value: Array
+    bound: Array
+    left: Array
+    R: Array
+
+    def with_latest(self, other: Claims) -> Claims:
+        """Return these and others after them; of all, the latest."""
+        return Claims(*(np.concatenate([mine, new])[-PAST:] for mine, new in zip(self, other, strict=True)))
 
 
 @dataclass(eq=False)
@@ -43,42 +47,38 @@ class Consistency:
     """The latest claims of every site, and what each said of itself at the start."""
 
     introductions: Sequence[Introduction]
-    claims: dict[int, list[Claim]] = field(default_factory=dict)
+    claims: dict[int, Claims] = field(default_factory=dict)
 
     def contradiction(self, site: int, request: ProxRequest, reply: ProxReply) -> str | None:
         """Return how a reply contradicts what the site said before, or itself; note it where it does not."""
         one = self.introductions[site]
-        claim = _claim(request, reply, one.size)
-        past = self.claims.setdefault(site, [])
-        excess = max([_excess(claim, claim), _broken_start(one, claim)])
-        if past:
-            excess = max(excess, _excess(claim, *past), *(_excess(other, claim) for other in past))
+        new = _claims(request, reply, one.size)
+        known = self.claims[site].with_latest(new) if site in self.claims else new
+        excess = max(_excess(new, known), _excess(known, new), _broken_start(one, reply))
         if excess > 0:
             return f"an answer that contradicts its others by {excess:.1e}: {WHY}"
-        self.claims[site] = [*past, claim][-PAST:]
+        self.claims[site] = known
         return None
 
 
-def _claim(request: ProxRequest, reply: ProxReply, size: float) -> Claim:
+def _claims(request: ProxRequest, reply: ProxReply, size: float) -> Claims:
     largest = float(np.abs(reply.w).max(initial=0.0))
     known = reply.value <= request.level and np.isfinite(reply.reach)
     R = max(reply.reach, largest) if known else REACH * max(largest, float(np.sqrt(size)))
     g = (request.v - reply.w) / request.tau[:, None]
-    return Claim(reply.w, g, reply.value, reply.bound, reply.left, R)
+    scalars = (np.array([x]) for x in (reply.value, reply.bound, reply.left, R))
+    return Claims(reply.w.reshape(1, -1), g.reshape(1, -1), *scalars)
 
 
-def _excess(at: Claim, *bounds: Claim) -> float:
-    """By how much what these claims prove exceeds the value that another one has reached; 0 where none does."""
-    excess = 0.0
-    for one in bounds:
-        terms = one.g * at.w
-        slack = SLACK * (abs(at.value) + abs(one.bound) + float(np.abs(terms).sum()))
-        excess = max(excess, one.bound + float(terms.sum()) - one.left * at.R - at.value - slack)
-    return excess
+def _excess(at: Claims, bounds: Claims) -> float:
+    """By how much what some claims prove exceeds the values that others have reached; 0 where none does."""
+    pull, size = at.w @ bounds.g.T, np.abs(at.w) @ np.abs(bounds.g.T)
+    slack = SLACK * (np.abs(at.value)[:, None] + np.abs(bounds.bound) + size)
+    return max(0.0, float((bounds.bound + pull - at.R[:, None] * bounds.left - at.value[:, None] - slack).max()))
 
 
-def _broken_start(one: Introduction, claim: Claim) -> float:
-    """By how much a claim, or the introduction itself, breaks what was said at the start: 0 where it does not."""
-    slack = SLACK * (abs(one.scale) + abs(one.constant) + abs(claim.bound) + abs(claim.value))
-    broken = (claim.bound - one.scale, one.floor - claim.value, one.constant - one.scale)
+def _broken_start(one: Introduction, reply: ProxReply) -> float:
+    """By how much a reply, or the introduction itself, breaks what was said at the start: 0 where it does not."""
+    slack = SLACK * (abs(one.scale) + abs(one.constant) + abs(reply.bound) + abs(reply.value))
+    broken = (reply.bound - one.scale, one.floor - reply.value, one.constant - one.scale)
     return max(0.0, max(broken) - slack)

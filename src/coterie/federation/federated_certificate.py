@@ -90,10 +90,14 @@ class FederatedCertificate:
         """Sites that have never answered."""
         return [int(k) for k in np.flatnonzero(np.isnan(self.scalars[:, 0]))]
 
-    def level(self, site: int) -> float:
-        """What the site's own part of the objective can be at an optimum."""
+    @property
+    def levels(self) -> Array:
+        """What each site's own part of the objective can be at an optimum, (sites,)."""
         reached = self.objective if self.held else min(self.objective, self.scale)  # zero weights reach the scale
-        return reached - float(np.delete(self.floors, site).sum())
+        unknown = np.isneginf(self.floors)
+        known = np.where(unknown, 0.0, self.floors)
+        others_unknown = unknown.sum() - unknown > 0
+        return np.where(others_unknown, np.inf, reached - (known.sum() - known))
 
     def note(self, requests: Mapping[int, ProxRequest], replies: Mapping[int, ProxReply]) -> None:
         """Take replies, and the objective that all latest weights have together."""

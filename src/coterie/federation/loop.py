@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from coterie.federation.consistency import Consistency
 from coterie.federation.coordinator import Coordinator
@@ -16,7 +17,6 @@ from coterie.federation.partition import Cut
 from coterie.problem.arrays import Array
 from coterie.problem.penalties import Penalty
 from coterie.solver.solution import Status
-
 
 CONTRADICTED = (
     "what the sites answered proves a bound above an objective that they reached: at least one does not answer "
@@ -52,9 +52,17 @@ class State:
     set_aside: dict[int, str] = field(default_factory=dict)
 
     @classmethod
-    def first(cls, cut: Cut, penalty: Penalty, lam: float, n: int, introductions: Sequence[Introduction]) -> State:
-        """Begin with what the sites said of themselves."""
-        coordinator = Coordinator.of(cut, penalty, lam, n, introductions)
+    def first(
+        cls,
+        cut: Cut,
+        penalty: Penalty,
+        lam: float,
+        n: int,
+        introductions: Sequence[Introduction],
+        blocks: NDArray[np.int64] | None = None,
+    ) -> State:
+        """Begin with what the sites said of themselves; `blocks` as a Coordinator has them."""
+        coordinator = Coordinator.of(cut, penalty, lam, n, introductions, blocks)
         certificate = FederatedCertificate.of(cut, penalty, coordinator.c, n, introductions)
         return cls(tuple(one.name for one in introductions), coordinator, certificate, Consistency(introductions))
 
@@ -183,8 +191,8 @@ def _wrong(state: State, k: int, request: ProxRequest, reply: ProxReply) -> BadR
 
 
 def _requests(coordinator: Coordinator, certificate: FederatedCertificate) -> dict[int, ProxRequest]:
-    v, tau = coordinator.v, coordinator.steps.tau
-    return {k: ProxRequest(v[at], tau[at], certificate.level(k)) for k, at in enumerate(coordinator.sites)}
+    v, tau, level = coordinator.v, coordinator.steps.tau, certificate.levels
+    return {k: ProxRequest(v[at], tau[at], float(level[k])) for k, at in enumerate(coordinator.sites)}
 
 
 def _hold(state: State, gone: set[int]) -> None:
@@ -202,9 +210,9 @@ def _hold(state: State, gone: set[int]) -> None:
 
 def _outcome(sites: Sites, state: State, status: Status) -> Outcome:
     certificate = state.certificate
-    cut = certificate.cut
+    cut, level = certificate.cut, certificate.levels
     best = {
-        k: ProxRequest(certificate.best_v[cut.of(k)], certificate.best_tau[cut.of(k)], certificate.level(k))
+        k: ProxRequest(certificate.best_v[cut.of(k)], certificate.best_tau[cut.of(k)], float(level[k]))
         for k in range(len(state.names))
         if k not in certificate.held
     }
