@@ -114,11 +114,18 @@ class Coordinator:
         """Hold these sites and no others; the best point was the best of another problem."""
         self.held, self.best, self.idle = sites, None, 0
 
-    def take(self, w_hat: Array, g: Array) -> Array:
-        """Take the replies to the last requests, choose the next point, and return û, a dual point near Tz."""
+    def take(self, w_hat: Array, g: Array, now: NDArray[np.bool_] | None = None) -> Array:
+        """Take the latest replies (ŵ, g), choose the next point, and return û, a dual point near Tz.
+
+        `now` marks boundary nodes whose site has replied to the last requests; all, unless it is given. The others
+        replied to earlier ones: what that says of them is learnt, and at z they are taken to stay where they are.
+        """
         tau, sigma, D = self.steps.tau[:, None], self.steps.sigma[:, None], self.cut.graph.D
-        u_hat = self._answered(w_hat)
-        dw, du = w_hat - self.w, u_hat - self.u
+        at_z = w_hat.copy()
+        if now is not None:
+            at_z[: len(now)][~now] = self.w[: len(now)][~now]
+        u_hat = self._answered(at_z)
+        dw, du = at_z - self.w, u_hat - self.u
         residual = np.sqrt(max((dw**2 / tau).sum() + (du**2 / sigma).sum() - 2 * np.vdot(du, D @ dw), 0.0))
         self.replies = [*self.replies, (w_hat, g)][-MEMORY:]
         self.rounds += 1

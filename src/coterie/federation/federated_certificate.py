@@ -102,7 +102,7 @@ class FederatedCertificate:
     def note(self, requests: Mapping[int, ProxRequest], replies: Mapping[int, ProxReply]) -> None:
         """Take replies, and the objective that all latest weights have together."""
         for k, reply in replies.items():
-            at, asked = self.cut.of(k), requests[k]
+            at, asked = self.cut.of(k), reply.to or requests[k]
             self.w[at], self.v[at], self.tau[at] = reply.w, asked.v, asked.tau
             self.g[at] = (asked.v - reply.w) / asked.tau[:, None]
             self.scalars[k] = [getattr(reply, name) for name in SCALARS]

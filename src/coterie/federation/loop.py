@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from coterie.federation.consistency import Consistency
 from coterie.federation.coordinator import Coordinator
 from coterie.federation.federated_certificate import FederatedCertificate
-from coterie.federation.messages import BadReplyError, Introduction, ProxReply, ProxRequest, Sites, validate
+from coterie.federation.messages import LATE, BadReplyError, Introduction, Late, ProxReply, ProxRequest, Sites, validate
 from coterie.federation.partition import Cut
 from coterie.problem.arrays import Array
 from coterie.problem.penalties import Penalty
@@ -141,13 +141,15 @@ def federate(
         certificate.gap > rules.tol or _levels_are_new(state, before)
     ):
         requests = _requests(coordinator, certificate)
-        replies = _checked(state, requests, sites.ask(requests), rules)
+        heard = sites.ask(requests)
+        replies = _checked(state, requests, heard, rules)
         certificate.note(requests, replies)
         missed += 1
-        missed[list(replies)] = 0
+        missed[[k for k, reply in heard.items() if k in replies or reply is LATE]] = 0
         _hold(state, {int(k) for k in np.flatnonzero(missed >= rules.hold_after)} | state.set_aside.keys())
         if not certificate.silent:
-            certificate.prove(coordinator.take(certificate.w.copy(), certificate.g.copy()))
+            now = np.isin(certificate.cut.part, [k for k, reply in replies.items() if reply.to is None])
+            certificate.prove(coordinator.take(certificate.w.copy(), certificate.g.copy(), now))
             if certificate.is_contradicted:
                 raise FederationError(CONTRADICTED)
         seconds = time.perf_counter() - began
@@ -167,14 +169,17 @@ def _levels_are_new(state: State, before: int) -> bool:
 
 
 def _checked(
-    state: State, requests: Mapping[int, ProxRequest], replies: Mapping[int, ProxReply | BadReplyError], rules: Rules
+    state: State,
+    requests: Mapping[int, ProxRequest],
+    replies: Mapping[int, ProxReply | BadReplyError | Late],
+    rules: Rules,
 ) -> dict[int, ProxReply]:
     """Leave out what cannot be, and whoever said such a thing before."""
     good = {}
     for k, reply in replies.items():
-        if k in state.set_aside:
+        if k in state.set_aside or reply is LATE:
             continue
-        wrong = reply if isinstance(reply, BadReplyError) else _wrong(state, k, requests[k], reply)
+        wrong = reply if isinstance(reply, BadReplyError) else _wrong(state, k, reply.to or requests[k], reply)
         if wrong is not None:
             what = f"site {state.names[k]!r} answered with {wrong}"
             if not rules.set_aside or k in state.certificate.silent:

@@ -7,7 +7,8 @@ request; everything else is a scalar. Nothing else leaves a site: no row, no lab
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import Enum
 from typing import Protocol
 
 import numpy as np
@@ -75,6 +76,8 @@ class ProxReply:
         F_s(w) − ⟨g, w⟩ ≥ bound − left·max|w| for every w, with g = (v − ŵ)/τ; at ŵ both sides are nearly equal.
     reach : float
         The largest |weight| of a labelled node of the site wherever F_s ≤ level; infinite when unknown.
+    to : ProxRequest, optional
+        The request that it answers, where that is not the latest one: replies may be late.
     """
 
     w: Array
@@ -82,6 +85,16 @@ class ProxReply:
     bound: float
     left: float
     reach: float
+    to: ProxRequest | None = field(default=None, kw_only=True)
+
+
+class Late(Enum):
+    """Instead of a reply: the site is still at work on an earlier request."""
+
+    LATE = "late"
+
+
+LATE = Late.LATE
 
 
 class BadReplyError(ValueError):
@@ -91,8 +104,11 @@ class BadReplyError(ValueError):
 class Sites(Protocol):
     """Whoever carries requests to sites and brings back replies; sites that stay silent are left out."""
 
-    def ask(self, requests: Mapping[int, ProxRequest]) -> Mapping[int, ProxReply | BadReplyError]:
-        """Send a request to each of these sites, by number, and return what came back."""
+    def ask(self, requests: Mapping[int, ProxRequest]) -> Mapping[int, ProxReply | BadReplyError | Late]:
+        """Send a request to each of these sites, by number, and return what came back.
+
+        A site that is at work on an earlier request need not get this one; its reply says what it answers.
+        """
 
     def collect(self, requests: Mapping[int, ProxRequest]) -> Mapping[int, Array]:
         """Ask for the weights of all nodes of each site that answer these requests."""

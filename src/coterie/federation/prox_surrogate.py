@@ -63,7 +63,7 @@ class ProxSurrogate:
     def _seen(
         self, replies: Sequence[tuple[Array, Array]], nodes: NDArray[np.int64], part: NDArray[np.int64]
     ) -> tuple[Array, Array]:
-        """In the basis Z: all nodes of a site moving together, (C, n), and steps (Δŵ, Δv) of the past, (C, pairs, 2)."""
+        """In the basis Z: all nodes of a site moving together, (C, n), and past steps (Δŵ, Δv), (C, pairs, 2)."""
         B, n = self.w.shape
         site = np.unique(part, return_inverse=True)[1]
         length = 1.0 / self.root[nodes, 0]
