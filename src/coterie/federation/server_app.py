@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from coterie.federation import checkpoint
 from coterie.federation.digest import digest_of
 from coterie.federation.dp_loop import federate_privately
 from coterie.federation.dp_mechanism import Privacy
+from coterie.federation.dp_moments import NOISY
 from coterie.federation.loop import FederationError, Outcome, Rules, State, federate
 from coterie.federation.messages import Introduction
 from coterie.federation.model import KnownNetwork, federated_model, federation_note
@@ -47,7 +48,8 @@ def main(grid: Grid, context: Context) -> None:
 def run(grid: Grid, config: Mapping[str, Any], out: Path) -> Outcome:
     """Run a federation; progress goes to a file, one line per round."""
     settings, privacy = Settings.of(config), Privacy.of(config)
-    promise = None if privacy is None else _promise(privacy, config)
+    promise = settings.row_privacy.record if settings.row_privacy is not None else None
+    promise = promise if privacy is None else _promise(privacy, config)
     edges, weights = read_edges(Path(str(config["graph"])))
     nodes = sorted({node for pair in edges for node in pair})
     if not nodes and not bool(config["share-weights"]):
@@ -80,6 +82,8 @@ def run(grid: Grid, config: Mapping[str, Any], out: Path) -> Outcome:
             except checkpoint.CheckpointError as error:
                 _report(out, {"warning": f"{error}; the run starts anew"})
         outcome = federate(sites, state, _rules(config), note)
+    if settings.row_privacy is not None:
+        outcome = replace(outcome, condition="; ".join(filter(None, [NOISY, outcome.condition])))
     known = KnownNetwork.of(cut, names, outcome, sites.own, state.coordinator.u)
     model = federated_model(known, settings, columns[:-1], outcome, float(config["tol"]))
     _write(out, known, model, federation_note(known, settings, sites.names, outcome, promise))
@@ -136,6 +140,8 @@ def _digests(
 
 def _promise(privacy: Privacy, config: Mapping[str, Any]) -> dict[str, Any]:
     """How private the run is, accounted for before any site is asked."""
+    if float(config.get("row-privacy-epsilon", 0.0)) != 0:
+        raise ValueError("privacy-noise and row-privacy-epsilon are two ways to privacy; choose one of them")
     if bool(config["share-weights"]):
         raise ValueError("with privacy-noise, share-weights must be false: the weights of all nodes have no noise")
     return privacy.record

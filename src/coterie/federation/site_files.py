@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.federation.dp_moments import RowPrivacy
+from coterie.federation.released_rows import promised_rows
 from coterie.federation.site import Site
 from coterie.io.edges import read_graph
 from coterie.io.files import staged_file
@@ -42,11 +44,15 @@ class Settings:
     loss: Loss
     penalty: Penalty
     lam: float
+    row_privacy: RowPrivacy | None = None
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> Settings:
         """Read the run configuration of a Flower app."""
-        return cls(str(config["node"]), str(config["label"]), _loss(config), _penalty(config), float(config["lam"]))
+        loss, row_privacy = _loss(config), RowPrivacy.of(config)
+        if row_privacy is not None and isinstance(loss, Logistic):
+            raise BadSiteError("row-level privacy is for the losses squared and lasso, which see moments only")
+        return cls(str(config["node"]), str(config["label"]), loss, _penalty(config), float(config["lam"]), row_privacy)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +87,7 @@ class SiteFiles:
         graph = EmpiricalGraph.from_edges(pairs, weights, n_nodes=len(nodes))
         X, y = table.select(columns.features).to_numpy(), table[settings.label].to_numpy()
         rows = LocalDatasets.from_rows(X, y, [number[node] for node in of_rows], len(nodes))
+        rows = promised_rows(folder, rows, settings.row_privacy)
         problem = Problem(graph, rows, settings.loss, settings.penalty, settings.lam)
         return cls(folder, nodes, (*columns.features, settings.label), problem)
 
