@@ -6,6 +6,8 @@ import sys
 import pytest
 from hypothesis import HealthCheck, settings
 
+from coterie.kernels.forms import Form
+
 # The same examples on every run and no deadline: a slow machine must not make a test fail.
 settings.register_profile(
     "coterie",
@@ -26,7 +28,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture
 def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Solve with compiled kernels from the first: for tests that solve hundreds of problems of a few sorts."""
-    monkeypatch.setattr("coterie.solver.pace.Pace.compiles", lambda pace: pace.can_compile)
+    form = lambda pace, n_iter=0: Form.ANY_N if pace.can_compile else Form.NUMPY  # noqa: E731
+    monkeypatch.setattr("coterie.solver.pace.Pace.form", form)
 
 
 def pytest_runtest_setup() -> None:

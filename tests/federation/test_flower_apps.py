@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import json
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from flwr.app import Message
 
 import coterie as ct
 from coterie.datasets import stochastic_block_model
+from coterie.federation import checkpoint
 from coterie.federation.dp_mechanism import Privacy
 from coterie.federation.loop import FederationError, Outcome
 from coterie.federation.partition import partition
@@ -153,7 +155,7 @@ def test_a_site_imports_no_estimators() -> None:
 
 ALLOWED = {  # (direction, kind) → facts
     ("to site", "query.introduce"): {"nodes", "settings"},
-    ("to server", "query.introduce"): {"site", "hosts", "columns", "floor", "scale", "constant", "size"},
+    ("to server", "query.introduce"): {"site", "hosts", "columns", "floor", "scale", "constant", "size", "digest"},
     ("to site", "query.answer"): {"nodes", "level", "question", "width", "settings"},
     ("to server", "query.answer"): {"site", "value", "bound", "left", "reach", "w", "width"},
     ("to site", "query.finish"): {"nodes", "level", "question", "width", "settings"},
@@ -511,10 +513,68 @@ def test_a_run_goes_on_from_its_checkpoint(tmp_path: Path, problem: ct.Problem) 
     assert asked == rest.rounds - 3
 
 
-def test_a_checkpoint_of_another_federation_is_refused(tmp_path: Path, problem: ct.Problem) -> None:
+def warnings_of(tmp_path: Path) -> list[str]:
+    lines = [json.loads(line) for line in (tmp_path / "model" / "progress.jsonl").read_text().splitlines()]
+    return [line["warning"] for line in lines if "warning" in line]
+
+
+def _settings(tmp_path: Path) -> dict[str, Any]:
+    return {"lam": 0.2}
+
+
+def _labels(tmp_path: Path) -> dict[str, Any]:
+    path = tmp_path / "sites" / "north" / "data.csv"
+    lines = path.read_text().splitlines()
+    k = next(k for k, line in enumerate(lines) if k and not line.endswith(","))
+    lines[k] = ",".join([*lines[k].split(",")[:-1], "7.5"])
+    path.write_text("\n".join(lines) + "\n")
+    return {}
+
+
+def _weights(tmp_path: Path) -> dict[str, Any]:
+    path = tmp_path / "graph.csv"
+    header, *rows = path.read_text().splitlines()
+    path.write_text("\n".join([header, *(f"{row.rsplit(',', 1)[0]},40.0" for row in rows)]) + "\n")
+    return {}
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [(_settings, "the settings"), (_labels, "the data of site 'north'"), (_weights, "the graph")],
+    ids=["settings", "labels", "edge weights"],
+)
+def test_what_has_changed_since_the_checkpoint_starts_anew_and_is_named(
+    tmp_path: Path, problem: ct.Problem, change: Any, what: str
+) -> None:
     go(tmp_path, InProcessGrid(folders(tmp_path), settings(tmp_path)), max_rounds=2)
+    changes = change(tmp_path)
+    grid = InProcessGrid(folders(tmp_path), settings(tmp_path, **changes))
+    outcome = go(tmp_path, grid, resume=True, max_rounds=2, **changes)
+    (warning,) = warnings_of(tmp_path)
+    assert f"another problem: {what} changed; the run starts anew" in warning
+    assert [one.number for one in outcome.history] == [1, 2]
+
+
+def test_a_checkpoint_of_other_sites_or_a_damaged_one_starts_anew(tmp_path: Path, problem: ct.Problem) -> None:
+    go(tmp_path, InProcessGrid(folders(tmp_path), settings(tmp_path)), max_rounds=2)
+    (tmp_path / "model" / "checkpoint.npz").write_bytes(b"PK, but no more than that")
+    assert go(tmp_path, InProcessGrid(folders(tmp_path), settings(tmp_path)), resume=True, max_rounds=3).rounds == 3
     for name in NAMES:
         (tmp_path / "sites" / name).rename(tmp_path / "sites" / f"{name}2")
     moved = [tmp_path / "sites" / f"{name}2" for name in NAMES]
-    with pytest.raises(FederationError, match="belongs to another federation"):
-        go(tmp_path, InProcessGrid(moved, settings(tmp_path)), resume=True)
+    assert go(tmp_path, InProcessGrid(moved, settings(tmp_path)), resume=True).gap <= 1e-6
+    damaged, other = warnings_of(tmp_path)
+    assert "cannot be read" in damaged
+    assert "another problem" in other
+
+
+def test_a_full_disk_at_a_checkpoint_loses_nothing(
+    tmp_path: Path, problem: ct.Problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*arguments: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(checkpoint, "save", full)
+    assert go(tmp_path, InProcessGrid(folders(tmp_path), settings(tmp_path))).gap <= 1e-6
+    assert all("No space left on device" in warning for warning in warnings_of(tmp_path))
+    assert federation(tmp_path)["rounds"] == len(warnings_of(tmp_path))

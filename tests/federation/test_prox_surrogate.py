@@ -8,6 +8,8 @@ from coterie.federation.prox_surrogate import ProxSurrogate
 
 TAU = np.array([0.5, 0.5, 2.0, 1.0, 1.0])
 SITES = [slice(0, 3), slice(3, 5)]
+PART = np.array([0, 0, 0, 1, 1])
+ALL = np.ones(5, dtype=bool)
 
 
 def prox(H: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:
@@ -31,7 +33,7 @@ def replies_of(seed: int, rounds: int) -> tuple[list[tuple[np.ndarray, np.ndarra
 @given(st.integers(0, 1000), st.integers(1, 6))
 def test_the_latest_answer_is_repeated_and_no_step_is_too_long(seed: int, rounds: int) -> None:
     replies, _ = replies_of(seed, rounds)
-    model = ProxSurrogate(replies, TAU, SITES, set())
+    model = ProxSurrogate(replies, TAU, PART, ALL)
     w, g = replies[-1]
     v = w + TAU[:, None] * g
     np.testing.assert_allclose(model(v), w, atol=1e-12)
@@ -50,14 +52,14 @@ def test_answers_are_foreseen_better_the_more_have_been_seen() -> None:
             replies, H = replies_of(seed, rounds)
             v = rng.standard_normal((5, 2))
             right = np.concatenate([prox(H[k], v[at], TAU[at]) for k, at in enumerate(SITES)])
-            miss += np.linalg.norm(ProxSurrogate(replies, TAU, SITES, set())(v) - right)
+            miss += np.linalg.norm(ProxSurrogate(replies, TAU, PART, ALL)(v) - right)
         misses.append(miss)
     assert misses[0] > 1.5 * misses[1] > 2 * misses[2]
 
 
 def test_nodes_of_one_cluster_move_together() -> None:
     w = np.array([[1.0, 2.0], [1.0, 3.0], [1.0, 3.0], [0.0, 0.0], [5.0, 5.0]])
-    model = ProxSurrogate([(w, np.zeros_like(w))], TAU, SITES, set())
+    model = ProxSurrogate([(w, np.zeros_like(w))], TAU, PART, ALL)
     moved = model(w + np.random.default_rng(0).standard_normal(w.shape)) - w
     assert np.ptp(moved[:3, 0]) <= 1e-12
     assert abs(moved[1, 1] - moved[2, 1]) <= 1e-12
@@ -67,7 +69,7 @@ def test_nodes_of_one_cluster_move_together() -> None:
 def test_sites_that_are_held_do_not_move() -> None:
     replies, _ = replies_of(0, 3)
     w, g = replies[-1]
-    moved = ProxSurrogate(replies, TAU, SITES, {0})(w + TAU[:, None] * g + 1.0) - w
+    moved = ProxSurrogate(replies, TAU, PART, PART == 1)(w + TAU[:, None] * g + 1.0) - w
     assert not moved[:3].any()
     assert moved[3:].all()
-    assert not (ProxSurrogate(replies, TAU, SITES, {0, 1})(w + 1.0) - w).any()
+    assert not (ProxSurrogate(replies, TAU, PART, ~ALL)(w + 1.0) - w).any()

@@ -137,6 +137,9 @@ def _quality(last: Mapping[str, Any]) -> str:
     private = last["privacy"]
     if private is None:
         return _gap(last).capitalize()
+    if "certificate" in private:
+        of_rows = f"of single rows, ε = {private['epsilon']:.3g} for δ = {private['delta']:g}"
+        return f"{_gap(last).capitalize()} of the noisy problem; privacy {of_rows}"
     return f"No certificate; ε = {private['epsilon']:.3g} for δ = {private['delta']:g}"
 
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from coterie.engines.base import RELAXATION, Travel
 from coterie.federation.messages import Introduction
@@ -28,6 +29,7 @@ from coterie.problem.arrays import Array
 from coterie.problem.penalties import Penalty
 from coterie.solver.balance import Steps
 
+WIDER = 0.5  # of the range of the weights: how far outside it a model is followed
 MODEL_STEPS = 300  # iterations with what has been learnt, between two exchanges
 PATIENCE = 3  # rounds without progress before a plain step
 PROGRESS = 0.9  # of the best residual: less than that is progress
@@ -56,6 +58,8 @@ class Coordinator:
     steps : Steps
     w, u : arrays of shape (B, n) and (E, n)
         The point z at which the next requests are made.
+    blocks : array of int
+        Which boundary nodes may move each other: those with the same number, ascending. Sites, unless more is known.
     replies : list of (ŵ, g)
         What the sites have replied; g = (v − ŵ)/τ.
     """
@@ -67,6 +71,7 @@ class Coordinator:
     steps: Steps
     w: Array
     u: Array
+    blocks: NDArray[np.int64]
     replies: list[tuple[Array, Array]] = field(default_factory=list)
     held: set[int] = field(default_factory=set)
     rounds: int = 0
@@ -74,7 +79,15 @@ class Coordinator:
     idle: int = 0
 
     @classmethod
-    def of(cls, cut: Cut, penalty: Penalty, lam: float, n: int, introductions: Sequence[Introduction]) -> Coordinator:
+    def of(
+        cls,
+        cut: Cut,
+        penalty: Penalty,
+        lam: float,
+        n: int,
+        introductions: Sequence[Introduction],
+        blocks: NDArray[np.int64] | None = None,
+    ) -> Coordinator:
         """Begin at zero, with steps that suit what the sites said of themselves."""
         c = lam * cut.graph.weights
         s = np.sqrt(c / c.mean()) if c.size and lam > 0 else np.ones(len(c))
@@ -83,9 +96,9 @@ class Coordinator:
         d[d == 0] = 1.0
         typical = np.mean([one.size for one in introductions if one.size > 0] or [1.0])
         omega = float(np.sqrt(2 * n * (c**2).sum() / (d.sum() * typical))) or 1.0
-        return cls(
-            cut, len(introductions), penalty, c, Steps(s, d, omega=omega), np.zeros((B, n)), np.zeros((len(c), n))
-        )
+        w, u = np.zeros((B, n)), np.zeros((len(c), n))
+        steps = Steps(s, d, omega=omega)
+        return cls(cut, len(introductions), penalty, c, steps, w, u, cut.part if blocks is None else blocks)
 
     @property
     def sites(self) -> list[slice]:
@@ -101,11 +114,18 @@ class Coordinator:
         """Hold these sites and no others; the best point was the best of another problem."""
         self.held, self.best, self.idle = sites, None, 0
 
-    def take(self, w_hat: Array, g: Array) -> Array:
-        """Take the replies to the last requests, choose the next point, and return û, a dual point near Tz."""
+    def take(self, w_hat: Array, g: Array, now: NDArray[np.bool_] | None = None) -> Array:
+        """Take the latest replies (ŵ, g), choose the next point, and return û, a dual point near Tz.
+
+        `now` marks boundary nodes whose site has replied to the last requests; all, unless it is given. The others
+        replied to earlier ones: what that says of them is learnt, and at z they are taken to stay where they are.
+        """
         tau, sigma, D = self.steps.tau[:, None], self.steps.sigma[:, None], self.cut.graph.D
-        u_hat = self._answered(w_hat)
-        dw, du = w_hat - self.w, u_hat - self.u
+        at_z = w_hat.copy()
+        if now is not None:
+            at_z[: len(now)][~now] = self.w[: len(now)][~now]
+        u_hat = self._answered(at_z)
+        dw, du = at_z - self.w, u_hat - self.u
         residual = np.sqrt(max((dw**2 / tau).sum() + (du**2 / sigma).sum() - 2 * np.vdot(du, D @ dw), 0.0))
         self.replies = [*self.replies, (w_hat, g)][-MEMORY:]
         self.rounds += 1
@@ -142,14 +162,15 @@ class Coordinator:
         tau, sigma, D = self.steps.tau[:, None], self.steps.sigma[:, None], self.cut.graph.D
         Dt = D.T.tocsr()
         others = [reply for reply in self.replies if reply[0] is not best.w]
-        model = ProxSurrogate([*others, (best.w, best.g)], self.steps.tau, self.sites, self.held)
+        free = ~np.isin(self.cut.part, list(self.held))
+        model = ProxSurrogate([*others, (best.w, best.g)], self.steps.tau, self.blocks, free)
         w = w_hat = best.w
         u = u_hat = best.u
         for _ in range(MODEL_STEPS):
             w_hat = model(w - tau * (Dt @ u))
             u_hat = self._dual_step(u + sigma * (D @ (2 * w_hat - w)))
             w, u = w + RELAXATION * (w_hat - w), u + RELAXATION * (u_hat - u)
-        return w_hat, u_hat
+        return _near(w_hat, best.w), u_hat
 
     def _rebalance(self, w: Array, u: Array) -> None:
         primal = np.sqrt(((self.w - w) ** 2 / self.steps.tau[:, None]).sum())
@@ -159,3 +180,10 @@ class Coordinator:
 
     def _dual_step(self, u: Array) -> Array:
         return self.penalty.dual_step(u, self.c, self.steps.sigma)
+
+
+def _near(w: Array, known: Array) -> Array:
+    """Keep weights near the range of known ones and zero: along flat directions a model has no reason to stop."""
+    low, high = known.min(axis=0, initial=0.0), known.max(axis=0, initial=0.0)
+    more = WIDER * (high - low)
+    return np.clip(w, low - more, high + more)

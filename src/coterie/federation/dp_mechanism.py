@@ -68,7 +68,7 @@ class Privacy:
     @property
     def epsilon(self) -> float:
         """ε of a whole run, for δ = delta: of `rounds` Gaussian mechanisms, each chosen after the one before."""
-        dp = _accounting()
+        dp = accounting()
         accountant = dp.pld.PLDAccountant()  # noise is relative to 2C already, so no factor for replacing
         accountant.compose(dp.GaussianDpEvent(self.noise), self.rounds)
         return float(accountant.get_epsilon(self.delta))
@@ -86,10 +86,12 @@ class Privacy:
         return {"epsilon": self.epsilon, **asdict(self), "protects": PROTECTS}
 
 
-def _accounting() -> Any:
+def accounting() -> Any:
+    """Return dp-accounting, or say which extra has it."""
     try:
         import dp_accounting
         import dp_accounting.pld
+        import dp_accounting.pld.privacy_loss_mechanism
     except ImportError:
         raise MissingExtraError("accounting for privacy needs dp-accounting: pip install 'coterie[privacy]'") from None
     return dp_accounting

@@ -18,11 +18,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from coterie.engines.arrays import SUM_ERROR
+from coterie.federation.consistency import SLACK
 from coterie.federation.messages import Introduction, ProxReply, ProxRequest
 from coterie.federation.partition import Cut
 from coterie.problem.arrays import Array
 from coterie.problem.penalties import Penalty
-from coterie.solver.bound import Bound
+from coterie.solver.bound import REFUTED, Bound
 from coterie.solver.certificate import FLOOR, REACH
 
 SCALARS = ("value", "bound", "left", "reach")
@@ -90,15 +91,19 @@ class FederatedCertificate:
         """Sites that have never answered."""
         return [int(k) for k in np.flatnonzero(np.isnan(self.scalars[:, 0]))]
 
-    def level(self, site: int) -> float:
-        """What the site's own part of the objective can be at an optimum."""
+    @property
+    def levels(self) -> Array:
+        """What each site's own part of the objective can be at an optimum, (sites,)."""
         reached = self.objective if self.held else min(self.objective, self.scale)  # zero weights reach the scale
-        return reached - float(np.delete(self.floors, site).sum())
+        unknown = np.isneginf(self.floors)
+        known = np.where(unknown, 0.0, self.floors)
+        others_unknown = unknown.sum() - unknown > 0
+        return np.where(others_unknown, np.inf, reached - (known.sum() - known))
 
     def note(self, requests: Mapping[int, ProxRequest], replies: Mapping[int, ProxReply]) -> None:
         """Take replies, and the objective that all latest weights have together."""
         for k, reply in replies.items():
-            at, asked = self.cut.of(k), requests[k]
+            at, asked = self.cut.of(k), reply.to or requests[k]
             self.w[at], self.v[at], self.tau[at] = reply.w, asked.v, asked.tau
             self.g[at] = (asked.v - reply.w) / asked.tau[:, None]
             self.scalars[k] = [getattr(reply, name) for name in SCALARS]
@@ -135,7 +140,7 @@ class FederatedCertificate:
         charge = reach * float(left[free].sum() + np.abs(rest).sum() + SUM_ERROR * size.sum())
         rounding = SUM_ERROR * (float(np.abs(terms).sum()) + charge)
         new = Bound(float(terms.sum()) - charge - rounding, unconditional, reach)
-        if new.is_better_than(self.proof, self.objective, self._unit):
+        if (unconditional and new.value > self.objective) or new.is_better_than(self.proof, self.objective, self._unit):
             self.proof = new
 
     def _reach(self, free: Array) -> tuple[float, bool]:
@@ -148,6 +153,16 @@ class FederatedCertificate:
     def _unit(self) -> float:
         """What gaps are relative to."""
         return max(abs(self.objective), FLOOR * self.constant, np.finfo(float).tiny)
+
+    @property
+    def is_contradicted(self) -> bool:
+        """Whether a bound that rests on nothing but the sites' words is above an objective that they reached.
+
+        Measured by the sizes of what was added up, whatever larger unit of gaps the sites may have stated.
+        """
+        sizes = float(np.abs(self.scalars[:, :2]).sum()) + abs(self.objective)
+        slack = min(SLACK * sizes, REFUTED * self._unit)
+        return self.proof.unconditional and self.proof.value > self.objective + slack
 
     @property
     def dual_bound(self) -> float:

@@ -7,14 +7,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
+from coterie.federation.consistency import Consistency
 from coterie.federation.coordinator import Coordinator
 from coterie.federation.federated_certificate import FederatedCertificate
-from coterie.federation.messages import BadReplyError, Introduction, ProxReply, ProxRequest, Sites, validate
+from coterie.federation.messages import LATE, BadReplyError, Introduction, Late, ProxReply, ProxRequest, Sites, validate
 from coterie.federation.partition import Cut
 from coterie.problem.arrays import Array
 from coterie.problem.penalties import Penalty
 from coterie.solver.solution import Status
+
+CONTRADICTED = (
+    "what the sites answered proves a bound above an objective that they reached: at least one does not answer "
+    "truthfully, and which one cannot be told from what the server knows"
+)
 
 
 class FederationError(RuntimeError):
@@ -40,15 +47,24 @@ class State:
     names: tuple[str, ...]
     coordinator: Coordinator
     certificate: FederatedCertificate
+    consistency: Consistency
     history: list[Round] = field(default_factory=list)
     set_aside: dict[int, str] = field(default_factory=dict)
 
     @classmethod
-    def first(cls, cut: Cut, penalty: Penalty, lam: float, n: int, introductions: Sequence[Introduction]) -> State:
-        """Begin with what the sites said of themselves."""
-        coordinator = Coordinator.of(cut, penalty, lam, n, introductions)
+    def first(
+        cls,
+        cut: Cut,
+        penalty: Penalty,
+        lam: float,
+        n: int,
+        introductions: Sequence[Introduction],
+        blocks: NDArray[np.int64] | None = None,
+    ) -> State:
+        """Begin with what the sites said of themselves; `blocks` as a Coordinator has them."""
+        coordinator = Coordinator.of(cut, penalty, lam, n, introductions, blocks)
         certificate = FederatedCertificate.of(cut, penalty, coordinator.c, n, introductions)
-        return cls(tuple(one.name for one in introductions), coordinator, certificate)
+        return cls(tuple(one.name for one in introductions), coordinator, certificate, Consistency(introductions))
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,15 +136,22 @@ def federate(
     began = time.perf_counter()
     coordinator, certificate = state.coordinator, state.certificate
     missed = np.zeros(len(state.names), dtype=np.int64)
-    while len(state.history) < rules.max_rounds and (certificate.gap > rules.tol or _levels_are_new(state)):
+    before = len(state.history)
+    while (len(state.history) < rules.max_rounds or certificate.silent) and (
+        certificate.gap > rules.tol or _levels_are_new(state, before)
+    ):
         requests = _requests(coordinator, certificate)
-        replies = _checked(state, requests, sites.ask(requests), rules)
+        heard = sites.ask(requests)
+        replies = _checked(state, requests, heard, rules)
         certificate.note(requests, replies)
         missed += 1
-        missed[list(replies)] = 0
+        missed[[k for k, reply in heard.items() if k in replies or reply is LATE]] = 0
         _hold(state, {int(k) for k in np.flatnonzero(missed >= rules.hold_after)} | state.set_aside.keys())
         if not certificate.silent:
-            certificate.prove(coordinator.take(certificate.w.copy(), certificate.g.copy()))
+            now = np.isin(certificate.cut.part, [k for k, reply in replies.items() if reply.to is None])
+            certificate.prove(coordinator.take(certificate.w.copy(), certificate.g.copy(), now))
+            if certificate.is_contradicted:
+                raise FederationError(CONTRADICTED)
         seconds = time.perf_counter() - began
         number = len(state.history) + 1
         state.history.append(
@@ -140,20 +163,23 @@ def federate(
     return _outcome(sites, state, proven if certificate.gap <= rules.tol else Status.ITERATION_LIMIT)
 
 
-def _levels_are_new(state: State) -> bool:
+def _levels_are_new(state: State, before: int) -> bool:
     """After the first round, whose requests could name no objective that was reached: sites may prove more now."""
-    return len(state.history) == 1 and not state.certificate.proof.unconditional
+    return len(state.history) == before + 1 and not state.certificate.proof.unconditional
 
 
 def _checked(
-    state: State, requests: Mapping[int, ProxRequest], replies: Mapping[int, ProxReply | BadReplyError], rules: Rules
+    state: State,
+    requests: Mapping[int, ProxRequest],
+    replies: Mapping[int, ProxReply | BadReplyError | Late],
+    rules: Rules,
 ) -> dict[int, ProxReply]:
     """Leave out what cannot be, and whoever said such a thing before."""
     good = {}
     for k, reply in replies.items():
-        if k in state.set_aside:
+        if k in state.set_aside or reply is LATE:
             continue
-        wrong = reply if isinstance(reply, BadReplyError) else validate(requests[k], reply)
+        wrong = reply if isinstance(reply, BadReplyError) else _wrong(state, k, reply.to or requests[k], reply)
         if wrong is not None:
             what = f"site {state.names[k]!r} answered with {wrong}"
             if not rules.set_aside or k in state.certificate.silent:
@@ -164,9 +190,14 @@ def _checked(
     return good
 
 
+def _wrong(state: State, k: int, request: ProxRequest, reply: ProxReply) -> BadReplyError | str | None:
+    """What is wrong with a reply: as such, or beside what its site said before."""
+    return validate(request, reply) or state.consistency.contradiction(k, request, reply)
+
+
 def _requests(coordinator: Coordinator, certificate: FederatedCertificate) -> dict[int, ProxRequest]:
-    v, tau = coordinator.v, coordinator.steps.tau
-    return {k: ProxRequest(v[at], tau[at], certificate.level(k)) for k, at in enumerate(coordinator.sites)}
+    v, tau, level = coordinator.v, coordinator.steps.tau, certificate.levels
+    return {k: ProxRequest(v[at], tau[at], float(level[k])) for k, at in enumerate(coordinator.sites)}
 
 
 def _hold(state: State, gone: set[int]) -> None:
@@ -184,9 +215,9 @@ def _hold(state: State, gone: set[int]) -> None:
 
 def _outcome(sites: Sites, state: State, status: Status) -> Outcome:
     certificate = state.certificate
-    cut = certificate.cut
+    cut, level = certificate.cut, certificate.levels
     best = {
-        k: ProxRequest(certificate.best_v[cut.of(k)], certificate.best_tau[cut.of(k)], certificate.level(k))
+        k: ProxRequest(certificate.best_v[cut.of(k)], certificate.best_tau[cut.of(k)], float(level[k]))
         for k in range(len(state.names))
         if k not in certificate.held
     }

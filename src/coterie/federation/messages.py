@@ -7,7 +7,8 @@ request; everything else is a scalar. Nothing else leaves a site: no row, no lab
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import Enum
 from typing import Protocol
 
 import numpy as np
@@ -34,8 +35,10 @@ class Introduction:
         The loss of the site's best constant model: what gaps are relative to where the optimum is 0.
     size : float
         ‖v‖² of the one weight vector v that suits all rows of the site best: the scale of the weights.
+    digest : str
+        Of all that the site has, a few digits: a checkpoint of a run with other data is not gone on from.
 
-    With differential privacy the last four are not said: they have the same values for every site.
+    With differential privacy the last five are not said: they have the same values for every site.
     """
 
     name: str
@@ -45,6 +48,7 @@ class Introduction:
     scale: float = 0.0
     constant: float = 0.0
     size: float = 0.0
+    digest: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +76,8 @@ class ProxReply:
         F_s(w) − ⟨g, w⟩ ≥ bound − left·max|w| for every w, with g = (v − ŵ)/τ; at ŵ both sides are nearly equal.
     reach : float
         The largest |weight| of a labelled node of the site wherever F_s ≤ level; infinite when unknown.
+    to : ProxRequest, optional
+        The request that it answers, where that is not the latest one: replies may be late.
     """
 
     w: Array
@@ -79,6 +85,16 @@ class ProxReply:
     bound: float
     left: float
     reach: float
+    to: ProxRequest | None = field(default=None, kw_only=True)
+
+
+class Late(Enum):
+    """Instead of a reply: the site is still at work on an earlier request."""
+
+    LATE = "late"
+
+
+LATE = Late.LATE
 
 
 class BadReplyError(ValueError):
@@ -88,8 +104,11 @@ class BadReplyError(ValueError):
 class Sites(Protocol):
     """Whoever carries requests to sites and brings back replies; sites that stay silent are left out."""
 
-    def ask(self, requests: Mapping[int, ProxRequest]) -> Mapping[int, ProxReply | BadReplyError]:
-        """Send a request to each of these sites, by number, and return what came back."""
+    def ask(self, requests: Mapping[int, ProxRequest]) -> Mapping[int, ProxReply | BadReplyError | Late]:
+        """Send a request to each of these sites, by number, and return what came back.
+
+        A site that is at work on an earlier request need not get this one; its reply says what it answers.
+        """
 
     def collect(self, requests: Mapping[int, ProxRequest]) -> Mapping[int, Array]:
         """Ask for the weights of all nodes of each site that answer these requests."""

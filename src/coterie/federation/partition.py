@@ -46,8 +46,10 @@ class Part:
 
     def problem(self, whole: Problem) -> Problem:
         """Return the problem of this part alone: its nodes, rows and inner edges."""
-        rows = np.flatnonzero(np.isin(whole.data.nodes, self.own))
-        nodes = np.searchsorted(self.own, whole.data.nodes[rows])
+        first, last = (np.searchsorted(whole.data.nodes, self.own, side) for side in ("left", "right"))
+        nodes = np.repeat(np.arange(len(self.own)), last - first)
+        before = np.concatenate([[0], np.cumsum(last - first)[:-1]])  # rows of its nodes before those of each
+        rows = np.arange(len(nodes)) + (first - before)[nodes]
         data = LocalDatasets(whole.data.X[rows], whole.data.y[rows], nodes, len(self.own), whole.data.weights[rows])
         return replace(whole, graph=self.graph, data=data)
 
@@ -79,31 +81,40 @@ class Cut:
 def partition(graph: EmpiricalGraph, part_of: ArrayLike) -> tuple[tuple[Part, ...], Cut]:
     """Cut a graph into parts 0, 1, …; `part_of` names the part of every node."""
     of = _as_parts(graph, part_of)
+    P, V = int(of.max()) + 1, graph.n_nodes
     ends = of[graph.edges]
     is_cut = ends[:, 0] != ends[:, 1]
-    place = np.empty(graph.n_nodes, dtype=np.int64)
-    parts = []
-    for p in range(int(of.max()) + 1):
-        own = np.flatnonzero(of == p)
-        place[own] = np.arange(len(own))
-        inner = np.flatnonzero(~is_cut & (ends[:, 0] == p))
-        leaving = np.flatnonzero(is_cut & (ends == p).any(axis=1))
-        shared = np.unique(graph.edges[leaving])
-        here = of[shared] == p
-        parts.append(
-            Part(own, _renumbered(graph, inner, place, len(own)), inner, leaving, place[shared[here]], shared[~here])
-        )
-    shared = np.unique(graph.edges[is_cut])
+    own = _by_part(np.arange(V), of, P)
+    place = np.empty(V, dtype=np.int64)
+    place[np.concatenate(own)] = np.concatenate([np.arange(len(nodes)) for nodes in own])
+    edges = np.flatnonzero(~is_cut)
+    inner = _by_part(edges, ends[edges, 0], P)
+    edges = np.flatnonzero(is_cut)
+    leaving = _by_part(np.repeat(edges, 2), ends[edges].ravel(), P)
+    shared = np.unique(graph.edges[edges])
+    boundary = _by_part(place[shared], of[shared], P)
+    near, far = np.divmod(np.unique(ends[edges].ravel() * V + graph.edges[edges][:, ::-1].ravel()), V)
+    halo = _by_part(far, near, P)
+    parts = (
+        Part(own[p], _renumbered(graph, inner[p], place, len(own[p])), inner[p], leaving[p], boundary[p], halo[p])
+        for p in range(P)
+    )
     nodes = shared[np.argsort(of[shared], kind="stable")]
     return tuple(parts), cut_between(nodes, of[nodes], graph.edges[is_cut], graph.weights[is_cut])
 
 
 def cut_between(nodes: Integers, part: Integers, edges: Integers, weights: NDArray[np.float64]) -> Cut:
     """Return the cut whose edges join these nodes; parts are ascending."""
-    place = {int(node): k for k, node in enumerate(nodes)}
-    pairs = np.array([[place[int(i)], place[int(j)]] for i, j in edges], dtype=np.int64).reshape(-1, 2)
+    order = np.argsort(nodes)
+    pairs = order[np.searchsorted(nodes, edges, sorter=order)] if len(nodes) else np.empty((0, 2), dtype=np.int64)
     n_nodes = max(len(nodes), 1)  # a graph has a node, even where nothing is cut
     return Cut(nodes, part, EmpiricalGraph.from_edges(pairs, weights, n_nodes=n_nodes))
+
+
+def _by_part(items: Integers, part: Integers, n_parts: int) -> list[Integers]:
+    """Sort items into parts, in the order in which they come."""
+    order = np.argsort(part, kind="stable")
+    return np.split(items[order], np.searchsorted(part[order], np.arange(1, n_parts)))
 
 
 def _renumbered(graph: EmpiricalGraph, edges: Integers, place: Integers, n_nodes: int) -> EmpiricalGraph:

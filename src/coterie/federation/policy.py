@@ -17,7 +17,7 @@ import numpy as np
 from coterie.federation.dp_mechanism import Privacy
 from coterie.federation.refusals import Code, RefusedError
 from coterie.federation.site_folder import AUDIT, POLICY
-from coterie.problem import Problem
+from coterie.problem import LocalDatasets
 
 QUESTIONS = ("introduce", "answer", "release", "finish")
 LEAST_ROWS, MOST = 5, 1000  # what a new policy says
@@ -151,9 +151,9 @@ class Policy:
         if not self.nodes.issuperset(nodes):
             raise RefusedError(Code.NODES, "a node that is asked about is not among those of the policy")
 
-    def check_rows(self, problem: Problem) -> None:
+    def check_rows(self, rows: LocalDatasets) -> None:
         """Refuse data in which a node has labels, but few."""
-        labelled = np.bincount(problem.data.nodes[~np.isnan(problem.data.y)], minlength=problem.graph.n_nodes)
+        labelled = np.bincount(rows.nodes[~np.isnan(rows.y)], minlength=rows.n_nodes)
         fewest = int(labelled[labelled > 0].min(initial=self.least_rows))
         if fewest < self.least_rows:
             raise RefusedError(Code.FEW_ROWS, f"a node has {fewest} labelled rows, and least-rows is {self.least_rows}")

@@ -68,6 +68,11 @@ privacy-noise = 0.0         # standard deviation of the noise over 2 × privacy-
 privacy-clip = 1.0          # how far the boundary weights of a site may move in one round
 privacy-rounds = 10         # how many rounds there are
 privacy-delta = 1e-5        # δ for which ε is stated
+# Or differential privacy of single rows (coterie[privacy]; squared and lasso): 0 is none; the certificate is kept
+row-privacy-epsilon = 0.0   # ε of everything that a site ever says
+row-privacy-delta = 1e-5
+row-privacy-x-clip = 1.0    # the norm that the features of a row may have before the row is shrunk
+row-privacy-y-clip = 1.0    # the size that its label may have
 """
 
 CLIENT = '''"""The ClientApp: answers requests about a site's nodes; its rows stay in the site's folder."""

@@ -8,15 +8,17 @@ things are known of it.
 * Each round shows K along one more direction: Zᵀ Δŵ = K Zᵀ Δv. Symmetric rank-one updates learn from that.
 * Before any is known, all nodes of a site are taken to move half as far as they are pulled when they are pulled
   together, and a tenth as far when they are pulled apart: their data and inner edges hold them.
+
+J itself would have (boundary × n)² entries, so it is kept in factors, and applied by them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
-from scipy.sparse import block_diag, csr_array
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from coterie.problem.arrays import Array
 
@@ -33,82 +35,119 @@ class ProxSurrogate:
     replies : sequence of (ŵ, g), arrays of shape (B, n)
         What all sites have replied, oldest first, to the centres ŵ + τg; a site that missed a round repeats itself.
     tau : array of shape (B,)
-    sites : sequence of slice
-        Where the boundary nodes of each site stand.
-    held : set of int
-        Sites that keep their weights whatever is asked: J is 0 there.
+    part : array of int
+        The site of each boundary node, ascending.
+    free : array of bool
+        Boundary nodes that move; the others keep their weights whatever is asked: J is 0 there.
     """
 
     def __init__(
-        self, replies: Sequence[tuple[Array, Array]], tau: Array, sites: Sequence[slice], held: set[int]
+        self, replies: Sequence[tuple[Array, Array]], tau: Array, part: NDArray[np.int64], free: NDArray[np.bool_]
     ) -> None:
         self.w, g = replies[-1]
         self.v = self.w + tau[:, None] * g
         self.root = np.sqrt(tau)[:, None]
-        free = [at for k, at in enumerate(sites) if k not in held and at.stop > at.start]
-        learnt = [_learn(replies[-MEMORY:], self.root, at) for at in free]
-        Z = _stacked([Z for Z, _, _ in learnt], free, self.w.shape)
-        J = APART * Z @ Z.T
-        if learnt:
-            ZQ = Z @ csr_array(block_diag([Q for _, Q, _ in learnt], format="csr"))
-            K = csr_array(block_diag([K - APART * np.eye(len(K)) for _, _, K in learnt], format="csr"))
-            J = J + ZQ @ K @ ZQ.T
-        self.J = csr_array(J)
+        nodes = np.flatnonzero(free)
+        self.Z, starts = _clusters(self.w, self.root, nodes, part[nodes])
+        self.Zt = csr_array(self.Z.T)
+        together, steps = self._seen(replies[-MEMORY:], nodes, part[nodes])
+        Q, self.K = _learn(together, steps, starts)
+        self.ZQ = csr_array(self.Z @ Q)
+        self.ZQt = csr_array(self.ZQ.T)
 
     def __call__(self, v: Array) -> Array:
-        moved = self.J @ ((v - self.v) / self.root).ravel()
+        x = ((v - self.v) / self.root).ravel()
+        moved = APART * (self.Z @ (self.Zt @ x)) + self.ZQ @ (self.K @ (self.ZQt @ x))
         return self.w + self.root * moved.reshape(v.shape)
 
-
-def _learn(replies: Sequence[tuple[Array, Array]], root: Array, at: slice) -> tuple[Array, Array, Array]:
-    """Return Z of one site, a basis Q of what has been learnt, and K in that basis; elsewhere, K is APART."""
-    Z = _clusters(replies[-1][0][at], root[at])
-    past = [(Z.T @ (w[at] / root[at]).ravel(), Z.T @ (g[at] * root[at]).ravel()) for w, g in replies]
-    pairs = [(w1 - w0, w1 - w0 + g1 - g0) for (w0, g0), (w1, g1) in pairwise(past)]
-    n = replies[0][0].shape[1]
-    length = 1.0 / root[at]
-    together = Z.T @ np.kron(length / np.linalg.norm(length), np.eye(n))
-    columns = np.stack([*together.T, *(x for pair in pairs for x in pair)], axis=1)
-    Q = np.eye(len(columns)) if columns.shape[1] >= len(columns) else np.linalg.qr(columns)[0]
-    start = Q.T @ together
-    K = APART * np.eye(Q.shape[1]) + (TOGETHER - APART) * start @ start.T
-    for dw, dv in pairs:
-        K = _update(K, Q.T @ dw, Q.T @ dv)
-    return Z, Q, K
+    def _seen(
+        self, replies: Sequence[tuple[Array, Array]], nodes: NDArray[np.int64], part: NDArray[np.int64]
+    ) -> tuple[Array, Array]:
+        """In the basis Z: all nodes of a site moving together, (C, n), and past steps (Δŵ, Δv), (C, pairs, 2)."""
+        B, n = self.w.shape
+        site = np.unique(part, return_inverse=True)[1]
+        length = 1.0 / self.root[nodes, 0]
+        alike = np.zeros((B, n, n))
+        alike[nodes] = (length / np.sqrt(np.bincount(site, length**2))[site])[:, None, None] * np.eye(n)
+        w = self.Zt @ np.stack([(w / self.root).ravel() for w, _ in replies], axis=1)
+        g = self.Zt @ np.stack([(g * self.root).ravel() for _, g in replies], axis=1)
+        dw, dg = np.diff(w, axis=1), np.diff(g, axis=1)
+        return self.Zt @ alike.reshape(B * n, n), np.stack([dw, dw + dg], axis=2)
 
 
-def _clusters(w: Array, root: Array) -> Array:
-    """Orthonormal columns (bn, clusters of all coordinates): one cluster moves, the others stay."""
-    b, n = w.shape
-    columns = []
-    for k in range(n):
-        label = np.unique(w[:, k], return_inverse=True)[1]
-        moves = np.zeros((b, n, int(label.max()) + 1))
-        moves[np.arange(b), k, label] = 1.0 / root[:, 0]
-        columns.append(moves.reshape(b * n, -1))
-    Z = np.concatenate(columns, axis=1)
-    return Z / np.linalg.norm(Z, axis=0)
+def _clusters(
+    w: Array, root: Array, nodes: NDArray[np.int64], part: NDArray[np.int64]
+) -> tuple[csr_array, NDArray[np.int64]]:
+    """Orthonormal columns, (Bn, clusters of all sites and coordinates): one cluster moves, the others stay.
+
+    Columns go site by site; the second is where those of each site start, and where all end.
+    """
+    n = w.shape[1]
+    row = (nodes[:, None] * n + np.arange(n)).ravel()
+    site, coordinate, value = np.repeat(part, n), np.tile(np.arange(n), len(nodes)), w[nodes].ravel()
+    order = np.lexsort((value, coordinate, site))
+    keys = site[order], coordinate[order], value[order]
+    new = np.any([key[1:] != key[:-1] for key in keys], axis=0)
+    column = np.concatenate([[0], np.cumsum(new)]) if len(order) else order
+    count = int(column[-1]) + 1 if len(order) else 0
+    entry = 1.0 / root[row[order] // n, 0]
+    entry = entry / np.sqrt(np.bincount(column, entry**2, minlength=count))[column]
+    first = np.flatnonzero(np.diff(keys[0], prepend=-1))
+    return csr_array((entry, (row[order], column)), shape=(w.size, count)), np.append(column[first], count)
+
+
+def _learn(together: Array, steps: Array, starts: NDArray[np.int64]) -> tuple[csr_array, csr_array]:
+    """Return, in blocks of sites, a basis Q of what has been learnt, and K − APART in it; elsewhere, K is APART.
+
+    Sites with equally many clusters are learnt at once.
+    """
+    (C, n), width = together.shape, np.diff(starts)
+    columns = np.concatenate([together, steps.reshape(C, 2 * steps.shape[1])], axis=1)
+    size = np.minimum(width, columns.shape[1])  # of each basis
+    first = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
+    bases, maps = _Blocks(), _Blocks()
+    for c in np.unique(width):
+        sites = np.flatnonzero(width == c)
+        rows = starts[sites, None] + np.arange(c)
+        at = first[sites, None] + np.arange(size[sites[0]])
+        seen = columns[rows]
+        Q = np.linalg.qr(seen)[0] if c > seen.shape[2] else np.broadcast_to(np.eye(c), (len(sites), c, c))
+        inside = Q.transpose(0, 2, 1) @ seen
+        start = inside[:, :, :n]
+        K = APART * np.eye(Q.shape[2]) + (TOGETHER - APART) * start @ start.transpose(0, 2, 1)
+        for k in range(n, inside.shape[2], 2):
+            K = _update(K, inside[:, :, k], inside[:, :, k + 1])
+        bases.add(rows, at, Q)
+        maps.add(at, at, K - APART * np.eye(Q.shape[2]))
+    return bases.matrix((C, int(first[-1]))), maps.matrix((int(first[-1]), int(first[-1])))
 
 
 def _update(K: Array, dw: Array, dv: Array) -> Array:
-    """The symmetric rank-one change after which K dv = dw, clipped to 0 ≼ K ≼ 1."""
-    miss = dw - K @ dv
-    along = float(miss @ dv)
-    if abs(along) <= DEGENERATE * float(np.linalg.norm(miss) * np.linalg.norm(dv)):
+    """The symmetric rank-one changes after which K dv = dw, clipped to 0 ≼ K ≼ 1; one K per site."""
+    miss = dw - np.einsum("sij,sj->si", K, dv)
+    along = np.einsum("si,si->s", miss, dv)
+    live = np.abs(along) > DEGENERATE * np.linalg.norm(miss, axis=1) * np.linalg.norm(dv, axis=1)
+    if not live.any():
         return K
-    values, vectors = np.linalg.eigh(K + np.outer(miss, miss) / along)
-    return (vectors * np.clip(values, 0.0, 1.0)) @ vectors.T
+    K, miss = K.copy(), miss[live]
+    values, vectors = np.linalg.eigh(K[live] + miss[:, :, None] * miss[:, None, :] / along[live, None, None])
+    K[live] = (vectors * np.clip(values, 0.0, 1.0)[:, None, :]) @ vectors.transpose(0, 2, 1)
+    return K
 
 
-def _stacked(blocks: Sequence[Array], at: Sequence[slice], shape: tuple[int, ...]) -> csr_array:
-    """Blocks side by side, each in the rows of its site."""
-    n = shape[1]
-    width = np.concatenate([[0], np.cumsum([Z.shape[1] for Z in blocks])]).astype(np.int64)
-    rows, columns, values = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)], [np.empty(0)]
-    for Z, where, first in zip(blocks, at, width, strict=False):
-        i, j = np.nonzero(Z)
-        rows.append(i + where.start * n)
-        columns.append(j + first)
-        values.append(Z[i, j])
-    entries = np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))
-    return csr_array(entries, shape=(shape[0] * n, int(width[-1])))
+class _Blocks:
+    """Entries of a sparse matrix, added in stacks of dense blocks: block s has the rows[s] and the columns[s]."""
+
+    def __init__(self) -> None:
+        self.entries: list[tuple[Array, Array, Array]] = []
+
+    def add(self, rows: NDArray[np.int64], columns: NDArray[np.int64], values: Array) -> None:
+        i, j = np.broadcast_arrays(rows[:, :, None], columns[:, None, :])
+        keep = values != 0
+        self.entries.append((values[keep], i[keep], j[keep]))
+
+    def matrix(self, shape: tuple[int, int]) -> csr_array:
+        if not self.entries:
+            return csr_array(shape)
+        values, i, j = (np.concatenate(one) for one in zip(*self.entries, strict=True))
+        return csr_array((values, (i, j)), shape=shape)

@@ -9,7 +9,6 @@ answered.
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import json
 import secrets
@@ -21,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
+from coterie.federation.digest import digest_of
 from coterie.federation.dp_mechanism import Privacy
 from coterie.federation.messages import ProxRequest
 from coterie.problem import Problem
@@ -87,9 +87,6 @@ def _key(db: sqlite3.Connection, folder: Path, privacy: Privacy) -> bytes:
 
 def _fingerprint(problem: Problem, request: ProxRequest, nodes: Sequence[str]) -> bytes:
     """A digest of all that a reply depends on."""
-    digest = hashlib.sha256(repr((problem.loss, problem.penalty, float(problem.lam), list(nodes))).encode())
     data, graph = problem.data, problem.graph
-    for array in (request.v, request.tau, data.X, data.y, data.nodes, data.weights, graph.edges, graph.weights):
-        digest.update(repr(np.shape(array)).encode())
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.digest()
+    arrays = (request.v, request.tau, data.X, data.y, data.nodes, data.weights, graph.edges, graph.weights)
+    return digest_of((problem.loss, problem.penalty, float(problem.lam), list(nodes)), *arrays)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy as np
 from flwr.app import RecordDict
 
 from coterie.federation.audit import COUNTED, AuditLog
+from coterie.federation.digest import data_digest
 from coterie.federation.dp_mechanism import Privacy
 from coterie.federation.messages import Introduction, ProxRequest
 from coterie.federation.policy import QUESTIONS, Policy
@@ -143,14 +145,15 @@ class Responder:
         hosts = np.array([k for k, node in enumerate(_asked(content)) if node in here], dtype=np.int64)
         if privacy is not None:
             return records.introduction_reply(Introduction(self.name, hosts, files.columns))
-        return records.introduction_reply(self._asked_about(files, []).introduce(self.name, hosts, files.columns))
+        one = self._asked_about(files, []).introduce(self.name, hosts, files.columns)
+        return records.introduction_reply(replace(one, digest=data_digest(files.nodes, files.problem)))
 
     def _read(self, policy: Policy, settings: Settings) -> SiteFiles:
         """The folder, read again only where its files, the settings or the policy have changed."""
         state = (state_of(self.folder), settings, policy)
         if self._files is None or self._files[0] != state:
             files = SiteFiles.read(self.folder, settings, policy.features)
-            policy.check_rows(files.problem)
+            policy.check_rows(files.rows)
             self._files, self._site = (state, files), None
         return self._files[1]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from contextlib import suppress
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,10 @@ from flwr.serverapp import Grid, ServerApp
 
 from coterie.estimators.base import NetworkedModel
 from coterie.federation import checkpoint
+from coterie.federation.digest import digest_of
 from coterie.federation.dp_loop import federate_privately
 from coterie.federation.dp_mechanism import Privacy
+from coterie.federation.dp_moments import NOISY
 from coterie.federation.loop import FederationError, Outcome, Rules, State, federate
 from coterie.federation.messages import Introduction
 from coterie.federation.model import KnownNetwork, federated_model, federation_note
@@ -38,7 +41,7 @@ def main(grid: Grid, context: Context) -> None:
     out.mkdir(parents=True, exist_ok=True)
     try:
         run(grid, config, out)
-    except (FederationError, SiteError, TimeoutError, ValueError, ImportError) as error:
+    except (FederationError, SiteError, OSError, ValueError, ImportError) as error:
         _report(out, {"error": str(error)})
         raise
 
@@ -46,7 +49,8 @@ def main(grid: Grid, context: Context) -> None:
 def run(grid: Grid, config: Mapping[str, Any], out: Path) -> Outcome:
     """Run a federation; progress goes to a file, one line per round."""
     settings, privacy = Settings.of(config), Privacy.of(config)
-    promise = None if privacy is None else _promise(privacy, config)
+    promise = settings.row_privacy.record if settings.row_privacy is not None else None
+    promise = promise if privacy is None else _promise(privacy, config)
     edges, weights = read_edges(Path(str(config["graph"])))
     nodes = sorted({node for pair in edges for node in pair})
     if not nodes and not bool(config["share-weights"]):
@@ -59,22 +63,31 @@ def run(grid: Grid, config: Mapping[str, Any], out: Path) -> Outcome:
     names = [nodes[k] for k in cut.nodes]
     sites.rows = {k: names[cut.of(k)] for k in range(len(introductions))}
     state = State.first(cut, settings.penalty, settings.lam, len(columns) - 1, introductions)
+    digests = _digests(settings, columns, names, cut, introductions)
 
     def report(state: State) -> None:
         _report(out, {**asdict(state.history[-1]), "sites": len(state.names)})
 
     def note(state: State) -> None:
-        checkpoint.save(out / CHECKPOINT, state)
+        try:
+            checkpoint.save(out / CHECKPOINT, state, digests)
+        except OSError as error:  # a full disk: the last checkpoint is still there
+            _report(out, {"warning": f"no checkpoint after round {len(state.history)} ({error}); the run goes on"})
         report(state)
 
     if privacy is not None:
         outcome = federate_privately(sites, state, privacy, report)
     else:
         if bool(config["resume"]) and (out / CHECKPOINT).exists():
-            checkpoint.restore(out / CHECKPOINT, state)
+            try:
+                checkpoint.restore(out / CHECKPOINT, state, digests)
+            except checkpoint.CheckpointError as error:
+                _report(out, {"warning": f"{error}; the run starts anew"})
         outcome = federate(sites, state, _rules(config), note)
     for complaint in sites.complaints.values():
         _report(out, {"warning": complaint})
+    if settings.row_privacy is not None:
+        outcome = replace(outcome, condition="; ".join(filter(None, [NOISY, outcome.condition])))
     known = KnownNetwork.of(cut, names, outcome, sites.own, state.coordinator.u)
     model = federated_model(known, settings, columns[:-1], outcome, float(config["tol"]))
     _write(out, known, model, federation_note(known, settings, sites.names, outcome, promise))
@@ -120,8 +133,19 @@ def _cut(
     return cut_between(order, host[order], pairs, weights)
 
 
+def _digests(
+    settings: Settings, columns: Sequence[str], boundary: Sequence[str], cut: Cut, introductions: Sequence[Introduction]
+) -> dict[str, str]:
+    """What a checkpoint must agree with, by the name that it has for the user."""
+    graph = digest_of([*boundary], cut.part, cut.graph.edges, cut.graph.weights)
+    of_sites = {f"the data of site {one.name!r}": one.digest for one in introductions}
+    return {"the settings": digest_of((settings, columns)).hex(), "the graph": graph.hex(), **of_sites}
+
+
 def _promise(privacy: Privacy, config: Mapping[str, Any]) -> dict[str, Any]:
     """How private the run is, accounted for before any site is asked."""
+    if float(config.get("row-privacy-epsilon", 0.0)) != 0:
+        raise ValueError("privacy-noise and row-privacy-epsilon are two ways to privacy; choose one of them")
     if bool(config["share-weights"]):
         raise ValueError("with privacy-noise, share-weights must be false: the weights of all nodes have no noise")
     return privacy.record
@@ -143,7 +167,8 @@ def _write(out: Path, known: KnownNetwork, model: NetworkedModel, note: Mapping[
 
 
 def _report(out: Path, line: Mapping[str, Any]) -> None:
-    with (out / PROGRESS).open("a", encoding="utf-8") as file:
+    """Append a line to the file of progress; a disk that is full ends no run."""
+    with suppress(OSError), (out / PROGRESS).open("a", encoding="utf-8") as file:
         file.write(json.dumps({k: _number(v) if isinstance(v, float) else v for k, v in line.items()}) + "\n")
 
 

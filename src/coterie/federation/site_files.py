@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.federation.dp_moments import RowPrivacy
+from coterie.federation.released_rows import promised_rows
 from coterie.federation.site import Site
 from coterie.federation.site_folder import find_table
 from coterie.io.edges import read_graph
@@ -31,6 +33,7 @@ LOSSES = ("squared", "lasso", "logistic")
 SETTINGS = (  # of a run, as far as sites have to know them
     *("loss", "alpha", "ridge", "penalty", "lam", "node", "label", "share-weights"),
     *("privacy-noise", "privacy-clip", "privacy-rounds", "privacy-delta"),
+    *("row-privacy-epsilon", "row-privacy-delta", "row-privacy-x-clip", "row-privacy-y-clip"),
 )
 
 
@@ -47,21 +50,26 @@ class Settings:
     loss: Loss
     penalty: Penalty
     lam: float
+    row_privacy: RowPrivacy | None = None
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> Settings:
         """Read the run configuration of a Flower app."""
-        return cls(str(config["node"]), str(config["label"]), _loss(config), _penalty(config), float(config["lam"]))
+        loss, row_privacy = _loss(config), RowPrivacy.of(config)
+        if row_privacy is not None and isinstance(loss, Logistic):
+            raise BadSiteError("row-level privacy is for the losses squared and lasso, which see moments only")
+        return cls(str(config["node"]), str(config["label"]), loss, _penalty(config), float(config["lam"]), row_privacy)
 
 
 @dataclass(frozen=True, eq=False)
 class SiteFiles:
-    """A site's folder, read: the ids of its nodes in the order of its problem, its schema, and its problem."""
+    """A site's folder, read: the ids of its nodes in the order of its problem, its schema, its problem, and its rows."""
 
     folder: Path
     nodes: list[str]
     columns: tuple[str, ...]
     problem: Problem
+    rows: LocalDatasets
 
     @classmethod
     def read(cls, folder: Path, settings: Settings, features: Sequence[str] | None = None) -> SiteFiles:
@@ -89,8 +97,9 @@ class SiteFiles:
         graph = EmpiricalGraph.from_edges(pairs, weights, n_nodes=len(nodes))
         X, y = table.select(columns.features).to_numpy(), table[settings.label].to_numpy()
         rows = LocalDatasets.from_rows(X, y, [number[node] for node in of_rows], len(nodes))
-        problem = Problem(graph, rows, settings.loss, settings.penalty, settings.lam)
-        return cls(folder, nodes, (*columns.features, settings.label), problem)
+        shown = promised_rows(folder, rows, settings.row_privacy)
+        problem = Problem(graph, shown, settings.loss, settings.penalty, settings.lam)
+        return cls(folder, nodes, (*columns.features, settings.label), problem, rows)
 
     def site(self, boundary: Sequence[str]) -> Site:
         """Return the site, asked about these nodes of its own."""

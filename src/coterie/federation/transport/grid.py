@@ -19,7 +19,8 @@ from flwr.app import Message, RecordDict
 from flwr.serverapp import Grid
 from flwr.supercore.inflatable.inflatable_utils import pull_objects
 
-from coterie.federation.messages import BadReplyError, Introduction, ProxReply, ProxRequest
+from coterie.federation.messages import BadReplyError, Introduction, Late, ProxReply, ProxRequest
+from coterie.federation.transport.pending import Pending
 from coterie.federation.transport.records import (
     ANSWER,
     FACTS,
@@ -68,6 +69,7 @@ class FlowerSites:
     names: tuple[str, ...] = ()
     away: set[int] = field(default_factory=set)  # sites that missed the last round
     rows: Mapping[int, Sequence[str]] = field(default_factory=dict)  # the boundary nodes of each site
+    pending: Pending = field(default_factory=Pending)  # requests that sites are at work on
     own: dict[int, list[str]] = field(default_factory=dict)  # all nodes of each site that shared its weights
     complaints: dict[str, str] = field(default_factory=dict)  # what went wrong, by the name of the site
 
@@ -96,9 +98,51 @@ class FlowerSites:
         self.names, self.complaints = tuple(sorted(met)), {}
         return [met[name] for name in self.names]
 
-    def ask(self, requests: Mapping[int, ProxRequest]) -> dict[int, ProxReply | BadReplyError]:
-        """Ask all, again where there is silence, until all have answered or the time is over."""
-        return self._round(ANSWER, self._requests(requests), read_prox_reply)
+    def ask(self, requests: Mapping[int, ProxRequest]) -> dict[int, ProxReply | BadReplyError | Late]:
+        """Ask all that are not at work on an earlier request, and return what has come of any of their requests.
+
+        Slow sites do not stop the others: `pending.py` says how long they are waited for. Where there is silence, the
+        same request is sent again, to wherever the site is then; a reply to either counts.
+        """
+        began, done, went_on = time.monotonic(), {}, False
+        self._push({k: request for k, request in requests.items() if k not in self.pending})
+        while self.pending.any_of(requests) and time.monotonic() < began + self.timeout:
+            for k, question, reply in self._pulled():
+                if reply.has_content() and k in requests:
+                    answer = _read(reply.content, read_prox_reply)
+                    if isinstance(answer, ProxReply) and question is not requests[k]:
+                        answer = replace(answer, to=question)
+                    done[k] = answer
+            went_on = self.pending.may_go_on(done, requests, time.monotonic() - began)
+            if went_on:
+                break
+            if lost := self.pending.silent(self.timeout / TRIES):
+                self._look_again(lost, began + self.timeout)
+            if self.pending.any_of(requests):
+                time.sleep(POLL)
+        return {**done, **self.pending.end(requests, went_on)}
+
+    def _push(self, requests: Mapping[int, ProxRequest]) -> None:
+        """Send requests to sites whose place is known, and note that they are at work; the others are lost."""
+        found = {k: one for k, one in requests.items() if self.names[k] in self.address}
+        content = self._requests(found)
+        ids = self.grid.push_messages([self._message(ANSWER, content[k], self.address[self.names[k]]) for k in found])
+        sent = dict(zip(found, ids, strict=True))
+        for k, request in requests.items():
+            self.pending.add(k, request, sent.get(k))
+
+    def _pulled(self) -> Iterable[tuple[int, ProxRequest, Message]]:
+        for reply in self.grid.pull_messages(self.pending.ids):
+            found = self.pending.take(reply.metadata.reply_to_message_id, reply.has_content())
+            if found is not None:
+                yield *found, reply
+
+    def _look_again(self, lost: Mapping[int, ProxRequest], deadline: float) -> None:
+        """Find out where silent sites are, and ask them again."""
+        for k in lost:
+            self.address.pop(self.names[k], None)
+        self._look_for_sites(min(GLANCE, self._until(deadline)), len(self.names), {})
+        self._push(lost)
 
     def release(self, requests: Mapping[int, ProxRequest]) -> dict[int, Array | BadReplyError]:
         """Ask all, as above, for noisy boundary weights."""
@@ -198,7 +242,7 @@ class FlowerSites:
                 time.sleep(max(POLL - (time.monotonic() - began), 0.0))
 
     def _message(self, kind: str, content: RecordDict, node: int) -> Message:
-        return Message(content, dst_node_id=node, message_type=kind, ttl=self.timeout)
+        return Message(content, dst_node_id=node, message_type=kind, ttl=2 * self.timeout)  # late replies count
 
 
 def _read(content: RecordDict, read: Callable[[RecordDict], T]) -> T | BadReplyError:

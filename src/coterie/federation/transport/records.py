@@ -46,7 +46,7 @@ def read_settings(content: RecordDict) -> dict[str, Any]:
 
 
 def introduction_reply(one: Introduction) -> RecordDict:
-    """The name, hosted nodes and columns of a site, and four scalars."""
+    """The name, hosted nodes and columns of a site, four scalars, and a digest."""
     return _record(
         {
             "site": one.name,
@@ -56,6 +56,7 @@ def introduction_reply(one: Introduction) -> RecordDict:
             "scale": one.scale,
             "constant": one.constant,
             "size": one.size,
+            "digest": one.digest,
         }
     )
 
@@ -73,7 +74,7 @@ def read_introduction(content: RecordDict, n_nodes: int) -> Introduction:
         raise BadReplyError(f"an introduction with floor {floor}, scale {scale}, constant {constant} and size {size}")
     if not columns or len(np.unique(hosts)) < len(hosts) or ((hosts < 0) | (hosts >= n_nodes)).any():
         raise BadReplyError("an introduction without columns, or with nodes that it was not asked about")
-    return Introduction(str(facts["site"]), hosts, columns, floor, scale, constant, size)
+    return Introduction(str(facts["site"]), hosts, columns, floor, scale, constant, size, str(facts.get("digest", "")))
 
 
 def prox_request(request: ProxRequest, nodes: Sequence[str], settings: Mapping[str, Any]) -> RecordDict:
