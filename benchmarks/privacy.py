@@ -6,7 +6,7 @@ Synthetic: 10 sites of 20 nodes, 200 rows of 2 features at every node, three clu
 as the nodes of 10 sites, the highs and lows of the last three days as features, 20 days to learn from and the rest to
 be foretold. The error is the mean squared one on rows that nobody has learnt from; of synthetic rows, what the weights
 add to the 0.25 of their noise. Noisy problems get a λ and a ridge
-that grow with the noise, by a rule that looks at no row; a certificate is that of the noisy problem.
+that grow with the noise, by a rule of the noise alone; a certificate is that of the noisy problem.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class SiteFiles:
-    """A site's folder, read: the ids of its nodes in the order of its problem, its schema, its problem, and its rows."""
+    """A site's folder, read: ids of nodes in the order of its problem, the schema, the problem, and the rows."""
 
     folder: Path
     nodes: list[str]

@@ -126,13 +126,14 @@ class FlowerSites:
         """Send requests to sites whose place is known, and note that they are at work; the others are lost."""
         found = {k: one for k, one in requests.items() if self.names[k] in self.address}
         content = self._requests(found)
-        ids = self.grid.push_messages([self._message(ANSWER, content[k], self.address[self.names[k]]) for k in found])
-        sent = dict(zip(found, ids, strict=True))
+        messages = [self._message(ANSWER, content[k], self.address[self.names[k]]) for k in found]
+        sent = dict(zip(found, self.grid.push_messages(messages) if messages else (), strict=True))
         for k, request in requests.items():
             self.pending.add(k, request, sent.get(k))
 
     def _pulled(self) -> Iterable[tuple[int, ProxRequest, Message]]:
-        for reply in self.grid.pull_messages(self.pending.ids):
+        ids = self.pending.ids
+        for reply in self.grid.pull_messages(ids) if ids else ():
             found = self.pending.take(reply.metadata.reply_to_message_id, reply.has_content())
             if found is not None:
                 yield *found, reply
