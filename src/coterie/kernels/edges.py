@@ -9,7 +9,7 @@ What a pass does is its *plan*, made of numbers that the compiler knows (`static
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,12 +22,25 @@ from coterie.kernels.vector import at, put
 BEGIN = np.uint64(0)  # of the coordinates
 
 
-def plan(kind: int, way: int, *, probe: bool, equal: bool, far: bool) -> Any:
+class Plan(NamedTuple):
     """What a pass does: the penalty, how u moves, whether û and the residual are kept; whether all edges have the same
-    strength, which is then read once; whether second ends lie so far apart that they are asked for in time."""
+    strength, which is then read once; whether second ends lie so far apart that they are asked for in time.
+
+    Each is something whose length the compiler knows.
+    """
+
+    penalty: tuple[int, ...]
+    way: tuple[int, ...]
+    probe: tuple[int, ...]
+    equal: tuple[int, ...]
+    far: tuple[int, ...]
+
+
+def plan(kind: int, way: int, *, probe: bool, equal: bool, far: bool) -> Any:
+    """The plan of a pass; for kernels of any n the penalty, how u moves, and whether it is a probe."""
     if not knows_n():
         return kind, way, probe
-    return tuple(static_int(int(number)) for number in (kind, way, probe, equal, far))
+    return Plan(*(static_int(int(number)) for number in (kind, way, probe, equal, far)))
 
 
 @inline_ir
@@ -112,12 +125,12 @@ def _add_residual(total, t, e, i, j, start, x, inverse, xs, u, w):
 def _edge(plan, total, t, length, e, i, j, start, x, c, sigma, xs, u, u0, a, b, g, w, u_hat):
     """The next u of an edge from t = u + σ(x_i − x_j). A probe keeps û and adds to the total."""
     n = len(t)
-    t = dual_step(len(plan[0]), t, length, c, sigma)
-    if len(plan[2]) > 0:
+    t = dual_step(len(plan.penalty), t, length, c, sigma)
+    if len(plan.probe) > 0:
         total = _add_residual(total, t, e, i, j, start, x, 1 / sigma, xs, u, w)
         for k in range(n):
             u_hat[e, at(start, k)] = t[k]
-    t = _mix(len(plan[1]), e, start, t, u, u0, a, b, g)
+    t = _mix(len(plan.way), e, start, t, u, u0, a, b, g)
     for k in range(n):
         xs[j, 1, at(start, k)] -= t[k]
     return t, total
@@ -129,7 +142,7 @@ def _by_edge(plan, zeros, total, length, e, i, j, start, c, sigma, xs, u, u0, a,
     n = len(zeros)
     x = _load(zeros, i, start, xs)
     t = _towards(zeros, e, j, start, x, sigma, xs, u)
-    if len(plan[0]) == L2 and length == 0.0:
+    if len(plan.penalty) == L2 and length == 0.0:
         length = _square(t)
     t, total = _edge(plan, total, t, length, e, i, j, start, x, c, sigma, xs, u, u0, a, b, g, w, u_hat)
     for k in range(n):
@@ -147,13 +160,13 @@ def _by_row(plan, zeros, total, e, start, ends, strength, xs, u, u0, a, b, g, w,
     x, s = _load(zeros, i, start, xs), zeros
     c, sigma = strength[0, 0], strength[0, 1]
     while e < len(ends) and ends[e, 0] == i:
-        if len(plan[4]) > 0:
+        if len(plan.far) > 0:
             prefetch_node(zeros, xs, ends[min(e + AHEAD, len(ends) - 1), 1])
-        if len(plan[3]) == 0:
+        if len(plan.equal) == 0:
             c, sigma = strength[e, 0], strength[e, 1]
         j = ends[e, 1]
         t = _towards(zeros, e, j, start, x, sigma, xs, u)
-        length = _square(t) if len(plan[0]) == L2 else 0.0
+        length = _square(t) if len(plan.penalty) == L2 else 0.0
         t, total = _edge(plan, total, t, length, e, i, j, start, x, c, sigma, xs, u, u0, a, b, g, w, u_hat)
         for k in range(n):
             s = put(s, k, s[k] + t[k])
@@ -174,9 +187,9 @@ def edge_pass(zeros, plan, ends, strength, xs, u, u0, a, b, g, w, u_hat):
     total = zeros
     c, sigma = strength[0, 0], strength[0, 1]
     for e in range(len(ends)):
-        if len(plan[4]) > 0:
+        if len(plan.far) > 0:
             prefetch_node(zeros, xs, ends[min(e + AHEAD, len(ends) - 1), 1])
-        if len(plan[3]) == 0:
+        if len(plan.equal) == 0:
             c, sigma = strength[e, 0], strength[e, 1]
         i, j = ends[e, 0], ends[e, 1]
         total = _by_edge(plan, zeros, total, 0.0, e, i, j, BEGIN, c, sigma, xs, u, u0, a, b, g, w, u_hat)
@@ -201,12 +214,12 @@ def wide_edge_pass(blocks, plan, ends, strength, xs, u, u0, a, b, g, w, u_hat):
     c, sigma = strength[0, 0], strength[0, 1]
     rest = np.uint64(n_blocks * len(block))
     for e in range(len(ends)):
-        if len(plan[4]) > 0:
+        if len(plan.far) > 0:
             prefetch_node(block, xs, ends[min(e + AHEAD, len(ends) - 1), 1])
-        if len(plan[3]) == 0:
+        if len(plan.equal) == 0:
             c, sigma = strength[e, 0], strength[e, 1]
         i, j = ends[e, 0], ends[e, 1]
-        if len(plan[0]) == L2:
+        if len(plan.penalty) == L2:
             length = _square(_towards(tail, e, j, rest, _load(tail, i, rest, xs), sigma, xs, u))
             for m in range(n_blocks):
                 start = np.uint64(m * len(block))
