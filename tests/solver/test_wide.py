@@ -33,7 +33,7 @@ LOSSES = (ct.Logistic(ridge=1e-3), ct.Logistic(ridge=1e-3, unpenalised=(0,)), ct
 def test_no_matrix_of_all_columns_is_made(loss: ct.Loss, penalty: ct.Penalty, engine: str) -> None:
     n = 1100  # too many weights for second-order steps
     if engine == "numba":
-        ct.solve(wide(300, 5, loss, penalty), 1e-1, engine=engine)  # compiles
+        ct.solve(wide(n, 5, loss, penalty), 1e-4, max_iter=2000, engine=engine)  # compiles, which takes memory as well
     tracemalloc.start()
     try:
         solution = ct.solve(wide(n, 5, loss, penalty), 1e-4, max_iter=2000, engine=engine)
