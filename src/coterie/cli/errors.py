@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import NoReturn, TextIO
 
 import typer
@@ -48,11 +49,19 @@ def _ended_like_ctrl_c() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    before = signal.signal(signal.SIGTERM, _press)
     try:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def _press(number: int, frame: FrameType | None) -> None:
+    """Do what Ctrl-C would do; in a process that ignores it, as those that scripts put in the background do, end it."""
+    handler = signal.getsignal(signal.SIGINT)
+    if not callable(handler):
+        raise KeyboardInterrupt
+    handler(signal.SIGINT, frame)
 
 
 def end(why: Exception | str, code: ExitCode) -> NoReturn:

@@ -90,11 +90,11 @@ def run(
 
 
 def _run(app: Path, sites: list[Path], model: Path, config: Mapping[str, Any]) -> None:
-    from coterie.federation.local import LocalError, LocalFederation, ends_by_signal
+    from coterie.federation.local import LocalError, LocalFederation
 
     work = Path(tempfile.mkdtemp(prefix="coterie-federation-"))
     try:
-        with ends_by_signal(), LocalFederation(app, sites, work) as federation:
+        with LocalFederation(app, sites, work) as federation:
             echo(f"{len(sites)} sites; logs in {work}", err=True)
             last = federation.run(config, model, _show)
     except LocalError as error:

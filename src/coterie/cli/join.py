@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from coterie.cli.codes import ExitCode
-from coterie.cli.echo import echo
 from coterie.cli.errors import BadInputError, end, plain_errors
 
 HERE = ("127.0.0.1", "localhost", "[::1]")
@@ -31,7 +31,8 @@ def join(
     with plain_errors():
         if root_certificates is None and superlink.rpartition(":")[0] not in HERE:
             raise BadInputError("--root-certificates: without it nothing is encrypted, which is for this machine only")
-        from coterie.federation.local import QUIET, ends_by_signal, needs_flower
+        from coterie.cli.screen import say
+        from coterie.federation.local import QUIET, needs_flower
 
         needs_flower(QUIET)
         from coterie.federation.refusals import RefusedError
@@ -43,14 +44,9 @@ def join(
         certificate = "" if root_certificates is None else hashlib.sha256(root_certificates.read_bytes()).hexdigest()
         responder, memory = Responder(folder, name), None if key is None else folder / ".node"
         try:
-            with ends_by_signal():
-                responder.rehearse(certificate)
-                attend(lambda: Fleet(superlink, root_certificates, key, memory), responder, _say)
+            responder.rehearse(certificate)
+            attend(lambda: Fleet(superlink, root_certificates, key, memory), responder, partial(say, quiet=False))
         except (RefusedError, NeverError) as error:
             end(error, ExitCode.FAILED)
         except KeyboardInterrupt:
             end(f"{responder.name} has left", ExitCode.INTERRUPTED)
-
-
-def _say(what: str) -> None:
-    echo(f"coterie: {what}", err=True)
