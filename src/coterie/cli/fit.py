@@ -203,10 +203,10 @@ def _left_out(
 
     if features is not None and exclude is not None:
         raise BadInputError("--exclude is for fits without --features; give one of them")
-    if features is not None:
-        return [] if nearest is None else list(nearest.names)
-    given = [] if exclude is None else split_names(exclude)
     places = [] if nearest is None else list(nearest.names)
+    if features is not None:
+        return places
+    given = [] if exclude is None else split_names(exclude)
     guessed = [name for name in sources(data)[0].schema if NO_FEATURE.fullmatch(name) and name not in named]
     return list(dict.fromkeys([*places, *given, *guessed]))
 

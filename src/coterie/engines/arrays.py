@@ -9,7 +9,7 @@ from coterie.engines.corrections import Corrections
 from coterie.kernels import vector_buffer
 from coterie.kernels.choice import Either
 from coterie.kernels.interruption import check_with_grace
-from coterie.kernels.reference.exact import EPS, FAINT
+from coterie.kernels.reference.exact import EPS, FAINT, two_sum
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.design import Support
@@ -101,7 +101,8 @@ class ArrayProver(Corrections):
         if s is not None:
             flow.add_exactly(s, rho, low, rounding_bound)
         support = problem.f.smooth_part.support(-rho[M], w[M])
-        rho[M], low[M] = _sum(rho[M], support.q, low[M] + support.low)
+        rho[M], error = two_sum(rho[M], support.q)
+        low[M] = (low[M] + support.low) + error
         rounding_bound[M] += support.rounding_bound
         self._pause()
         rho += low
@@ -131,10 +132,3 @@ class ArrayProver(Corrections):
         rows = 0 if problem.f.design is None else len(problem.f.design.X)
         if (problem.graph.n_nodes + problem.graph.n_edges + rows) * n > QUICK:
             check_with_grace()
-
-
-def _sum(a: Array, b: Array, low: Array) -> tuple[Array, Array]:
-    """a + b + low as hi + low, exactly but for the rounding of low."""
-    hi = a + b
-    t = hi - a
-    return hi, low + ((a - (hi - t)) + (b - t))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from coterie.graphs.frames import as_matrix
 from coterie.problem import EmpiricalGraph
 from coterie.problem.arrays import Array, as_floats, as_whole
-from coterie.problem.convert import weights_from_distances
+from coterie.problem.convert import typical_distance, weights_from_distances
 from coterie.problem.ids import as_ids, numbering
 
 EARTH_RADIUS = 6371.0088  # kilometres, the mean radius
@@ -140,8 +140,7 @@ def edge_weights(d: Array, weight: Weight, pairs: NDArray[np.int64], call: Seque
     if weight == "inverse":
         return weights_from_distances(d)
     if weight == "gaussian":
-        s = float(np.median(d[d > 0])) if (d > 0).any() else 1.0
-        return np.maximum(np.exp(-0.5 * (d / s) ** 2), LEAST_GAUSSIAN)
+        return np.maximum(np.exp(-0.5 * (d / typical_distance(d)) ** 2), LEAST_GAUSSIAN)
     if not callable(weight):
         raise ValueError(f'weight must be "inverse", "gaussian" or a function of the distances, got {weight!r}')
     A = as_floats(weight(d.copy()), "what weight returns")

@@ -28,10 +28,14 @@ class Measure(NamedTuple):
 UNSAID = Measure()
 
 
+def typical_distance(d: Array) -> float:
+    """The median of the distances that are not zero; 1 where all are."""
+    return float(np.median(d[d > 0])) if (d > 0).any() else 1.0
+
+
 def weights_from_distances(d: Array) -> Array:
-    """1/(d + s/10), with s the median of the distances that are not zero: coincident nodes get 10/s, not infinity."""
-    s = float(np.median(d[d > 0])) if (d > 0).any() else 1.0
-    return 1.0 / (d + s / 10)
+    """1/(d + s/10), with s the typical distance: coincident nodes get 10/s, not infinity."""
+    return 1.0 / (d + typical_distance(d) / 10)
 
 
 def edges_of(graph: Any, nodes: Sequence[Hashable] | None, measure: Measure = UNSAID) -> Edges:

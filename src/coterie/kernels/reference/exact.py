@@ -28,7 +28,7 @@ def quiet(function: Any) -> Any:
     return silently
 
 
-def two_sum(a, b):
+def two_sum(a: Any, b: Any) -> tuple[Any, Any]:
     """a + b as s + error, exactly."""
     s = a + b
     t = s - a

@@ -21,7 +21,7 @@ from scipy import sparse
 
 from coterie.kernels.choice import Either
 from coterie.kernels.interruption import time_is_up
-from coterie.kernels.reference.exact import EPS
+from coterie.kernels.reference.exact import EPS, two_sum
 from coterie.kernels.reference.rows import LOGISTIC
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
@@ -59,7 +59,7 @@ class Twofold(NamedTuple):
     def rest(self, w: Array) -> Rest:
         """ρ of hi + lo."""
         (rho, low, rounding_bound), (more, lower, unsure) = self._forces(self.hi), self._forces(self.lo)
-        rho, rounded = _two_sum(rho, more)
+        rho, rounded = two_sum(rho, more)
         low = low + lower
         rounding_bound = rounding_bound + unsure + 2 * EPS * (np.abs(low) + np.abs(rounded))
         rho = rho + (rounded + low)
@@ -71,7 +71,7 @@ class Twofold(NamedTuple):
         flow.exact_divergence(self.problem.graph.edges, duals.u, rho, low, rounding_bound)
         flow.add_exactly(duals.s, rho, low, rounding_bound)
         M, (q, q_low, q_doubt) = self.problem.M, self.design.forces(duals.a, duals.b)
-        rho[M], rounded = _two_sum(rho[M], q)
+        rho[M], rounded = two_sum(rho[M], q)
         rounding_bound[M] += q_doubt + 2 * EPS * (np.abs(rounded) + np.abs(low[M]) + np.abs(q_low))
         low[M] += rounded + q_low
         return rho, low, rounding_bound
@@ -229,10 +229,3 @@ def _sizes(problem: BoundProblem, u: Array) -> Array:
     """|u_e| at most, in the norm of the penalty's domain. (No squares: they could vanish.)"""
     size = np.abs(u)
     return size.sum(axis=1) if problem.penalty.couples else size.max(axis=1, initial=0.0)
-
-
-def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """a + b as a float and what that is off by, exactly."""
-    total = a + b
-    t = total - a
-    return total, (a - (total - t)) + (b - t)
