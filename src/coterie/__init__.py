@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from coterie.graphs import (
         Resolvability,
         knn_graph,
+        product_graph,
         resolvability,
         similarity_graph,
+        time_graph,
     )
     from coterie.problem import (
         EmpiricalGraph,
@@ -79,8 +81,10 @@ _HOMES = {
     "coterie.graphs": (
         "Resolvability",
         "knn_graph",
+        "product_graph",
         "resolvability",
         "similarity_graph",
+        "time_graph",
     ),
     "coterie.problem": (
         "EmpiricalGraph",
@@ -149,10 +153,12 @@ __all__ = [
     "knn_graph",
     "largest_useful_lam",
     "load",
+    "product_graph",
     "resolvability",
     "similarity_graph",
     "solve",
     "solve_path",
+    "time_graph",
     "write_report",
 ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -28,7 +28,7 @@ class EmpiricalGraph:
         End points i < j, in lexicographic order.
     weights : array of shape (E,)
         A_e > 0.
-    ids : tuple, default=None
+    ids : sequence, default=None
         What the caller calls the nodes; None where they are called by their numbers.
 
     Examples
@@ -41,7 +41,7 @@ class EmpiricalGraph:
     n_nodes: int
     edges: NDArray[np.int64]
     weights: NDArray[np.float64]
-    ids: tuple[Hashable, ...] | None = None
+    ids: Sequence[Hashable] | None = None
 
     @classmethod
     def from_edges(
@@ -147,7 +147,7 @@ class EmpiricalGraph:
         return range(self.n_nodes) if self.ids is None else self.ids
 
     @cached_property
-    def _number_of(self) -> dict[Hashable, int]:
+    def _number_of(self) -> Mapping[Hashable, int]:
         return numbering(self.names)
 
     def numbers(self, ids: Any) -> NDArray[np.int64]:

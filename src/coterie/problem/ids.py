@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, repeat
 from typing import Any
 
@@ -28,8 +28,45 @@ def are_text(ids: Iterable[Hashable]) -> bool:
     return all(isinstance(name, str) for name in ids)
 
 
-def numbering(ids: Sequence[Hashable]) -> dict[Hashable, int]:
+class Pairs(Sequence[Hashable]):
+    """All pairs (first, second), the first running faster; none is made before it is asked for."""
+
+    def __init__(self, first: Sequence[Hashable], second: Sequence[Hashable]) -> None:
+        self.first, self.second = first, second
+
+    def __len__(self) -> int:
+        return len(self.first) * len(self.second)
+
+    def __getitem__(self, k: Any) -> Any:
+        if isinstance(k, slice):
+            return tuple(self[number] for number in range(len(self))[k])
+        later, number = divmod(range(len(self))[k], len(self.first))
+        return self.first[number], self.second[later]
+
+
+class PairNumbers(Mapping[Hashable, int]):
+    """The number of each pair."""
+
+    def __init__(self, pairs: Pairs) -> None:
+        self.pairs = pairs
+        self.first, self.second = numbering(pairs.first), numbering(pairs.second)
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self.pairs)
+
+    def __getitem__(self, pair: Any) -> int:
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise KeyError(pair)
+        return self.second[pair[1]] * len(self.first) + self.first[pair[0]]
+
+
+def numbering(ids: Sequence[Hashable]) -> Mapping[Hashable, int]:
     """Return the number of each id, or say which id is listed twice."""
+    if isinstance(ids, Pairs):
+        return PairNumbers(ids)
     number = dict(zip(ids, range(len(ids)), strict=True))
     if len(number) < len(ids):
         again = next(name for k, name in enumerate(ids) if number[name] != k)
