@@ -47,7 +47,7 @@ def test_a_factor_of_one_node_changes_nothing():
 
 @pytest.mark.parametrize("strength", [(0.0, 1.0), (1.0, np.inf), (1.0, "1")])
 def test_strengths_are_checked(strength):
-    with pytest.raises(ValueError, match="the strength in (space|time) must be a positive"):
+    with pytest.raises(ValueError, match=r"the strength in (space|time) must be a positive"):
         ct.product_graph(SPACE, SPACE, strength)
 
 

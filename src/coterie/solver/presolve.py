@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from coterie.kernels.choice import Either
 from coterie.problem import BoundProblem, EmpiricalGraph
 from coterie.problem.arrays import Array
+from coterie.problem.quotient import Quotient, quotient
 
 contract = Either("contract")
 
@@ -29,7 +30,7 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Contraction:
-    """One round: nodes of `before` went into nodes of `after`.
+    """One round: nodes of `before` went into nodes of a smaller graph.
 
     Attributes
     ----------
@@ -37,39 +38,32 @@ class Contraction:
         The number of each old node in the new graph; −1: left out, its weight is zero.
     via, order : (V,)
         The edge over which each node was contracted, or −1; and the nodes, each after those that it went into.
-    edge_to, sign : (E,)
-        The new edge that each old one became part of (−1: none), and whether it was turned round.
     share : (E,)
         c_e of the old edge over that of the new one.
     """
 
     before: EmpiricalGraph
-    after: EmpiricalGraph
+    made: Quotient
     to: Integers
     via: Integers
     order: Integers
-    edge_to: Integers
-    sign: Array
     share: Array
 
     def lift(self, w: Array, u: Array) -> tuple[Array, Array]:
         """Return weights and duals of the old graph."""
         w_old = np.where((self.to >= 0)[:, None], w[self.to], 0.0)
         u_old = np.zeros((self.before.n_edges, w.shape[1]))
-        kept = self.edge_to >= 0
-        u_old[kept] = u[self.edge_to[kept]] * (self.share * self.sign)[kept, None]
+        kept = self.made.edge_to >= 0
+        u_old[kept] = u[self.made.edge_to[kept]] * (self.share * self.made.sign)[kept, None]
         contract.push_flows(self.before.edges, self.via, self.order, np.zeros_like(w_old), u_old)
         return w_old, u_old
 
     def restrict(self, w: Array, u: Array) -> tuple[Array, Array]:
         """Return weights and duals of the new graph: a point to start from."""
-        w_new = np.zeros((self.after.n_nodes, w.shape[1]))
+        w_new = np.zeros((self.made.graph.n_nodes, w.shape[1]))
         stays = (self.to >= 0) & (self.via < 0)
         w_new[self.to[stays]] = w[stays]
-        u_new = np.zeros((self.after.n_edges, w.shape[1]))
-        kept = self.edge_to >= 0
-        np.add.at(u_new, self.edge_to[kept], u[kept] * self.sign[kept, None])
-        return w_new, u_new
+        return w_new, self.made.duals(u)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +100,7 @@ def presolve(problem: BoundProblem) -> Presolved:
             break
         rounds.append(contraction)
         stays = contraction.to[labelled]
-        graph = contraction.after
+        graph = contraction.made.graph
         labelled = np.zeros(graph.n_nodes, dtype=bool)
         labelled[stays] = True
         drop = np.zeros(graph.n_nodes, dtype=bool)
@@ -129,17 +123,8 @@ def _contract(
         return None
     number = np.cumsum(~goes) - 1
     to = np.where(drop, -1, number[root])
-    pairs = to[graph.edges]
-    between = np.flatnonzero((pairs[:, 0] != pairs[:, 1]) & (pairs >= 0).all(axis=1))
-    sign = np.where(pairs[:, 0] < pairs[:, 1], 1.0, -1.0)
-    low, high = pairs.min(axis=1)[between], pairs.max(axis=1)[between]
-    key, edge_of = np.unique(low * V + high, return_inverse=True)
-    A = np.zeros(len(key))
-    contract.sum_parallel(edge_of, graph.weights[between], A)
-    edges = np.stack([key // V, key % V], axis=1)
-    edges.flags.writeable = A.flags.writeable = False  # as all graphs: kernels are compiled once for both
-    after = EmpiricalGraph(int((~goes).sum()), edges, A)
-    edge_to, share = np.full(graph.n_edges, -1), np.zeros(graph.n_edges)
-    edge_to[between] = edge_of
-    share[between] = graph.weights[between] / A[edge_of]
-    return Contraction(graph, after, to, via, order, edge_to, sign, share)
+    made = quotient(graph, to, int((~goes).sum()))
+    share = np.zeros(graph.n_edges)
+    kept = made.edge_to >= 0
+    share[kept] = graph.weights[kept] / made.graph.weights[made.edge_to[kept]]
+    return Contraction(graph, made, to, via, order, share)

@@ -6,8 +6,9 @@ import warnings
 
 import numpy as np
 
-from coterie.problem import BoundProblem, EmpiricalGraph, LocalDatasets, Problem
+from coterie.problem import BoundProblem, LocalDatasets, Problem
 from coterie.problem.arrays import Array
+from coterie.problem.quotient import quotient
 from coterie.proofs.dual_clusters import DualClusters
 from coterie.solver.solution import NotConverged
 
@@ -48,11 +49,6 @@ def contract(problem: BoundProblem, clusters: DualClusters) -> Problem:
     assert q is not None
     h = np.bincount(label, weights=q.H.ravel(), minlength=K)
     centre = np.bincount(label, weights=q.b.ravel(), minlength=K) / h
-    i, j = label[problem.graph.edges.T]
-    cut = i != j
-    key, edge = np.unique(np.minimum(i, j)[cut] * K + np.maximum(i, j)[cut], return_inverse=True)
-    edges = np.stack([key // K, key % K], axis=1)
-    graph = EmpiricalGraph.from_edges(edges, np.bincount(edge, weights=problem.c[cut], minlength=len(key)), n_nodes=K)
     x = np.sqrt(0.5 * h)  # (y − xw)² has the curvature 2x²
     data = LocalDatasets.from_rows(x[:, None], x * centre, np.arange(K))
-    return Problem(graph, data, lam=1.0)
+    return Problem(quotient(problem.graph, label, K).graph, data, lam=problem.lam)
