@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from coterie.estimators import (
         Comparison,
+        ConvexClustering,
         NetworkedLasso,
         NetworkedLassoCV,
         NetworkedLinearRegression,
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "coterie.estimators": (
         "Comparison",
+        "ConvexClustering",
         "NetworkedLasso",
         "NetworkedLassoCV",
         "NetworkedLinearRegression",
@@ -123,6 +125,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "Clusters",
     "Comparison",
+    "ConvexClustering",
     "EmpiricalGraph",
     "GroupTotalVariation",
     "Lasso",

@@ -2,6 +2,7 @@
 
 from coterie.estimators.baselines import compare_baselines
 from coterie.estimators.comparison import Comparison
+from coterie.estimators.convex_clustering import ConvexClustering
 from coterie.estimators.from_files import fit_files
 from coterie.estimators.lasso import NetworkedLasso, NetworkedLassoCV
 from coterie.estimators.logistic import NetworkedLogisticRegression, NetworkedLogisticRegressionCV
@@ -10,6 +11,7 @@ from coterie.estimators.regression import NetworkedLinearRegression, NetworkedLi
 
 __all__ = [
     "Comparison",
+    "ConvexClustering",
     "NetworkedLasso",
     "NetworkedLassoCV",
     "NetworkedLinearRegression",

@@ -1,0 +1,183 @@
+"""Convex clustering: points that neighbours pull together until some are one."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from coterie.estimators.merge_tree import MergeTree, points_problem
+from coterie.graphs.neighbours import neighbour_graph
+from coterie.problem import EmpiricalGraph, largest_useful_lam
+from coterie.problem.penalties import Penalty, as_penalty
+from coterie.solver import solve
+
+SMALLEST = 1e-5  # the first λ of the path, relative to the one that joins all
+
+
+class ConvexClustering(ClusterMixin, BaseEstimator):
+    """Cluster points by min_w Σ_i ‖w_i − x_i‖² + λ Σ_e A_e φ(w_i − w_j): points with equal w are one cluster.
+
+    Edges join near points. As λ grows, clusters become one, until a single one is left: that is the tree of merges.
+    As in most solvers of this problem, points that are one at some λ stay one at larger λ in the tree.
+
+    Parameters
+    ----------
+    n_clusters : int, default=None
+        How many to cut the tree into. None: 2, or as many as there are at `lam`.
+    lam : float, default=None
+        λ ≥ 0, instead of the number of clusters.
+    graph : EmpiricalGraph, networkx.Graph, matrix or frame of edges, default=None
+        What joins the points, in their order. None: the nearest neighbours, and what else it takes to be connected.
+    n_neighbors : int, default=15
+        How many nearest neighbours each point is joined to.
+    phi : float, default=2.0
+        Weights of edges of length d are exp(−φ d²/s), with s the mean of d² over all edges.
+    penalty : {"l2", "l1"}, default="l2"
+        φ: the ℓ2 norm, or the ℓ1 norm, which clusters each coordinate by itself.
+    n_lams : int, default=100
+        How many λ the tree is grown with. Merges between two of them are noted at the larger.
+    tol : float, default=1e-6
+        The relative gap to reach.
+
+    Attributes
+    ----------
+    labels_ : array of shape (V,)
+        The cluster of each point, numbered in the order of their first points.
+    n_clusters_ : int
+        How many there are.
+    children_ : array of shape (V − 1, 2)
+        The two clusters of each merge; points are 0 … V − 1, and merge k makes cluster V + k.
+    distances_ : array of shape (V − 1,)
+        The λ of each merge, ascending.
+    lam_ : float
+        The λ of `solution_`: the one that was given, or that of the last merge before the tree is cut.
+    solution_ : Solution
+        The certified answer at `lam_`, on all points.
+    graph_ : EmpiricalGraph
+        What joins the points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import coterie as ct
+    >>> X = np.array([[0.0, 0.0], [0.1, 0.0], [5.0, 5.0], [5.0, 5.1], [9.0, 0.0]])
+    >>> model = ct.ConvexClustering(n_clusters=3).fit(X)
+    >>> model.labels_.tolist(), model.solution_.status.name
+    ([0, 0, 1, 1, 2], 'OPTIMAL')
+    """
+
+    _parameter_constraints = {  # noqa: RUF012 - as scikit-learn has it
+        "n_clusters": [None, Interval(Integral, 1, None, closed="left")],
+        "lam": [None, Interval(Real, 0, None, closed="left")],
+        "graph": "no_validation",
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "phi": [Interval(Real, 0, None, closed="left")],
+        "penalty": [str, Penalty],
+        "n_lams": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int | None = None,
+        *,
+        lam: float | None = None,
+        graph: Any = None,
+        n_neighbors: int = 15,
+        phi: float = 2.0,
+        penalty: str | Penalty = "l2",
+        n_lams: int = 100,
+        tol: float = 1e-6,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.lam = lam
+        self.graph = graph
+        self.n_neighbors = n_neighbors
+        self.phi = phi
+        self.penalty = penalty
+        self.n_lams = n_lams
+        self.tol = tol
+
+    def fit(self, X: Any, y: Any = None) -> ConvexClustering:
+        """Grow the tree, cut it, and solve for the λ of the cut.
+
+        Parameters
+        ----------
+        X : array-like of shape (V, n)
+            One row per point. Columns count by their size: scale them first.
+        y : None
+            Not used.
+
+        Returns
+        -------
+        ConvexClustering
+            Itself.
+        """
+        self._validate_params()
+        X = validate_data(self, X, dtype=np.float64)
+        penalty = self._checked(len(X))
+        self.graph_ = self._graph_of(X)
+        problem = points_problem(self.graph_, X, np.ones(len(X)), penalty, 0.0)
+        largest = largest_useful_lam(problem)
+        lams = np.geomspace(SMALLEST * largest, largest, self.n_lams).tolist() if largest > 0 else [0.0]
+        tree = MergeTree.grown(self.graph_, X, penalty, lams, self.tol)
+        self.children_, self.distances_ = np.array(tree.children).reshape(-1, 2), np.array(tree.lams)
+        wanted = self.n_clusters or min(2, len(X))
+        cut = len(X) - wanted  # so many merges are made
+        self.lam_ = float(self.lam if self.lam is not None else self.distances_[cut - 1] if cut else 0.0)
+        self.solution_ = solve(points_problem(self.graph_, X, np.ones(len(X)), penalty, self.lam_), self.tol)
+        self.labels_ = tree.labels(wanted) if self.lam is None else self.solution_.clusters().joint
+        self.n_clusters_ = int(self.labels_.max()) + 1
+        return self
+
+    def plot_dendrogram(self, ax: Any = None, **options: Any) -> Any:
+        """Draw the tree of merges, with λ as height.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw. None: the present ones.
+        **options : dict
+            Options of ``scipy.cluster.hierarchy.dendrogram``.
+
+        Returns
+        -------
+        dict
+            What ``scipy.cluster.hierarchy.dendrogram`` returns.
+        """
+        from scipy.cluster.hierarchy import dendrogram
+
+        check_is_fitted(self)
+        V = len(self.labels_)
+        size = np.ones(V + len(self.children_))
+        for k, (a, b) in enumerate(self.children_):
+            size[V + k] = size[a] + size[b]
+        linkage = np.column_stack([self.children_, self.distances_, size[V:]]).astype(np.float64)
+        return dendrogram(linkage, ax=ax, **options)
+
+    def _checked(self, V: int) -> Penalty:
+        """The penalty, unless parameters contradict each other."""
+        penalty = as_penalty(self.penalty)
+        if not penalty.is_norm:
+            raise ValueError('penalty must be "l2" or "l1": squared variation makes no two points equal')
+        if self.n_clusters is not None and self.lam is not None:
+            raise ValueError("give n_clusters or lam, not both")
+        if self.n_clusters is not None and self.n_clusters > V:
+            raise ValueError(f"n_clusters={self.n_clusters}, but there are {V} points")
+        return penalty
+
+    def _graph_of(self, X: Any) -> EmpiricalGraph:
+        if self.graph is None:
+            return neighbour_graph(X, self.n_neighbors, self.phi)
+        graph = EmpiricalGraph.from_any(self.graph)
+        if graph.n_nodes != len(X):
+            raise ValueError(f"the graph has {graph.n_nodes} nodes, but X has {len(X)} rows")
+        parts = int(graph.components.max()) + 1
+        if parts > 1:
+            raise ValueError(f"the graph falls into {parts} parts, which no λ joins; add edges, or leave graph out")
+        return graph
