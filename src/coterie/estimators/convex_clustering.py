@@ -110,7 +110,7 @@ class ConvexClustering(ClusterMixin, BaseEstimator):
         ----------
         X : array-like of shape (V, n)
             One row per point. Columns count by their size: scale them first.
-        y : None
+        y : None, default=None
             Not used.
 
         Returns
