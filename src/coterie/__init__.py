@@ -40,6 +40,8 @@ if TYPE_CHECKING:
         Lasso,
         Logistic,
         Loss,
+        Poisson,
+        RowLoss,
         SquaredError,
     )
     from coterie.problem.penalties import (
@@ -92,6 +94,8 @@ _HOMES = {
         "Lasso",
         "Logistic",
         "Loss",
+        "Poisson",
+        "RowLoss",
         "SquaredError",
     ),
     "coterie.problem.penalties": (
@@ -134,9 +138,11 @@ __all__ = [
     "NotConverged",
     "Path",
     "Penalty",
+    "Poisson",
     "Problem",
     "Record",
     "Resolvability",
+    "RowLoss",
     "Solution",
     "SquaredError",
     "SquaredVariation",
