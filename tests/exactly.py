@@ -13,9 +13,11 @@ import mpmath
 import numpy as np
 
 import coterie as ct
-from problems import case_of, is_binary
+from coterie.problem.losses.psi import SQUARED, Psi
+from problems import case_of
 
-SQUARED, LOGISTIC = 0, 1
+LOGISTIC, POISSON = ct.Logistic(), ct.Poisson()
+__all__ = ["SQUARED"]
 DIGITS = 60
 Exact = Any  # a Fraction, or an mpf with 60 digits
 
@@ -50,18 +52,24 @@ def at_most(small: Exact, large: Exact) -> bool:
         return bool(small <= large + mpmath.mpf(10) ** (10 - DIGITS) * (1 + abs(large)))
 
 
-def exact_loss(kind: int, X: np.ndarray, y: np.ndarray, s: np.ndarray, ridge: np.ndarray, w: Iterable[Any]) -> Exact:
+def exact_psi(kind: Any, z: Fraction, y: Fraction) -> Exact:
+    """ψ of one row with the margin z and the label y."""
+    if isinstance(kind, ct.Logistic):
+        return softplus(-z if y > Fraction(1, 2) else z)
+    if isinstance(kind, ct.Poisson):
+        with mpmath.workdps(DIGITS):
+            rate, count = mpmath.exp(high(z)), high(y)
+            return rate - count * high(z) + (count * mpmath.log(count) - count if count else 0)
+    return (y - z) ** 2
+
+
+def exact_loss(kind: Psi, X: np.ndarray, y: np.ndarray, s: np.ndarray, ridge: np.ndarray, w: Iterable[Any]) -> Exact:
     """Σ_r s_r ψ(⟨x_r, w⟩; y_r) + Σ_k ridge_k w_k² of one node."""
     w = fractions(w)
     total = sum((Fraction(float(a)) * b * b for a, b in zip(ridge, w, strict=True)), Fraction(0))
-    if kind == SQUARED:
-        return total + sum(
-            (Fraction(float(c)) * (Fraction(float(b)) - inner(x, w)) ** 2 for x, b, c in zip(X, y, s, strict=True)),
-            Fraction(0),
-        )
-    with mpmath.workdps(DIGITS):
-        wrong = [(-1 if b > 0.5 else 1) * inner(x, w) for x, b in zip(X, y, strict=True)]
-        return high(total) + mpmath.fsum(high(Fraction(float(c))) * softplus(z) for c, z in zip(s, wrong, strict=True))
+    for x, b, c in zip(X, fractions(y), fractions(s), strict=True):
+        total = _plus(total, _times(c, exact_psi(kind, inner(x, w), b)))
+    return total
 
 
 def exact_objective(problem: ct.Problem, w: Any) -> Exact:
@@ -72,20 +80,15 @@ def exact_objective(problem: ct.Problem, w: Any) -> Exact:
     strength = [Fraction(float(getattr(loss, "ridge", getattr(loss, "alpha", 0.0))))] * problem.n_features
     for k in loss.unpenalised:
         strength[k] = Fraction(0)
-    kind = LOGISTIC if is_binary(loss) else SQUARED
     total: Exact = Fraction(0)
     for i in sorted(set(data.nodes[rows].tolist())):
         own = rows[data.nodes[rows] == i]
         weights = fractions(data.weights[own])
         if getattr(loss, "reduction", "mean") == "mean":
             weights = [a / sum(weights) for a in weights]
-        margins = [inner(data.X[r], W[i]) for r in own]
-        if kind == SQUARED:
-            part = sum(a * (Fraction(float(data.y[r])) - z) ** 2 for a, r, z in zip(weights, own, margins, strict=True))
-        else:
-            signs = [-1 if data.y[r] > 0.5 else 1 for r in own]
-            with mpmath.workdps(DIGITS):
-                part = mpmath.fsum(high(a) * softplus(b * z) for a, b, z in zip(weights, signs, margins, strict=True))
+        part: Exact = Fraction(0)
+        for a, r in zip(weights, own, strict=True):
+            part = _plus(part, _times(a, exact_psi(loss, inner(data.X[r], W[i]), Fraction(float(data.y[r])))))
         absolute = isinstance(loss, ct.Lasso)
         own_penalty = sum(a * (abs(b) if absolute else b * b) for a, b in zip(strength, W[i], strict=True))
         total = _plus(_plus(total, part), own_penalty)

@@ -85,6 +85,22 @@ def _convex_logistic(loss: Any, z: cp.Expression, y: np.ndarray, m: np.ndarray, 
     return scale @ (cp.logistic(z) - cp.multiply(y, z)) + cp.sum_squares(w @ np.diag(np.sqrt(ridge)))
 
 
+def _naive_poisson(loss: Any, X: np.ndarray, y: np.ndarray, w: np.ndarray) -> float:
+    total = 0.0
+    for x_r, y_r in zip(X, y, strict=True):
+        z = sum(x_r * w)
+        with np.errstate(over="ignore"):
+            total += np.exp(z) - y_r * z + (y_r * np.log(y_r) - y_r if y_r else 0.0)
+    return total / (len(y) if loss.reduction == "mean" else 1) + loss.ridge * sum(penalised(loss, len(w)) * w**2)
+
+
+def _convex_poisson(loss: Any, z: cp.Expression, y: np.ndarray, m: np.ndarray, w: cp.Expression) -> cp.Expression:
+    ridge = loss.ridge * penalised(loss, w.shape[1])
+    scale = np.ones(len(m)) if loss.reduction == "sum" else 1 / m
+    full = y * np.log(np.maximum(y, 1.0)) - y
+    return scale @ (cp.exp(z) - cp.multiply(y, z) + full) + cp.sum_squares(w @ np.diag(np.sqrt(ridge)))
+
+
 def _seen_by(strength: str) -> Callable[[Any, int], np.ndarray]:
     return lambda loss, n: np.diag(getattr(loss, strength) * penalised(loss, n))
 
@@ -95,6 +111,11 @@ def _real_labels(z: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 def _binary_labels(z: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return (z + 0.3 * rng.standard_normal(len(z)) > 0).astype(float)
+
+
+def _counts(z: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """None of them zero: every node's loss has a minimiser."""
+    return 1.0 + rng.poisson(np.exp(np.clip(z, -3, 3)))
 
 
 LOSSES: dict[type[ct.Loss], LossCase] = {
@@ -127,6 +148,13 @@ LOSSES: dict[type[ct.Loss], LossCase] = {
         _binary_labels,
         _naive_logistic,
         _convex_logistic,
+        _seen_by("ridge"),
+    ),
+    ct.Poisson: LossCase(
+        (ct.Poisson(), ct.Poisson(ridge=0.1, unpenalised=(1,)), ct.Poisson(ridge=0.1, reduction="sum")),
+        _counts,
+        _naive_poisson,
+        _convex_poisson,
         _seen_by("ridge"),
     ),
 }
@@ -380,6 +408,7 @@ def ugly_problems(draw: Any) -> ct.Problem:
     y = z + draw(st.sampled_from([0.0, 1e-6, 1.0])) * (np.std(z) + 1 if len(z) else 1.0) * rng.standard_normal(len(z))
     y = (y > np.median(z)).astype(float) if is_binary(loss) and len(z) else y * draw(st.sampled_from([1e-9, 1.0, 1e9]))
     y = np.round(y) if is_binary(loss) else y
+    y = rng.poisson(np.exp(np.clip(y, -5, 5))).astype(float) if isinstance(loss, ct.Poisson) else y
     y[rng.random(len(y)) < draw(st.sampled_from([0.0, 0.3]))] = np.nan
     weights = 10.0 ** rng.uniform(-6, 2, len(y)) if draw(st.booleans()) else None
     data = ct.LocalDatasets.from_rows(X, y, nodes, n_nodes=V, weights=weights)

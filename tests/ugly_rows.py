@@ -8,6 +8,7 @@ from typing import Any
 import mpmath
 import numpy as np
 
+from coterie.problem.losses.psi import Psi
 from exactly import DIGITS, SQUARED, exact_loss, high, inner
 
 
@@ -24,7 +25,7 @@ def cancelling(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.nda
     return a, b
 
 
-def design(seed: int, kind: int, n: int = 3, sizes: tuple[int, ...] = (1, 4)) -> Any:
+def design(seed: int, kind: Psi, n: int = 3, sizes: tuple[int, ...] = (1, 4)) -> Any:
     """Rows that fit the weights w so well that residuals are differences of far larger numbers."""
     rng = np.random.default_rng(seed)
     starts = np.concatenate([[0], np.cumsum(sizes)])
@@ -39,7 +40,7 @@ def design(seed: int, kind: int, n: int = 3, sizes: tuple[int, ...] = (1, 4)) ->
     return rng, X, y, s, starts.astype(np.int64), ridge, w
 
 
-def check_values(rows: Any, kind: int, drawn: Any) -> None:
+def check_values(rows: Any, kind: Psi, drawn: Any) -> None:
     """The values that a form of the kernels computes are within what its margins may be off, and 1e-13 for the rest."""
     _, X, y, s, starts, ridge, w = drawn
     out, miss = np.empty(len(w)), np.empty(len(X))

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
         Lasso,
         Logistic,
         Loss,
+        Poisson,
+        RowLoss,
         SquaredError,
     )
     from coterie.problem.penalties import (
@@ -98,6 +100,8 @@ _HOMES = {
         "Lasso",
         "Logistic",
         "Loss",
+        "Poisson",
+        "RowLoss",
         "SquaredError",
     ),
     "coterie.problem.penalties": (
@@ -141,9 +145,11 @@ __all__ = [
     "NotConverged",
     "Path",
     "Penalty",
+    "Poisson",
     "Problem",
     "Record",
     "Resolvability",
+    "RowLoss",
     "Solution",
     "SquaredError",
     "SquaredVariation",

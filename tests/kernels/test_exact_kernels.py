@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from coterie.kernels import charge, flow, rows
 from coterie.kernels.exact import EPS, FAINT, add_product, strict, two_sum
-from coterie.kernels.reference.rows import LOGISTIC
-from exactly import SQUARED, at_most, exact_loss, fractions, inner
+from coterie.problem.losses.psi import Psi
+from exactly import LOGISTIC, SQUARED, at_most, exact_loss, fractions, inner
 from ugly_rows import cancelling, check_values, design, ugly
 
 # Numbers whose products and sums neither overflow nor vanish: there the transformations are exact.
@@ -57,7 +57,7 @@ def test_a_compensated_dot_product_is_good_to_twice_the_precision(seed: int, cou
 @pytest.mark.parametrize("kind", [SQUARED, LOGISTIC])
 @settings(max_examples=150)
 @given(seed=SEEDS)
-def test_what_row_duals_prove_is_true(kind: int, seed: int) -> None:
+def test_what_row_duals_prove_is_true(kind: Psi, seed: int) -> None:
     """For any duals, best or not: out + ⟨q, z − w⟩ ≤ L(z) at every z, with q = Σ a_r x_r + b without any rounding."""
     rng, X, y, s, starts, ridge, w = design(seed, kind)
     a, b, out = np.empty(len(X)), np.empty_like(w), np.empty(len(w))
@@ -78,7 +78,7 @@ def test_what_row_duals_prove_is_true(kind: int, seed: int) -> None:
 @pytest.mark.parametrize("kind", [SQUARED, LOGISTIC])
 @settings(max_examples=60)
 @given(seed=SEEDS)
-def test_and_hardly_less_than_the_truth_where_duals_are_best(kind: int, seed: int) -> None:
+def test_and_hardly_less_than_the_truth_where_duals_are_best(kind: Psi, seed: int) -> None:
     _, X, y, s, starts, ridge, w = design(seed, kind)
     a, b, out = np.empty(len(X)), np.empty_like(w), np.empty(len(w))
     rows.slopes(kind, X, y, s, starts, ridge, w, a, b)
@@ -93,7 +93,7 @@ def test_and_hardly_less_than_the_truth_where_duals_are_best(kind: int, seed: in
 @pytest.mark.parametrize("kind", [SQUARED, LOGISTIC])
 @settings(max_examples=60)
 @given(seed=SEEDS)
-def test_values_are_within_what_margins_may_be_off(kind: int, seed: int) -> None:
+def test_values_are_within_what_margins_may_be_off(kind: Psi, seed: int) -> None:
     """√L moves by at most √(Σ s miss²), L of the logistic loss by Σ s miss, and 1e-13 for what else is rounded."""
     check_values(rows, kind, design(seed, kind))
 

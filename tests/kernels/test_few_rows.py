@@ -9,7 +9,8 @@ from scipy.special import expit
 from coterie.kernels import node_solvers, vector_buffer
 from coterie.kernels.compiling import jit
 from coterie.kernels.few_rows import inner_products, step_by_rows
-from coterie.kernels.node_solvers import logistic_newton
+from coterie.kernels.node_solvers import newton
+from exactly import LOGISTIC
 
 SIZES = (5, 1, 30, 2)  # of 40 columns: 30 rows are not few
 STARTS = np.concatenate([[0], np.cumsum(SIZES)])
@@ -52,7 +53,7 @@ def problem(n: int, ridge: float) -> tuple[np.ndarray, ...]:
 def test_newton_is_stationary_with_and_without_ridge(n: int, ridge: float, curvature: float, size: float) -> None:
     X, y, columns, p, anchor = problem(n, ridge)
     kappa, start = np.full(len(SIZES), curvature), size * np.random.default_rng(2).standard_normal((len(SIZES), n))
-    z = logistic_newton(vector_buffer(n), X, y, SHARES, STARTS, columns, p, anchor, kappa, start, 1e-12, 60)
+    z = newton(LOGISTIC, vector_buffer(n), X, y, SHARES, STARTS, columns, p, anchor, kappa, start, 1e-12, 60)
     for i in range(len(SIZES)):
         rows = slice(STARTS[i], STARTS[i + 1])
         a = SHARES[rows] * (expit(X[rows] @ z[i]) - y[rows])
@@ -65,6 +66,6 @@ def test_in_pieces_it_takes_the_same_steps(monkeypatch: pytest.MonkeyPatch) -> N
     X, y, columns, p, anchor = problem(40, 0.1)
     start = 30 * np.random.default_rng(1).standard_normal((len(SIZES), 40))
     given = vector_buffer(40), X, y, SHARES, STARTS, columns, p, anchor, np.full(4, 1e-3), start, 1e-12, 60
-    whole = logistic_newton(*given)
+    whole = newton(LOGISTIC, *given)
     monkeypatch.setattr(node_solvers, "WORK", 1)
-    np.testing.assert_array_equal(logistic_newton(*given), whole)
+    np.testing.assert_array_equal(newton(LOGISTIC, *given), whole)

@@ -8,7 +8,8 @@ from scipy.optimize import minimize
 
 from coterie.kernels import node_solvers, vector_buffer
 from coterie.kernels.descent import coordinate_descent
-from coterie.kernels.node_solvers import keep_signs, logistic_newton
+from coterie.kernels.node_solvers import keep_signs, newton
+from exactly import LOGISTIC
 
 
 def quadratics(count: int, n: int, rank: int, seed: int = 0) -> tuple[np.ndarray, ...]:
@@ -100,7 +101,7 @@ def test_newton_is_stationary_from_wherever_it_starts(n: int, size: float) -> No
     X, y, ridge, p, anchor, curvature = logistic(n)
     start = size * np.random.default_rng(1).standard_normal((len(SIZES), n))
     before = start.copy()
-    z = logistic_newton(vector_buffer(X.shape[1]), X, y, SHARES, STARTS, ridge, p, anchor, curvature, start, 1e-12, 60)
+    z = newton(LOGISTIC, vector_buffer(X.shape[1]), X, y, SHARES, STARTS, ridge, p, anchor, curvature, start, 1e-12, 60)
     np.testing.assert_array_equal(start, before)
     for i in range(len(SIZES)):
         slope = gradient(i, z[i], X, y, ridge, p) + curvature[i] * (z[i] - anchor[i])
@@ -114,7 +115,8 @@ def test_newton_where_the_rows_see_one_direction_only(unit: float, share: float)
     x = unit * np.array([0.3, -1.2, 0.7])
     X, y, zero = np.tile(x, (3, 1)), np.array([1.0, 1.0, 0.0]), np.zeros((1, 3))
     curvature = np.array([share * (x @ x)])
-    z = logistic_newton(
+    z = newton(
+        LOGISTIC,
         vector_buffer(X.shape[1]),
         X,
         y,
@@ -134,8 +136,20 @@ def test_newton_where_the_rows_see_one_direction_only(unit: float, share: float)
 
 def test_newton_against_scipy() -> None:
     X, y, ridge, p, anchor, curvature = logistic(3)
-    z = logistic_newton(
-        vector_buffer(X.shape[1]), X, y, SHARES, STARTS, ridge, p, anchor, curvature, np.zeros((3, 3)), 1e-12, 60
+    z = newton(
+        LOGISTIC,
+        vector_buffer(X.shape[1]),
+        X,
+        y,
+        SHARES,
+        STARTS,
+        ridge,
+        p,
+        anchor,
+        curvature,
+        np.zeros((3, 3)),
+        1e-12,
+        60,
     )
     for i in range(3):
         rows = slice(STARTS[i], STARTS[i + 1])
@@ -154,9 +168,9 @@ def test_newton_in_pieces_takes_the_same_steps(monkeypatch: pytest.MonkeyPatch) 
     X, y, ridge, p, anchor, curvature = logistic(4)
     start = 30 * np.random.default_rng(1).standard_normal((3, 4))
     problem = vector_buffer(4), X, y, SHARES, STARTS, ridge, p, anchor, curvature, start, 1e-12, 60
-    whole = logistic_newton(*problem)
+    whole = newton(LOGISTIC, *problem)
     monkeypatch.setattr(node_solvers, "WORK", 1)
-    np.testing.assert_array_equal(logistic_newton(*problem), whole)
+    np.testing.assert_array_equal(newton(LOGISTIC, *problem), whole)
 
 
 def test_a_column_that_is_kept_at_zero_does_not_end_the_descent() -> None:
@@ -175,6 +189,6 @@ def test_newton_without_an_anchor_finds_the_minimiser_itself(size: float) -> Non
     X, y, ridge, p, _, curvature = logistic(3)
     ridge, start = ridge + 0.1, size * np.random.default_rng(1).standard_normal((len(SIZES), 3))
     given = X, y, SHARES, STARTS, ridge, p, None, 1e-9 * curvature, start
-    z = logistic_newton(vector_buffer(X.shape[1]), *given, 2.0**-52, 60)
+    z = newton(LOGISTIC, vector_buffer(X.shape[1]), *given, 2.0**-52, 60)
     for i in range(len(SIZES)):
         np.testing.assert_allclose(gradient(i, z[i], X, y, ridge, p), 0.0, atol=1e-15 * np.abs(X).sum())

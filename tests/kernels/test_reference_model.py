@@ -11,6 +11,7 @@ from coterie.kernels import model as compiled
 from coterie.kernels import vector_buffer
 from coterie.kernels.reference import model
 from coterie.kernels.reference.cholesky import solve
+from exactly import LOGISTIC
 
 SIZES = st.lists(st.integers(1, 9), min_size=1, max_size=6)
 
@@ -33,7 +34,7 @@ def test_both_make_the_same_models(seed: int, n: int, sizes: list[int], size: fl
     for module in (model, compiled):
         slope, H = np.empty_like(w), np.empty((len(w), n, n))
         share = np.repeat(1 / np.array(sizes), sizes)
-        way = module.logistic_model(vector_buffer(n), X, y, share, starts, ridge, w, before, slope, H)
+        way = module.row_model(LOGISTIC, vector_buffer(n), X, y, share, starts, ridge, w, before, slope, H)
         results.append((way, slope, H))
     for one, other in zip(*results, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-11 * np.abs(other).max())

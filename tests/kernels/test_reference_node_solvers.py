@@ -15,6 +15,7 @@ from coterie.kernels import vector_buffer
 from coterie.kernels.interruption import allow, interruptible
 from coterie.kernels.reference import node_solvers
 from coterie.kernels.reference.few_rows import inner_products, step_by_rows
+from exactly import LOGISTIC
 
 SEEDS = st.integers(0, 2**32)
 SIZES = st.lists(st.integers(1, 9), min_size=1, max_size=6)
@@ -55,11 +56,11 @@ def test_newton_is_stationary_and_where_the_compiled_one_is(
     anchor, start = 0.1 / size * rng.standard_normal((2, len(sizes), n))
     start *= 10 * far
     before = start.copy()
-    z = node_solvers.logistic_newton(vector_buffer(n), *data, anchor, curvature, start, 1e-12, 60)
+    z = node_solvers.newton(LOGISTIC, vector_buffer(n), *data, anchor, curvature, start, 1e-12, 60)
     np.testing.assert_array_equal(start, before)
     g, terms = slope(data, anchor, curvature, z)
     assert (np.abs(g).max(axis=1) <= 1e-10 * terms.max(axis=1)).all()
-    other = compiled.logistic_newton(vector_buffer(n), *data, anchor, curvature, start, 1e-12, 60)
+    other = compiled.newton(LOGISTIC, vector_buffer(n), *data, anchor, curvature, start, 1e-12, 60)
     np.testing.assert_allclose(z, other, rtol=1e-7, atol=1e-8 * np.abs(other).max())
 
 
@@ -68,7 +69,7 @@ def test_newton_is_stationary_and_where_the_compiled_one_is(
 def test_newton_without_an_anchor_finds_the_minimiser_itself(seed: int, n: int, sizes: list[int], far: float) -> None:
     rng, (*rows, ridge, p), curvature = logistic(seed, n, sizes)
     data, start = (*rows, ridge + 0.1, p), far * rng.standard_normal((len(sizes), n))
-    z = node_solvers.logistic_newton(vector_buffer(n), *data, None, 1e-9 * curvature, start, 2.0**-52, 60)
+    z = node_solvers.newton(LOGISTIC, vector_buffer(n), *data, None, 1e-9 * curvature, start, 2.0**-52, 60)
     g, terms = slope(data, None, curvature, z)
     assert (np.abs(g).max(axis=1) <= 1e-14 * terms.max(axis=1)).all()
 
@@ -80,7 +81,7 @@ def test_newton_where_the_rows_see_one_direction_only(unit: float, share: float)
     x = unit * np.array([0.3, -1.2, 0.7])
     rows = np.tile(x, (3, 1)), np.array([1.0, 1.0, 0.0]), np.full(3, 1 / 3), np.array([0, 3]), np.zeros(3)
     zero, curvature = np.zeros((1, 3)), np.array([share * (x @ x)])
-    z = node_solvers.logistic_newton(vector_buffer(3), *rows, zero, zero, curvature, zero, 1e-12, 60)
+    z = node_solvers.newton(LOGISTIC, vector_buffer(3), *rows, zero, zero, curvature, zero, 1e-12, 60)
     assert x @ z[0] == pytest.approx(np.log(2), rel=1e-6)
     assert np.linalg.norm(z) <= 100 * np.log(2) / np.linalg.norm(x)
 
@@ -92,7 +93,7 @@ def test_steps_are_those_of_the_compiled_one(seed: int, n: int, sizes: list[int]
     rng, data, curvature = logistic(seed, n, sizes)
     anchor, start = np.zeros((len(sizes), n)), 20 * rng.standard_normal((len(sizes), n))
     mine, theirs = (
-        module.logistic_newton(vector_buffer(n), *data, anchor, curvature, start, 1e-12, steps)
+        module.newton(LOGISTIC, vector_buffer(n), *data, anchor, curvature, start, 1e-12, steps)
         for module in (node_solvers, compiled)
     )
     np.testing.assert_allclose(mine, theirs, rtol=1e-6, atol=1e-6 * np.abs(start).max())
@@ -103,7 +104,7 @@ def test_without_time_nothing_moves() -> None:
     start = rng.standard_normal((2, 2))
     with interruptible():
         allow(0.0)
-        z = node_solvers.logistic_newton(vector_buffer(2), *data, 0 * start, curvature, start, 1e-12, 60)
+        z = node_solvers.newton(LOGISTIC, vector_buffer(2), *data, 0 * start, curvature, start, 1e-12, 60)
     np.testing.assert_array_equal(z, start)
 
 

@@ -13,16 +13,17 @@ from hypothesis import strategies as st
 from coterie.kernels import rows as compiled
 from coterie.kernels.reference import rows
 from coterie.kernels.reference.exact import EPS
-from exactly import SQUARED, at_most, exact_loss, fractions, inner
+from coterie.problem.losses.psi import Psi
+from exactly import LOGISTIC, SQUARED, at_most, exact_loss, fractions, inner
 from ugly_rows import cancelling, check_values, design, ugly
 
 SEEDS = st.integers(0, 2**32)
 SHAPES = [(1, (1, 4)), (3, (1, 4)), (12, (2, 1)), (2, (7, 1, 3))]
-both = pytest.mark.parametrize("kind", [rows.SQUARED, rows.LOGISTIC])
+both = pytest.mark.parametrize("kind", [SQUARED, LOGISTIC])
 shapes = pytest.mark.parametrize(("n", "sizes"), SHAPES)
 
 
-def duals(rng: np.random.Generator, kind: int, X: Any, y: Any, s: Any, starts: Any, ridge: Any, w: Any) -> Any:
+def duals(rng: np.random.Generator, kind: Psi, X: Any, y: Any, s: Any, starts: Any, ridge: Any, w: Any) -> Any:
     """Duals of the weights, or of others, or smaller ones: all prove something."""
     a, b = np.empty(len(X)), np.empty_like(w)
     rows.slopes(kind, X, y, s, starts, ridge, w + ugly(rng, w.shape, 4.0) * (rng.random() < 0.5), a, b)
@@ -33,7 +34,7 @@ def duals(rng: np.random.Generator, kind: int, X: Any, y: Any, s: Any, starts: A
 @shapes
 @settings(max_examples=60)
 @given(seed=SEEDS)
-def test_what_row_duals_prove_is_true(kind: int, n: int, sizes: tuple[int, ...], seed: int) -> None:
+def test_what_row_duals_prove_is_true(kind: Psi, n: int, sizes: tuple[int, ...], seed: int) -> None:
     rng, X, y, s, starts, ridge, w = design(seed, kind, n, sizes)
     a, b = duals(rng, kind, X, y, s, starts, ridge, w)
     out = np.empty(len(w))
@@ -51,7 +52,7 @@ def test_what_row_duals_prove_is_true(kind: int, n: int, sizes: tuple[int, ...],
 @both
 @settings(max_examples=60)
 @given(seed=SEEDS)
-def test_and_hardly_less_than_the_truth_where_duals_are_best(kind: int, seed: int) -> None:
+def test_and_hardly_less_than_the_truth_where_duals_are_best(kind: Psi, seed: int) -> None:
     _, X, y, s, starts, ridge, w = design(seed, kind)
     a, b, out = np.empty(len(X)), np.empty_like(w), np.empty(len(w))
     rows.slopes(kind, X, y, s, starts, ridge, w, a, b)
@@ -67,7 +68,7 @@ def test_and_hardly_less_than_the_truth_where_duals_are_best(kind: int, seed: in
 @shapes
 @settings(max_examples=40)
 @given(seed=SEEDS)
-def test_values_are_within_what_margins_may_be_off(kind: int, n: int, sizes: tuple[int, ...], seed: int) -> None:
+def test_values_are_within_what_margins_may_be_off(kind: Psi, n: int, sizes: tuple[int, ...], seed: int) -> None:
     """√L moves by at most √(Σ s miss²), L of the logistic loss by Σ s miss, and 1e-13 for what else is rounded."""
     check_values(rows, kind, design(seed, kind, n, sizes))
 
@@ -110,7 +111,7 @@ def test_forces_and_their_doubt(seed: int, size: float) -> None:
 @pytest.mark.parametrize("size", [1e160, 1e300, 1.7e308])
 @settings(max_examples=20)
 @given(seed=SEEDS)
-def test_numbers_too_large_prove_nothing(kind: int, size: float, seed: int) -> None:
+def test_numbers_too_large_prove_nothing(kind: Psi, size: float, seed: int) -> None:
     """Bounds that are numbers are true; where products overflow, they are none."""
     rng, X, y, s, starts, ridge, w = design(seed, kind, 2)
     X[rng.integers(len(X)), rng.integers(2)] = size
@@ -129,7 +130,7 @@ def test_numbers_too_large_prove_nothing(kind: int, size: float, seed: int) -> N
 @shapes
 @settings(max_examples=40)
 @given(seed=SEEDS)
-def test_the_compiled_kernels_say_the_same(kind: int, n: int, sizes: tuple[int, ...], seed: int) -> None:
+def test_the_compiled_kernels_say_the_same(kind: Psi, n: int, sizes: tuple[int, ...], seed: int) -> None:
     rng, X, y, s, starts, ridge, w = design(seed, kind, n, sizes)
     a, b = duals(rng, kind, X, y, s, starts, ridge, w)
     reach = np.abs(y) + np.abs(X * np.repeat(w, sizes, axis=0)).sum(axis=1)
@@ -151,7 +152,7 @@ def test_the_compiled_kernels_say_the_same(kind: int, n: int, sizes: tuple[int, 
             module.move_slopes(X, s, starts, ridge, w, moved, still)
             found += [(moved, np.abs(a) + 2 * s * reach), (still, np.abs(b) + np.abs(ridged))]
         else:
-            module.bends(X, y, s, starts, w, row)
+            module.bends(kind, X, y, s, starts, w, row)
             found.append((row.copy(), row * (1 + reach)))
         module.forces(X, starts, a, b, *forces)
         found += [(forces[0] + forces[1], forces[0] + forces[1] + EPS * forces[2]), (forces[2], forces[2])]

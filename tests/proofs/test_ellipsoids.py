@@ -11,16 +11,16 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from coterie.kernels.reference.rows import LOGISTIC, SQUARED
 from coterie.problem.losses.design import Design
+from coterie.problem.losses.psi import Psi
 from coterie.proofs.ellipsoids import Ellipsoids
 from coterie.proofs.null_directions import null_columns
-from exactly import DIGITS, at_most, exact_loss, fractions, high, inner, solve
+from exactly import DIGITS, LOGISTIC, SQUARED, at_most, exact_loss, fractions, high, inner, solve
 
 SEEDS = st.integers(0, 2**32)
 
 
-def design(seed: int, kind: int) -> Design:
+def design(seed: int, kind: Psi) -> Design:
     """Two nodes with columns that are scaled, moved away from zero, or nearly dependent."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((rng.integers(3, 7), 2))
@@ -44,7 +44,7 @@ def design(seed: int, kind: int) -> Design:
 def total(d: Design, v: Any) -> Any:
     """F(v), exactly."""
     cuts = [slice(d.starts[i], d.starts[i + 1]) for i in range(2)]
-    parts = [exact_loss(d.kind, d.X[one], d.y[one], d.s[one], d.ridge, v) for one in cuts]
+    parts = [exact_loss(d.psi, d.X[one], d.y[one], d.s[one], d.ridge, v) for one in cuts]
     return parts[0] + parts[1]
 
 
@@ -67,7 +67,7 @@ def places(sets: Ellipsoids, rng: np.random.Generator) -> list[np.ndarray]:
 @pytest.mark.parametrize("kind", [SQUARED, LOGISTIC])
 @settings(max_examples=80, deadline=None)
 @given(seed=SEEDS)
-def test_an_ellipsoid_holds_its_level_set(kind: int, seed: int) -> None:
+def test_an_ellipsoid_holds_its_level_set(kind: Psi, seed: int) -> None:
     """Every point lies in the ellipsoid of its own level."""
     d, rng = design(seed, kind), np.random.default_rng(seed)
     sets = pooled(d)
@@ -84,7 +84,7 @@ def test_an_ellipsoid_holds_its_level_set(kind: int, seed: int) -> None:
 @pytest.mark.parametrize("kind", [SQUARED, LOGISTIC])
 @settings(max_examples=80, deadline=None)
 @given(seed=SEEDS)
-def test_floors_lie_below(kind: int, seed: int) -> None:
+def test_floors_lie_below(kind: Psi, seed: int) -> None:
     d, rng = design(seed, kind), np.random.default_rng(seed)
     sets = pooled(d)
     floor = Fraction(float(sets.floors[0]))
@@ -96,7 +96,7 @@ def test_floors_lie_below(kind: int, seed: int) -> None:
 @pytest.mark.parametrize("kind", [SQUARED, LOGISTIC])
 @settings(max_examples=40, deadline=None)
 @given(seed=SEEDS, apart=st.sampled_from([1e-6, 0.1, 10.0]))
-def test_nodes_that_are_apart(kind: int, seed: int, apart: float) -> None:
+def test_nodes_that_are_apart(kind: Psi, seed: int, apart: float) -> None:
     """Weights of the nodes within R of v, and their own losses as the level: v is still inside."""
     d, rng = design(seed, kind), np.random.default_rng(seed)
     sets = pooled(d)

@@ -87,7 +87,8 @@ def test_on_ordinary_data(problem: ct.Problem) -> None:
 @settings(max_examples=60, deadline=None)
 @given(ugly_problems())
 def test_an_objective_is_what_it_says(problem: ct.Problem) -> None:
-    """To 1e-12 of itself, or of the unit that gaps are measured in."""
+    """To 1e-12 of itself, or of the unit that gaps are measured in; of counts to 1e-10, as log y is rounded."""
     solution = solved(problem, 1e-6)
     truth = float(exact_objective(problem, solution.w))
-    assert abs(solution.objective - truth) <= 1e-12 * max(truth, 1e-8 * problem.constant_loss)
+    accuracy = 1e-10 if isinstance(problem.loss, ct.Poisson) else 1e-12
+    assert abs(solution.objective - truth) <= accuracy * max(truth, 1e-8 * problem.constant_loss)

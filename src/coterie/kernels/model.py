@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
+from coterie.kernels import psi
 from coterie.kernels.cholesky import solve_in_place
-from coterie.kernels.compiling import inline_llvm, jit
+from coterie.kernels.compiling import jit
 from coterie.kernels.invert import invert, scratch
+from coterie.kernels.psi import for_families
+
+EVERYWHERE = 1e300  # a way that leads anywhere
 
 
-@inline_llvm
-def _bend(margin):
-    """The second derivative of log(1 + e^z)."""
-    t = np.exp(-abs(margin))
-    return t / ((1 + t) * (1 + t))
-
-
+@for_families
 @jit
-def logistic_model(room, X, y, share, starts, ridge, w, before, slope, H):
+def row_model(kind, c, room, X, y, share, starts, ridge, w, before, slope, H):
     """slope, H ← gradient and curvature at w_i of a quadratic that lies above L_i wherever no margin has moved further
-    from w_i than it has come from `before`: there the bend of a row is at most that at max(|margin| − way, 0).
+    from w_i than it has come from `before`: there the bend of a row is at most `most_bend`.
 
     With an empty `before`, it lies above L_i everywhere. Return the longest way.
     """
@@ -37,10 +35,9 @@ def logistic_model(room, X, y, share, starts, ridge, w, before, slope, H):
                 if len(before) > 0:
                     way += X[r, k] * (w[i, k] - before[i, k])
             longest = max(longest, abs(way))
-            t, side = np.exp(-abs(margin)), -1.0 if y[r] > 0.5 else 1.0
-            chance = (1.0 if side * margin >= 0 else t) / (1 + t)  # of the wrong class: the other would cancel
-            pull = share[r] * side * chance
-            bend = share[r] * (_bend(max(abs(margin) - abs(way), 0.0)) if len(before) > 0 else 0.25)
+            e = psi.argument(kind, y[r], margin, 0.0)
+            pull = share[r] * psi.direction(kind, y[r]) * psi.slope(kind, c, e, y[r])
+            bend = share[r] * psi.most_bend(kind, c, e, y[r], abs(way) if len(before) > 0 else EVERYWHERE)
             for k in range(n):
                 slope[i, k] += pull * X[r, k]
                 for q in range(n):

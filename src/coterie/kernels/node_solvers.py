@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from coterie.kernels import psi
 from coterie.kernels.cholesky import LONG, dot, solve_in_place
 from coterie.kernels.compiling import inline_llvm, jit
 from coterie.kernels.few_rows import are_few, inner_products, step_by_rows
 from coterie.kernels.interruption import WORK, time_is_up
+from coterie.kernels.psi import for_families
 from coterie.kernels.vector import put
 
 
@@ -60,13 +62,12 @@ def _margin(n, X, r, z):
 
 
 @inline_llvm
-def _logistic_objective(X, y, share, first, last, ridge, p, anchor, curvature, z):
-    """Mean logistic loss + ridge − ⟨p, z⟩ + curvature ‖z − anchor‖²/2."""
+def _objective(kind, c, X, y, share, first, last, ridge, p, anchor, curvature, z):
+    """L + ridge − ⟨p, z⟩ + curvature ‖z − anchor‖²/2."""
     total = 0.0
     for r in range(first, last):
-        margin = _margin(len(z), X, r, z)
-        wrong = -margin if y[r] > 0.5 else margin  # log(1 + e^margin) − y margin would cancel
-        total += share[r] * (max(wrong, 0.0) + np.log1p(np.exp(-abs(wrong))))
+        e = psi.argument(kind, y[r], _margin(len(z), X, r, z), 0.0)
+        total += share[r] * psi.value(kind, c, e, y[r])
     for k in range(len(z)):
         d = z[k] - anchor[k]
         total += ridge[k] * z[k] * z[k] - p[k] * z[k] + 0.5 * curvature * d * d
@@ -74,7 +75,7 @@ def _logistic_objective(X, y, share, first, last, ridge, p, anchor, curvature, z
 
 
 @inline_llvm
-def _logistic_gradient(room, X, y, share, first, last, ridge, p, anchor, curvature, z, g, size, bend):
+def _gradient(kind, c, room, X, y, share, first, last, ridge, p, anchor, curvature, z, g, size, bend):
     """g ← the gradient of that, bend ← the curvature of each row.
 
     Return the largest entry of the gradient, and of the sum of what it is made of, in absolute value.
@@ -84,11 +85,10 @@ def _logistic_gradient(room, X, y, share, first, last, ridge, p, anchor, curvatu
         g[k] = 2 * ridge[k] * z[k] - p[k] + curvature * (z[k] - anchor[k])
         size[k] = 2 * ridge[k] * abs(z[k]) + abs(p[k]) + curvature * abs(z[k] - anchor[k])
     for r in range(first, last):
-        margin = _margin(n, X, r, z)
-        side = -1.0 if y[r] > 0.5 else 1.0
-        chance = 1 / (1 + np.exp(-side * margin))  # of the wrong class
-        pull = share[r] * side * chance
-        bend[r - first] = share[r] * chance * (1 - chance)
+        e = psi.argument(kind, y[r], _margin(n, X, r, z), 0.0)
+        steep, bent = psi.slope_and_bend(kind, c, e, y[r])
+        pull = share[r] * psi.direction(kind, y[r]) * steep
+        bend[r - first] = share[r] * bent
         for k in range(n):
             g[k] += pull * X[r, k]
         for k in range(n):
@@ -101,7 +101,7 @@ def _logistic_gradient(room, X, y, share, first, last, ridge, p, anchor, curvatu
 
 
 @inline_llvm
-def _logistic_hessian(room, X, first, last, ridge, curvature, bend, H):
+def _hessian(room, X, first, last, ridge, curvature, bend, H):
     """H ← the lower half of its Hessian."""
     n = len(room)
     for k in range(n):
@@ -134,7 +134,10 @@ def _products(n, rows, few):
     return margins + (rows * (rows * rows // 6 + 6 * n) if few else n * n * (n // 6 + rows // 2 + 1))
 
 
-def logistic_newton(
+@for_families
+def newton(
+    kind: int,
+    c: float,
     room: Any,
     X: Any,
     y: Any,
@@ -157,13 +160,30 @@ def logistic_newton(
     given = X, y, share, starts, ridge, p, out if anchor is None else anchor, curvature
     node = step = 0
     while node < len(out) and not time_is_up():
-        node, step = _logistic_newton(room, *given, out, kept, node, step, accuracy, max_steps, WORK)
+        node, step = _newton(kind, c, room, *given, out, kept, node, step, accuracy, max_steps, WORK)
     return out
 
 
 @jit
-def _logistic_newton(
-    room, X, y, share, starts, ridge, p, anchor, curvature, out, kept, node, first_step, accuracy, max_steps, work
+def _newton(
+    kind,
+    c,
+    room,
+    X,
+    y,
+    share,
+    starts,
+    ridge,
+    p,
+    anchor,
+    curvature,
+    out,
+    kept,
+    node,
+    first_step,
+    accuracy,
+    max_steps,
+    work,
 ):
     """Go on with this node and step; return the node and the step to go on with. `kept` is what a node left behind."""
     n = len(room)
@@ -189,8 +209,8 @@ def _logistic_newton(
         if first_step > 0:
             before, damped = kept[0], kept[1] > 0
         for s in range(first_step, max_steps):
-            steepest, largest = _logistic_gradient(
-                room, X, y, share, first, last, ridge, p[i], anchor[i], curvature[i], z, g, size, bend
+            steepest, largest = _gradient(
+                kind, c, room, X, y, share, first, last, ridge, p[i], anchor[i], curvature[i], z, g, size, bend
             )
             if steepest <= accuracy * largest:
                 break
@@ -203,18 +223,18 @@ def _logistic_newton(
             if few:
                 step_by_rows(X, first, last, diagonal, K, bend, g, step, H, pull, part)
             else:
-                _logistic_hessian(room, X, first, last, ridge, curvature[i], bend, H)
+                _hessian(room, X, first, last, ridge, curvature[i], bend, H)
                 solve_in_place(room, H, g, step)
             length = 1.0
             if damped:
                 descent = 0.0
                 for k in range(n):
                     descent += g[k] * step[k]
-                now = _logistic_objective(X, y, share, first, last, ridge, p[i], anchor[i], curvature[i], z)
+                now = _objective(kind, c, X, y, share, first, last, ridge, p[i], anchor[i], curvature[i], z)
                 for _ in range(30):  # halve a step that does not descend
                     for k in range(n):
                         trial[k] = z[k] + length * step[k]
-                    then = _logistic_objective(X, y, share, first, last, ridge, p[i], anchor[i], curvature[i], trial)
+                    then = _objective(kind, c, X, y, share, first, last, ridge, p[i], anchor[i], curvature[i], trial)
                     if then <= now + 1e-4 * length * descent + 1e-15 * abs(now):
                         break
                     length *= 0.5

@@ -1,6 +1,6 @@
 """Losses that are sums over rows, in terms of the rows themselves, with every rounding error accounted for.
 
-L_i(w) = Σ_r s_r ψ(⟨x_r, w⟩; y_r) + Σ_k ridge_k w_k², where ψ is squared error (y − z)² or the logistic loss.
+L_i(w) = Σ_r s_r ψ(e_r; y_r) + Σ_k ridge_k w_k², where ψ (`psi`) is a function of e_r = direction·⟨x_r, w⟩ + shift.
 For *any* numbers a_r and b_k, Fenchel's inequality on every row and column gives, for every w,
 
     L_i(w) ≥ ⟨q_i, w⟩ − Σ_r (s_r ψ)*(a_r) − Σ_k b_k²/(4 ridge_k),        q_i = Σ_r a_r x_r + b.
@@ -11,10 +11,9 @@ factorisation has lost can make it wrong. Rows of node i are those from starts[i
 
 from __future__ import annotations
 
-import numpy as np
-
-from coterie.kernels.exact import EPS, FAINT, add, add_product, part, strict, two_sum
-from coterie.kernels.reference.rows import SQUARED
+from coterie.kernels import psi
+from coterie.kernels.exact import EPS, FAINT, add, add_product, part, strict
+from coterie.kernels.psi import for_families
 
 
 @part
@@ -36,50 +35,16 @@ def _miss(X, y, w, r, i):
     return (n * EPS) ** 2 * reach + FAINT
 
 
-@part
-def _softplus(x):
-    """log(1 + e^x), accurate where it is tiny."""
-    return x + np.log1p(np.exp(-x)) if x > 0 else np.log1p(np.exp(x))
-
-
-@part
-def _chance(x):
-    """1/(1 + e^−x), accurate where it is tiny."""
-    t = np.exp(-abs(x))
-    return 1 / (1 + t) if x > 0 else t / (1 + t)
-
-
-@part
-def _entropy(t):
-    """−t log t − (1 − t) log(1 − t)."""
-    total = 0.0
-    if t > 0:
-        total -= t * np.log(t)
-    if t < 1:
-        total -= (1 - t) * np.log1p(-t)
-    return total
-
-
-@part
-def _against(y, hi, lo):
-    """What a row's loss depends on: y − z, or for a label the margin z on the wrong side."""
-    return (-hi - lo) if y > 0.5 else (hi + lo)
-
-
+@for_families
 @strict
-def values(kind, X, y, s, starts, ridge, w, out):
+def values(kind, c, X, y, s, starts, ridge, w, out):
     """out ← L_i(w_i), with residuals in twice the precision."""
     n = X.shape[1]
     for i in range(len(out)):
         total, low = 0.0, 0.0
         for r in range(starts[i], starts[i + 1]):
             hi, lo = _margin(X, w, r, i)
-            if kind == SQUARED:
-                hi, error = two_sum(y[r], -hi)
-                e = hi + (error - lo)
-                total, low = add(total, low, s[r] * e * e)
-            else:
-                total, low = add(total, low, s[r] * _softplus(_against(y[r], hi, lo)))
+            total, low = add(total, low, s[r] * psi.value(kind, c, psi.argument(kind, y[r], hi, lo), y[r]))
         for k in range(n):
             if ridge[k] > 0:
                 total, low = add(total, low, ridge[k] * w[i, k] * w[i, k])
@@ -94,31 +59,28 @@ def misses(X, y, starts, w, out):
             out[r] = _miss(X, y, w, r, i)
 
 
+@for_families
 @strict
-def slopes(kind, X, y, s, starts, ridge, w, a, b):
-    """a_r ← s_r ψ'(⟨x_r, w_i⟩) and b ← 2 ridge w: the duals that are best at w."""
+def slopes(kind, c, X, y, s, starts, ridge, w, a, b):
+    """a_r ← s_r ψ'(e_r)·direction and b ← 2 ridge w: the duals that are best at w."""
     n = X.shape[1]
     for i in range(len(starts) - 1):
         for r in range(starts[i], starts[i + 1]):
             hi, lo = _margin(X, w, r, i)
-            if kind == SQUARED:
-                hi, error = two_sum(y[r], -hi)
-                a[r] = -2 * s[r] * (hi + (error - lo))
-            else:
-                wrong = s[r] * _chance(_against(y[r], hi, lo))
-                a[r] = -wrong if y[r] > 0.5 else wrong
+            steep = psi.slope(kind, c, psi.argument(kind, y[r], hi, lo), y[r])
+            a[r] = s[r] * steep * psi.direction(kind, y[r])
         for k in range(n):
             b[i, k] = 2 * ridge[k] * w[i, k]
 
 
+@for_families
 @strict
-def bends(X, y, s, starts, w, out):
-    """out ← s_r ψ''(⟨x_r, w_i⟩) of the logistic loss, less what a margin that is off can have added."""
+def bends(kind, c, X, y, s, starts, w, out):
+    """out ← s_r ψ''(e_r)."""
     for i in range(len(starts) - 1):
         for r in range(starts[i], starts[i + 1]):
             hi, lo = _margin(X, w, r, i)
-            t = np.exp(-abs(hi + lo))
-            out[r] = s[r] * (t / (1 + t) / (1 + t)) * max(1 - _miss(X, y, w, r, i), 0.0)
+            out[r] = s[r] * psi.bend(kind, c, psi.argument(kind, y[r], hi, lo), y[r])
 
 
 @strict
@@ -148,12 +110,12 @@ def forces(X, starts, a, b, q, low, size):
                     size[i, k] += abs(a[r] * X[r, k]) + FAINT
 
 
+@for_families
 @strict
-def lower_bounds(kind, X, y, s, starts, ridge, w, a, b, out):
+def lower_bounds(kind, c, X, y, s, starts, ridge, w, a, b, out):
     """out ← what the duals a and b prove of L_i at w_i, less all rounding.
 
-    Squared error: a z − (s ψ)*(a) = −a (y − z) − a²/(4s). Logistic, with z the margin on the wrong side and
-    t = |a|/s in [0, 1]: s (t z + entropy(t)). The errors of exp, log and log1p are below 2 units in the last place.
+    A row proves s (te − ψ*(t)), t = a·direction/s. Errors of exp, log and log1p are below 2 units in the last place.
     """
     n = X.shape[1]
     for i in range(len(starts) - 1):
@@ -161,16 +123,10 @@ def lower_bounds(kind, X, y, s, starts, ridge, w, a, b, out):
         for r in range(starts[i], starts[i + 1]):
             hi, lo = _margin(X, w, r, i)
             rounding_bound += abs(a[r]) * _miss(X, y, w, r, i)
-            if kind == SQUARED:
-                hi, error = two_sum(y[r], -hi)
-                first, second = -a[r] * (hi + (error - lo)), -a[r] * (a[r] / (4 * s[r]))
-                rounding_bound += 4 * EPS * (abs(first) + abs(second))
-            else:
-                t, z = min(abs(a[r]) / s[r], 1.0), _against(y[r], hi, lo)
-                first, second = abs(a[r]) * z, s[r] * _entropy(t)
-                side = t if t <= 0.5 else max(1 - t, EPS)
-                tilt = 1 + (abs(np.log(side)) if side > 0 else 0.0)  # t is rounded: the entropy is no steeper
-                rounding_bound += 8 * EPS * (abs(first) + abs(second) + abs(a[r]) * tilt)
+            e, force = psi.argument(kind, y[r], hi, lo), a[r] * psi.direction(kind, y[r])
+            t = force / s[r]
+            first, second = force * e, -s[r] * psi.conjugate(kind, c, t, y[r])
+            rounding_bound += 8 * EPS * (abs(first) + abs(second)) + s[r] * psi.conjugate_rounding(kind, c, t, y[r])
             total, low = add(total, low, first)
             total, low = add(total, low, second)
         for k in range(n):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -27,6 +27,8 @@ class LocalDatasets:
         |V|; a node may have no row at all.
     weights : array of shape (N,)
         How much each row counts in the loss of its node.
+    offset : array of shape (N,), or None
+        What is added to ⟨x, w⟩ of each row.
 
     Examples
     --------
@@ -41,6 +43,7 @@ class LocalDatasets:
     nodes: NDArray[np.int64]
     n_nodes: int
     weights: NDArray[np.float64]
+    offset: NDArray[np.float64] | None = None
 
     @classmethod
     def from_rows(
@@ -50,6 +53,7 @@ class LocalDatasets:
         nodes: ArrayLike,
         n_nodes: int | None = None,
         weights: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
     ) -> LocalDatasets:
         """Check and sort rows.
 
@@ -66,6 +70,8 @@ class LocalDatasets:
             None: the largest number in `nodes` + 1.
         weights : array-like of shape (N,), default=None
             A row of weight 2 counts like two rows, one of weight 0 like an unlabelled one. None: all 1.
+        offset : array-like of shape (N,), default=None
+            A known part of each row's prediction, which is added to ⟨x, w⟩: for counts, the logarithm of the exposure.
 
         Returns
         -------
@@ -81,7 +87,8 @@ class LocalDatasets:
         s = np.ones(len(y)) if weights is None else as_floats(weights, "weights")
         if X.ndim != 2 or X.shape[1] == 0:
             raise ValueError(f"X must have shape (rows, features) with at least one feature; got {X.shape}")
-        for name, column in (("y", y), ("nodes", nodes), ("weights", s)):
+        known = None if offset is None else as_floats(offset, "offset")
+        for name, column in (("y", y), ("nodes", nodes), ("weights", s), ("offset", y if known is None else known)):
             if column.shape != (len(X),):
                 raise ValueError(f"X has {len(X)} rows but {name} has shape {column.shape}")
         nodes, V = _as_node_numbers(nodes, n_nodes)
@@ -95,12 +102,17 @@ class LocalDatasets:
         if not (np.isfinite(s) & (s >= 0)).all():
             r = int(np.argmin(np.isfinite(s) & (s >= 0)))
             raise ValueError(f"weights[{r}] (node {nodes[r]}) is {s[r]}; row weights are finite numbers ≥ 0")
+        if known is not None and not np.isfinite(known).all():
+            r = int(np.argmin(np.isfinite(known)))
+            raise ValueError(f"offset[{r}] (node {nodes[r]}) is {known[r]}; offsets are finite numbers")
         _refuse_large(X, y, s, nodes)
         order = np.argsort(nodes, kind="stable")
         X, y, nodes, s = X[order], y[order], nodes[order], s[order]
-        for array in (X, y, nodes, s):
-            array.flags.writeable = False
-        return cls(X, y, nodes, V, s)
+        known = None if known is None else known[order]
+        for array in (X, y, nodes, s, known):
+            if array is not None:
+                array.flags.writeable = False
+        return cls(X, y, nodes, V, s, known)
 
     @property
     def n_features(self) -> int:
@@ -112,13 +124,18 @@ class LocalDatasets:
         """The rows with a label that counts."""
         rows = ~np.isnan(self.y) & (self.weights > 0)
         M, m = np.unique(self.nodes[rows], return_counts=True)
-        return LabelledRows(M, m, self.X[rows], self.y[rows], self.weights[rows])
+        offset = None if self.offset is None else self.offset[rows]
+        return LabelledRows(M, m, self.X[rows], self.y[rows], self.weights[rows], offset)
 
     def joined_with(self, other: LocalDatasets) -> LocalDatasets:
         """Return the rows of both, which are of the same nodes."""
         pairs = [(getattr(self, name), getattr(other, name)) for name in ("X", "y", "nodes", "weights")]
         X, y, nodes, weights = (np.concatenate(pair) for pair in pairs)
-        return LocalDatasets.from_rows(X, y, nodes, max(self.n_nodes, other.n_nodes), weights)
+        offset = None
+        if self.offset is not None or other.offset is not None:
+            known = (np.zeros(len(part.y)) if part.offset is None else part.offset for part in (self, other))
+            offset = np.concatenate(list(known))
+        return LocalDatasets.from_rows(X, y, nodes, max(self.n_nodes, other.n_nodes), weights, offset)
 
     def __repr__(self) -> str:
         return (
@@ -141,6 +158,8 @@ class LabelledRows:
         Rows, sorted by node.
     weights : array of shape (Σ m_i,)
         How much each row counts, > 0.
+    offset : array of shape (Σ m_i,), or None
+        What is added to ⟨x, w⟩ of each row.
     """
 
     M: NDArray[np.int64]
@@ -148,6 +167,12 @@ class LabelledRows:
     X: NDArray[np.float64]
     y: NDArray[np.float64]
     weights: NDArray[np.float64]
+    offset: NDArray[np.float64] | None = None
+
+    @property
+    def shifted(self) -> LabelledRows:
+        """The same rows with labels that ⟨x, w⟩ alone is to meet: y − offset."""
+        return self if self.offset is None else replace(self, y=self.y - self.offset, offset=None)
 
     @cached_property
     def starts(self) -> NDArray[np.int64]:

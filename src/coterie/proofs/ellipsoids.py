@@ -4,7 +4,7 @@ Nodes of a group are within R of each other in every coordinate, and their losse
 them all has F(v) = Σ L_i(v) ≤ T. In coordinates v = v₀ + Ct whose Gram matrix is within φ of the identity (`Pool`),
 
     squared error:  F(v) ≥ F(v₀) − ‖ĝ‖‖t‖ + ½(1 − φ)‖t‖²,
-    logistic:       F(v) ≥ F(v₀) + ‖t‖ [(1 − φ)(e^−τ + τ − 1)/(κτ) − ‖ĝ‖]   wherever ‖t‖ ≥ τ/κ, for any τ > 0,
+    |ψ‴| ≤ ψ″:      F(v) ≥ F(v₀) + ‖t‖ [(1 − φ)(e^−τ + τ − 1)/(κτ) − ‖ĝ‖]   wherever ‖t‖ ≥ τ/κ, for any τ > 0,
 
 with ĝ = Cᵀ∇F(v₀) and κ = max ‖Cᵀx_r‖. Both bound ‖t‖. See docs/certificate.md for the proofs.
 """
@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from coterie.kernels.choice import Either
 from coterie.kernels.interruption import TimeUp
-from coterie.kernels.reference.rows import SQUARED
 from coterie.problem.arrays import Array
 from coterie.problem.losses.design import Design
 from coterie.problem.losses.pooling import Coordinates, Pool, one_model, separating
@@ -29,6 +28,7 @@ kernels = Either("gram")
 
 WIDER = 1 + 1e-9  # for the rounding of what is computed here
 WIDE = 100  # columns, from which on those with a ridge are left to their caps where rows are few
+FAR = 1.0  # margins further from v₀ than this do not count with more than the slope there, where ψ has no steepest one
 TAUS = np.concatenate([4.0 ** np.arange(-12, 0), [0.5, 1.0, 2.0, 4.0, 8.0]])  # small ones for small T: see decision 16
 
 
@@ -51,6 +51,8 @@ class Ellipsoids:
         What R = 1 costs (`kernels.gram.stretch`), with ridge among the squares.
     ridged : array of shape (G,)
         Ridge of all nodes and free columns together.
+    pull : array of shape (N,)
+        Factors of rows, times how steep ψ can be as far as margins matter.
     groups : array of shape (|M|,)
     apart : bool
         Whether v₀ separates the classes of every group: then there is no minimiser.
@@ -67,6 +69,7 @@ class Ellipsoids:
     resolved: NDArray[np.bool_]
     off: tuple[Array, Array]
     ridged: Array
+    pull: Array
     groups: NDArray[np.int64]
     apart: bool = False
 
@@ -91,7 +94,7 @@ class Ellipsoids:
         v0, C, capped = np.zeros(shape), np.zeros((*shape, 1)), np.zeros(shape, dtype=bool)
         none, everywhere, resolved = np.zeros(n_groups), np.full(n_groups, np.inf), np.zeros(n_groups, dtype=bool)
         sizes = everywhere, none, everywhere, none
-        return cls(design, v0, C, *sizes, capped, resolved, (none, none), none, groups)
+        return cls(design, v0, C, *sizes, capped, resolved, (none, none), none, design.s, groups)
 
     @classmethod
     def _found(
@@ -135,11 +138,13 @@ class Ellipsoids:
         design.pause()
         slope, rounding_bound = pool.slope(v, at.C)
         design.pause()
-        off = stretched(design, groups, np.ones((n_groups, n)))
+        full = _put_back(v, used, n)
+        pull = pulls(design, full[groups])
+        off = stretched(design, pull, groups, np.ones((n_groups, n)))
         ridged = np.bincount(groups, minlength=n_groups) * float(design.ridge.sum())
         return cls(
             design,
-            _put_back(v, used, n),
+            full,
             _put_back(at.C, used, n),
             at.error,
             at.longest,
@@ -149,6 +154,7 @@ class Ellipsoids:
             ~lost,
             off,
             ridged,
+            pull,
             groups,
         )
 
@@ -157,11 +163,12 @@ class Ellipsoids:
         """What the losses of each group add up to at least, (G,), if all its nodes have the same weights."""
         with np.errstate(all="ignore"):
             kept = (1 - self.error) / WIDER
-            if self.design.kind == SQUARED:
+            if self.design.is_squared:
                 lost = self.slope**2 / (2 * kept)
             else:  # beyond τ/κ the loss is at least that of v₀, for any τ with growth; nearer, it falls by this at most
-                rises = kept * _growth() > self.slope * self.longest * WIDER
-                lost = np.where(rises, self.slope * TAUS[:, None] / self.longest, np.inf).min(axis=0)
+                taus = self._taus
+                rises = kept * _growth(taus) > self.slope * self.longest * WIDER
+                lost = np.where(rises, self.slope * taus / self.longest, np.inf).min(axis=0)
             known = self.resolved & ~self.capped.any(axis=1)
             return np.where(known, np.maximum(self.least - lost * WIDER, 0.0), 0.0)
 
@@ -170,24 +177,30 @@ class Ellipsoids:
         T = self._budget(level, R, caps) - self.least
         T, kept = np.maximum(T, 0.0), (1 - self.error) / WIDER
         with np.errstate(all="ignore"):
-            if self.design.kind == SQUARED:
+            if self.design.is_squared:
                 radius = (self.slope + np.sqrt(self.slope**2 + 2 * kept * T)) / kept
             else:
-                steep = kept * _growth() / (self.longest * WIDER) - self.slope
-                found = np.where(steep > 0, np.maximum(TAUS[:, None] / self.longest, T / steep), np.inf)
+                taus = self._taus
+                steep = kept * _growth(taus) / (self.longest * WIDER) - self.slope
+                found = np.where(steep > 0, np.maximum(taus / self.longest, T / steep), np.inf)
                 radius = found.min(axis=0)
         return np.where(self.resolved & np.isfinite(radius), radius * WIDER, np.inf)
+
+    @property
+    def _taus(self) -> Array:
+        """Lengths on which curvature is known, as a column: where `pull` is of ψ as it is up to FAR away, no longer."""
+        return TAUS[TAUS <= FAR][:, None] if self.design.psi.lipschitz == np.inf else TAUS[:, None]
 
     def _budget(self, level: Array, R: Array, caps: Array) -> Array:
         """What F(v) can be at most."""
         extra = np.zeros((2, len(R)))
         if self.capped.any():
-            extra = np.array(stretched(self.design, self.groups, np.where(self.capped, caps, 0.0)))
-        (squares, sums), part = self.off, self.design.curvature / 2  # f ≥ 0 with f'' ≤ 2p: √f is no steeper than √p
+            extra = np.array(stretched(self.design, self.pull, self.groups, np.where(self.capped, caps, 0.0)))
+        (squares, sums), part = self.off, self.design.psi.curvature / 2  # f ≥ 0 with f'' ≤ 2p: √f is no steeper than √p
         with np.errstate(invalid="ignore"):
             far = np.where(R > 0, R * np.sqrt(part * squares + self.ridged), 0.0)
             smooth = (np.sqrt(level) + far + np.sqrt(part * extra[0])) ** 2 * WIDER
-            if self.design.kind == SQUARED:
+            if self.design.is_squared:
                 return smooth
             far = np.where(R > 0, R * np.sqrt(self.ridged), 0.0)
             steep = (level + np.where(R > 0, R * sums, 0.0) + extra[1] + (2 * np.sqrt(level) + far) * far) * WIDER
@@ -202,9 +215,9 @@ class Ellipsoids:
         return np.where(np.isfinite(radius)[:, None], width, np.inf)
 
 
-def _growth() -> Array:
-    """(e^−τ + τ − 1)/τ, by row; where that would cancel, τ/2 − τ²/6, which is less (an alternating series)."""
-    return np.where(TAUS < 0.1, TAUS / 2 - TAUS**2 / 6, (np.exp(-TAUS) + TAUS - 1) / TAUS)[:, None]
+def _growth(taus: Array) -> Array:
+    """(e^−τ + τ − 1)/τ; where that would cancel, τ/2 − τ²/6, which is less (an alternating series)."""
+    return np.where(taus < 0.1, taus / 2 - taus**2 / 6, (np.exp(-taus) + taus - 1) / taus)
 
 
 def hidden(at: Coordinates, columns: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -220,9 +233,21 @@ def _put_back(values: Array, used: NDArray[np.int64], n: int) -> Array:
     return out
 
 
-def stretched(design: Design, groups: NDArray[np.int64], size: Array) -> tuple[Array, Array]:
-    """What weights that are off by `size` (G, n) cost the rows of each group (`kernels.gram.stretch`)."""
+def pulls(design: Design, w: Array, a: Array | float = 0.0) -> Array:
+    """s_r times |ψ'| at most, of a ψ that goes on as a straight line where margins are more than FAR from those at w.
 
+    With a, that of s_r ψ less a linear function of this slope.
+    """
+    psi = design.psi
+    if psi.lipschitz < np.inf or design.is_squared:
+        return design.s
+    with np.errstate(over="ignore", invalid="ignore"):
+        steep = psi.steepest(design.tilts(design.slopes(w)[0]), design.y, FAR + design.misses(w))
+        return (design.s * steep + np.abs(a)) * WIDER
+
+
+def stretched(design: Design, pull: Array, groups: NDArray[np.int64], size: Array) -> tuple[Array, Array]:
+    """What weights that are off by `size` (G, n) cost the rows of each group (`kernels.gram.stretch`)."""
     squares, sums = np.empty((2, len(size)))
-    kernels.stretch(design.X, design.s, design.starts, groups, size, squares, sums)
+    kernels.stretch(design.X, pull, design.starts, groups, size, squares, sums)
     return squares, sums

@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from coterie.kernels.choice import Either
 from coterie.kernels.reference.exact import EPS, FAINT
-from coterie.kernels.reference.rows import SQUARED
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.base import by_node
@@ -118,7 +117,7 @@ class Enclosure:
     def separating_weights(self) -> Array | None:
         """The same where rows are fewer than columns, so that they separate the classes; None: they need not."""
         d = self.design
-        if d is None or d.kind == SQUARED or d.ridge.any() or len(d.X) > d.X.shape[1] * d.n_nodes:
+        if d is None or d.is_squared or d.ridge.any() or len(d.X) > d.X.shape[1] * d.n_nodes:
             return None
         return self.pooled_weights() if self._pooled.apart else None
 
@@ -153,7 +152,7 @@ class Enclosure:
         """|w| at labelled nodes at most, by the first row of each; ∞ where weights are not single numbers."""
         d = self.design
         assert d is not None
-        if d.kind != SQUARED or d.X.shape[1] != 1:
+        if not d.is_squared or d.X.shape[1] != 1:
             return np.inf
         row = d.starts[:-1]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # a row of zero caps nothing

@@ -22,7 +22,6 @@ from typing import Any
 
 from coterie.engines.base import LARGE, Duals, Minorant, Prover, Weights
 from coterie.kernels.reference.exact import EPS
-from coterie.kernels.reference.rows import LOGISTIC
 from coterie.problem import BoundProblem
 from coterie.solver.bound import Bound
 from coterie.solver.repair import Enough, Repair
@@ -151,7 +150,7 @@ class Certifier:
         design = self.problem.f.design
         if value < 0 and design is not None:  # no loss is less; but there may be no minimiser
             value = 0.0
-            unconditional = unconditional or design.kind != LOGISTIC
+            unconditional = unconditional or not design.psi.no_minimiser
         proven = Bound(value, unconditional, inf if unconditional else reach, left)
         return Certificate(level, proven, u, below.value, local)
 

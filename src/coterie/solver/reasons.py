@@ -7,7 +7,6 @@ from math import inf
 import numpy as np
 
 from coterie.kernels.interruption import TimeUp, allow, interruptible, time_is_up
-from coterie.kernels.reference.rows import LOGISTIC
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.proofs.enclosure import Enclosure
@@ -51,8 +50,8 @@ def _what_stands_in_the_way(problem: BoundProblem, solution: Solution) -> str:
             f"Columns {_some(hidden)} of X are collinear, or cannot be told from that in double precision: "
             "drop one, centre it, or give it a ridge."
         )
-    if not enclosed and design.kind == LOGISTIC:
-        return "The classes can be separated, so that weights grow without end; a ridge on every column prevents it."
+    if not enclosed and design.psi.no_minimiser:
+        return design.psi.no_minimiser
     offset = np.abs(design.X.mean(axis=0)) > UNEVEN * design.X.std(axis=0)
     offset &= design.X.std(axis=0) > 0
     if offset.any():

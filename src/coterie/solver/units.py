@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from coterie.kernels.reference.rows import SQUARED
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.solver.bound import condition
@@ -37,7 +36,7 @@ class Units:
             return cls(problem)
         design.refuse_tiny()
         x = _power_of_two(design.X)
-        y = _power_of_two(design.y) if design.kind == SQUARED else 1.0
+        y = _power_of_two(design.y) if design.psi.scales else 1.0
         changed = problem.f.in_units(x, y)
         if changed is None or (x == 1 and y == 1):
             _refuse_faint(problem, problem)

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coterie.kernels.reference.rows import LOGISTIC, SQUARED
 from coterie.problem.losses import pooling
 from coterie.problem.losses.design import Design
 from coterie.problem.losses.pooling import Pool
-from exactly import DIGITS, at_most, exact_loss, fractions, high, inner
+from coterie.problem.losses.psi import Psi
+from exactly import DIGITS, LOGISTIC, SQUARED, at_most, exact_loss, fractions, high, inner
 
 SEEDS = st.integers(0, 2**32)
 TABLES = ("plain", "scaled", "offset", "collinear", "zero", "duplicate", "few rows")
@@ -38,7 +38,7 @@ def table(rng: np.random.Generator, kind: str, n: int = 3, rows: int = 8) -> np.
     return X
 
 
-def design(seed: int, loss: int, kind: str, ridged: bool = False) -> Design:
+def design(seed: int, loss: Psi, kind: str, ridged: bool = False) -> Design:
     """Two nodes; labels that fit well, or classes that cannot be told from each other."""
     rng = np.random.default_rng(seed)
     X = table(rng, kind)
@@ -133,7 +133,7 @@ def slope_and_bend(d: Design, v: np.ndarray) -> tuple[list[Any], list[Any]]:
     with mpmath.workdps(DIGITS):
         for x, y, s in zip(d.X, d.y, d.s, strict=True):
             z, share = high(inner(x, v)), mpmath.mpf(float(s))
-            if d.kind == SQUARED:
+            if d.psi is SQUARED:
                 slopes.append(2 * share * (z - mpmath.mpf(float(y))))
                 bends.append(2 * share)
             else:
@@ -147,7 +147,7 @@ def slope_and_bend(d: Design, v: np.ndarray) -> tuple[list[Any], list[Any]]:
 @pytest.mark.parametrize("kind", TABLES)
 @settings(max_examples=15, deadline=None)
 @given(seed=SEEDS, far=st.sampled_from([0.0, 1e-9, 1.0, 40.0]))
-def test_slopes_curvatures_and_values(loss: int, kind: str, seed: int, far: float) -> None:
+def test_slopes_curvatures_and_values(loss: Psi, kind: str, seed: int, far: float) -> None:
     """At the minimiser and far from it, where chances are 0 and 1 to the last bit."""
     d = design(seed, loss, kind, ridged=True)
     pool, rng = pooled(d), np.random.default_rng(seed)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import coterie as ct
 from coterie.engines.arrays import ArrayProver
-from coterie.kernels.reference.rows import LOGISTIC
+from coterie.kernels.kinds import LOGISTIC
 from coterie.solver.certificate import Certifier
 from coterie.solver.whole.twofold import FURTHEST, Duals, Twofold, twofold_duals
 from exactly import DIGITS, Exact, at_most, exact_objective, fractions
@@ -31,7 +31,7 @@ def drawn(problem: ct.Problem, w: np.ndarray, off: float, small: float, seed: in
 
     a, b = design.slopes(w[problem.M])
     a, b = a + noise(a, off), b + noise(b, off)
-    if design.kind == LOGISTIC:
+    if design.psi.kernel == LOGISTIC:
         a = np.clip(a, -design.s, design.s)
     u = problem.c[:, None] * rng.uniform(-1, 1, (problem.graph.n_edges, w.shape[1])) / np.sqrt(w.shape[1])
     s = np.zeros_like(w)
@@ -39,7 +39,7 @@ def drawn(problem: ct.Problem, w: np.ndarray, off: float, small: float, seed: in
         s[problem.M] = problem.f.l1_box[1] * rng.uniform(-1, 1, (len(problem.M), w.shape[1]))
     hi = Duals(a, b, u, s)
     lo = Duals(noise(a, small), noise(b, small), noise(u, FURTHEST), noise(s, FURTHEST))
-    if design.kind == LOGISTIC:
+    if design.psi.kernel == LOGISTIC:
         lo = lo._replace(a=np.where(np.abs(lo.a) <= 0.5 * np.minimum(np.abs(a), design.s - np.abs(a)), lo.a, 0.0))
     return Twofold(problem, design, hi, lo)
 
@@ -80,7 +80,7 @@ def exact_bracket(duals: Twofold, w: np.ndarray) -> Exact:
         for r in range(design.starts[k], design.starts[k + 1]):
             z = sum((x * y for x, y in zip(fractions(design.X[r]), own, strict=True)), Fraction(0))
             y, factor = Fraction(float(design.y[r])), Fraction(float(design.s[r]))
-            if design.kind == LOGISTIC:
+            if design.psi.kernel == LOGISTIC:
                 total += a[r] * z
                 curved = plus(curved, entropy(abs(a[r]) / factor, factor))
             else:
@@ -164,7 +164,7 @@ def test_what_is_found_is_in_its_domain(problem: ct.Problem, seed: int) -> None:
         assert duals.stretch() <= 1e-12
     if problem.f.l1_box is not None:
         assert (np.abs(duals.hi.s[problem.M]) <= problem.f.l1_box[1]).all()
-    if design.kind == LOGISTIC:
+    if design.psi.kernel == LOGISTIC:
         a, lo = duals.hi.a, duals.lo.a
         assert (np.where(design.y > 0.5, -a, a) >= 0).all()
         assert (np.abs(a) <= design.s).all()

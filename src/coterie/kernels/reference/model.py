@@ -8,26 +8,25 @@ from coterie.kernels.reference.blocks import blocks, by_node
 from coterie.kernels.reference.cholesky import solve
 from coterie.kernels.reference.exact import quiet
 
+EVERYWHERE = 1e300  # a way that leads anywhere
+
 
 @quiet
-def logistic_model(room, X, y, share, starts, ridge, w, before, slope, H):
+def row_model(psi, room, X, y, share, starts, ridge, w, before, slope, H):
     """slope, H ← gradient and curvature at w_i of a quadratic that lies above L_i wherever no margin has moved further
-    from w_i than it has come from `before`: there the bend of a row is at most that at max(|margin| − way, 0).
+    from w_i than it has come from `before`: there the bend of a row is at most `most_bend`.
 
     With an empty `before`, it lies above L_i everywhere. Return the longest way.
     """
     longest, n = 0.0, X.shape[1]
     for nodes, rows, there in blocks(starts):
-        x, side = X[rows] * there[:, :, None], np.where(y[rows] > 0.5, -1.0, 1.0)
-        size = np.abs(margin := by_node(x, w[nodes]))
-        t = np.exp(-size)
-        pull = there * share[rows] * side * np.where(side * margin >= 0, 1.0, t) / (1 + t)  # of the wrong class
-        bend = 0.25 * there * share[rows]
+        x, labels, direction = X[rows] * there[:, :, None], y[rows], psi.direction(y[rows])
+        e, way = direction * by_node(x, w[nodes]) + psi.shift(labels), EVERYWHERE
         if len(before):
             way = np.abs(by_node(x, w[nodes] - before[nodes]))
             longest = max(longest, float(way.max(initial=0.0)))
-            t = np.exp(-np.maximum(size - way, 0.0))
-            bend = there * share[rows] * t / ((1 + t) * (1 + t))
+        pull = there * share[rows] * direction * psi.slope(e, labels)
+        bend = there * share[rows] * psi.most_bend(e, labels, way)
         slope[nodes] = 2 * ridge * w[nodes] + np.einsum("imk,im->ik", x, pull)
         H[nodes] = 2 * ridge * np.eye(n) + (x * bend[:, :, None]).transpose(0, 2, 1) @ x
     return longest

@@ -33,7 +33,8 @@ class _Nodes(NamedTuple):
     """Nodes i with the function L_i(z) − ⟨p_i, z⟩ + curvature_i ‖z − anchor_i‖²/2; None: the anchor is z itself."""
 
     X: Any  # (V, m, n), zero where a node has fewer rows
-    side: Any  # (V, m), −1 for the label 1, else 1
+    psi: Any
+    y: Any  # (V, m)
     share: Any  # (V, m)
     p: Any  # (V, n)
     anchor: Any  # (V, n) or None
@@ -42,27 +43,32 @@ class _Nodes(NamedTuple):
     K: Any  # (V, m, m) where rows are few, else None
 
     def among(self, which):
-        return _Nodes(*(None if part is None else part[which] for part in self))
+        return self._replace(
+            **{name: part[which] for name, part in self._asdict().items() if part is not None and name != "psi"}
+        )
+
+    def arguments(self, z):
+        """e of every row."""
+        return self.psi.direction(self.y) * by_node(self.X, z) + self.psi.shift(self.y)
 
     def from_anchor(self, z):
         return np.zeros_like(z) if self.anchor is None else z - self.anchor
 
     def objective(self, z, d):
         """The function at z, where z is d from the anchor."""
-        wrong = self.side * by_node(self.X, z)  # log(1 + e^margin) − y margin would cancel
-        loss = (self.share * (np.maximum(wrong, 0.0) + np.log1p(np.exp(-np.abs(wrong))))).sum(axis=1)
+        loss = (self.share * self.psi.psi(self.arguments(z), self.y)).sum(axis=1)
         ridge = 0.5 * (self.diagonal - self.curvature)
         return loss + (ridge * z * z - self.p * z + 0.5 * self.curvature * d * d).sum(axis=1)
 
     def gradient(self, z):
         """The gradient, the bend of each row, and the largest entries of the gradient and of what it is made of."""
-        chance = 1 / (1 + np.exp(-self.side * by_node(self.X, z)))  # of the wrong class
-        pull = self.share * self.side * chance
+        e = self.arguments(z)
+        pull = self.share * self.psi.direction(self.y) * self.psi.slope(e, self.y)
         ridge, d = self.diagonal - self.curvature, self.from_anchor(z)
         g = ridge * z - self.p + self.curvature * d + np.einsum("imk,im->ik", self.X, pull)
         size = ridge * np.abs(z) + np.abs(self.p) + self.curvature * np.abs(d)
         size += np.einsum("imk,im->ik", np.abs(self.X), np.abs(pull))
-        return g, self.share * chance * (1 - chance), np.abs(g).max(axis=1), size.max(axis=1)
+        return g, self.share * self.psi.working_bend(e, self.y), np.abs(g).max(axis=1), size.max(axis=1)
 
     def newton_step(self, g, bend):
         if self.K is not None:
@@ -86,7 +92,7 @@ class _Nodes(NamedTuple):
 
 
 @quiet
-def logistic_newton(room, X, y, share, starts, ridge, p, anchor, curvature, start, accuracy, max_steps):
+def newton(psi, room, X, y, share, starts, ridge, p, anchor, curvature, start, accuracy, max_steps):
     """Minimise L_i(z) − ⟨p_i, z⟩ + curvature_i ‖z − anchor_i‖²/2 for each node by Newton steps, from `start`.
 
     Without an anchor, every step is anchored where it begins: curvature makes steps shorter, and moves no minimiser.
@@ -95,10 +101,10 @@ def logistic_newton(room, X, y, share, starts, ridge, p, anchor, curvature, star
     out = start.copy()
     for nodes, rows, there in blocks(starts):
         x, kappa = X[rows] * there[:, :, None], curvature[nodes, None]
-        side, diagonal = np.where(y[rows] > 0.5, -1.0, 1.0), 2 * ridge + kappa
+        diagonal = 2 * ridge + kappa
         K = inner_products(x, diagonal) if are_few(rows.shape[1], X.shape[1]) else None
         near = None if anchor is None else anchor[nodes]
-        given = _Nodes(x, side, there * share[rows], p[nodes], near, diagonal, kappa, K)
+        given = _Nodes(x, psi, y[rows], there * share[rows], p[nodes], near, diagonal, kappa, K)
         out[nodes] = _newton(given, out[nodes], accuracy, max_steps)
     return out
 

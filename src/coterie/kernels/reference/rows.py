@@ -13,51 +13,23 @@ import numpy as np
 from coterie.kernels.reference.exact import EPS, FAINT, quiet, two_product, two_sum
 from coterie.kernels.reference.sums import node_of_rows, sum_columns_exactly, sum_rows, sum_rows_exactly
 
-SQUARED, LOGISTIC = 0, 1
-
 
 def _margins(X, starts, w):
     """⟨x_r, w_i⟩ of every row, as hi + lo."""
     return sum_columns_exactly(*two_product(X, w[node_of_rows(starts)]))
 
 
-def _residuals(X, y, starts, w):
-    """y_r − ⟨x_r, w_i⟩, from twice the precision rounded to one float."""
-    hi, lo = _margins(X, starts, w)
-    hi, error = two_sum(y, -hi)
-    return hi + (error - lo)
-
-
-def _wrong_margins(X, y, starts, w):
-    """The margin of every row on the wrong side of its label, rounded to one float."""
-    hi, lo = _margins(X, starts, w)
-    return np.where(y > 0.5, -hi - lo, hi + lo)
-
-
-def _softplus(x):
-    """log(1 + e^x), accurate where it is tiny."""
-    return np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x)))
-
-
-def _chance(x):
-    """1/(1 + e^−x), accurate where it is tiny."""
-    t = np.exp(-np.abs(x))
-    return np.where(x > 0, 1.0, t) / (1 + t)
-
-
-def _entropy(t):
-    """−t log t − (1 − t) log(1 − t)."""
-    return -np.where(t > 0, t * np.log(t), 0.0) - np.where(t < 1, (1 - t) * np.log1p(-t), 0.0)
+def _arguments(psi, X, y, starts, w):
+    """e = direction·⟨x_r, w_i⟩ + shift of every row, from twice the precision rounded to one float."""
+    (hi, lo), way = _margins(X, starts, w), psi.direction(y)
+    hi, error = two_sum(psi.shift(y), way * hi)
+    return hi + (error + way * lo)
 
 
 @quiet
-def values(kind, X, y, s, starts, ridge, w, out):
+def values(psi, X, y, s, starts, ridge, w, out):
     """out ← L_i(w_i), with residuals in twice the precision."""
-    if kind == SQUARED:
-        e = _residuals(X, y, starts, w)
-        terms = s * e * e
-    else:
-        terms = s * _softplus(_wrong_margins(X, y, starts, w))
+    terms = s * psi.psi(_arguments(psi, X, y, starts, w), y)
     penalty = ridge * w * w
     total, low = sum_rows_exactly(starts, terms, np.zeros_like(terms))
     more, rest = sum_columns_exactly(penalty, np.zeros_like(penalty))
@@ -77,22 +49,16 @@ def misses(X, y, starts, w, out):
 
 
 @quiet
-def slopes(kind, X, y, s, starts, ridge, w, a, b):
-    """a_r ← s_r ψ'(⟨x_r, w_i⟩) and b ← 2 ridge w: the duals that are best at w."""
-    if kind == SQUARED:
-        a[:] = -2 * s * _residuals(X, y, starts, w)
-    else:
-        a[:] = s * _chance(_wrong_margins(X, y, starts, w)) * np.where(y > 0.5, -1.0, 1.0)
+def slopes(psi, X, y, s, starts, ridge, w, a, b):
+    """a_r ← s_r ψ'(e_r)·direction and b ← 2 ridge w: the duals that are best at w."""
+    a[:] = s * psi.slope(_arguments(psi, X, y, starts, w), y) * psi.direction(y)
     b[:] = 2 * ridge * w
 
 
 @quiet
-def bends(X, y, s, starts, w, out):
-    """out ← s_r ψ''(⟨x_r, w_i⟩) of the logistic loss, less what a margin that is off can have added."""
-    hi, lo = _margins(X, starts, w)
-    t = np.exp(-np.abs(hi + lo))
-    misses(X, y, starts, w, out)
-    out[:] = s * (t / (1 + t) / (1 + t)) * np.maximum(1 - out, 0.0)
+def bends(psi, X, y, s, starts, w, out):
+    """out ← s_r ψ''(e_r)."""
+    out[:] = s * psi.bend(_arguments(psi, X, y, starts, w), y)
 
 
 @quiet
@@ -113,24 +79,18 @@ def forces(X, starts, a, b, q, low, size):
 
 
 @quiet
-def lower_bounds(kind, X, y, s, starts, ridge, w, a, b, out):
+def lower_bounds(psi, X, y, s, starts, ridge, w, a, b, out):
     """out ← what the duals a and b prove of L_i at w_i, less all rounding.
 
-    Squared error: a z − (s ψ)*(a) = −a (y − z) − a²/(4s). Logistic, with z the margin on the wrong side and
-    t = |a|/s in [0, 1]: s (t z + entropy(t)).
+    A row proves s (te − ψ*(t)), t = a·direction/s, if t lies inside the domain of ψ* for all that rounding can do.
     """
     doubts = np.empty_like(y)
     misses(X, y, starts, w, doubts)
-    doubts *= np.abs(a)
-    if kind == SQUARED:
-        first, second = -a * _residuals(X, y, starts, w), -a * (a / (4 * s))
-        doubts += 4 * EPS * (np.abs(first) + np.abs(second))
-    else:
-        t = np.minimum(np.abs(a) / s, 1.0)
-        first, second = np.abs(a) * _wrong_margins(X, y, starts, w), s * _entropy(t)
-        side = np.where(t <= 0.5, t, np.maximum(1 - t, EPS))
-        tilt = 1 + np.where(side > 0, np.abs(np.log(side)), 0.0)  # t is rounded: the entropy is no steeper
-        doubts += 8 * EPS * (np.abs(first) + np.abs(second) + np.abs(a) * tilt)
+    force = a * psi.direction(y)
+    t, (lowest, highest) = force / s, psi.domain(y)
+    first, second = force * _arguments(psi, X, y, starts, w), -s * psi.conjugate(t, y)
+    second = np.where((t < lowest) | (t > highest), -np.inf, second)
+    doubts = doubts * np.abs(a) + 8 * EPS * (np.abs(first) + np.abs(second)) + s * psi.conjugate_rounding(t, y)
     total, low = sum_rows_exactly(starts, *two_sum(first, second))
     rounding_bound = FAINT + sum_rows(starts, doubts)
     if (ridge > 0).any():

@@ -3,6 +3,8 @@
 from coterie.problem.losses.base import LocalLosses, Loss
 from coterie.problem.losses.lasso import Lasso
 from coterie.problem.losses.logistic import Logistic
+from coterie.problem.losses.poisson import Poisson
+from coterie.problem.losses.row_loss import RowLoss
 from coterie.problem.losses.squared import SquaredError
 
-__all__ = ["Lasso", "LocalLosses", "Logistic", "Loss", "SquaredError"]
+__all__ = ["Lasso", "LocalLosses", "Logistic", "Loss", "Poisson", "RowLoss", "SquaredError"]

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from coterie.kernels.choice import Either
 from coterie.kernels.interruption import check_with_grace
 from coterie.kernels.reference.exact import EPS
-from coterie.kernels.reference.rows import LOGISTIC, SQUARED
 from coterie.problem.arrays import LARGEST, Array
+from coterie.problem.losses.psi import SQUARED, Psi
 
 kernels = Either("rows")
 
@@ -48,15 +48,14 @@ class Design:
 
     Attributes
     ----------
-    kind : int
-        SQUARED or LOGISTIC.
+    psi : Psi
     X, y, s : arrays of shape (N, n), (N,) and (N,)
         Rows, labels, and the factor > 0 that each row carries.
     starts : array of shape (|M| + 1,)
     ridge : array of shape (n,)
     """
 
-    kind: int
+    psi: Psi
     X: Array
     y: Array
     s: Array
@@ -68,13 +67,17 @@ class Design:
         return len(self.starts) - 1
 
     @property
-    def curvature(self) -> float:
-        """The second derivative of ψ at most: 2 for squared error, ¼ for the logistic loss."""
-        return 2.0 if self.kind == SQUARED else 0.25
+    def is_squared(self) -> bool:
+        """Whether this is squared error, of which most is known."""
+        return self.psi is SQUARED
+
+    def tilts(self, a: Array) -> Array:
+        """ψ' of each row whose dual is a."""
+        return a * self.psi.direction(self.y) / self.s
 
     def refuse_tiny(self) -> None:
         """Refuse columns and labels whose squares are 0 in double precision."""
-        for name, values in (("X", self.X), ("y", self.y)):
+        for name, values in (("X", self.X), ("y", self.y))[: 2 if self.psi.scales else 1]:
             size = float(np.abs(values).max(initial=0.0))
             if 0 < size < 1 / LARGEST:
                 raise ValueError(
@@ -87,16 +90,12 @@ class Design:
 
         Where even that is (nearly) 0, the part of Σ s y² that rounding of the labels could make.
         """
-        if self.kind == LOGISTIC:
-            return float(np.log(2) * self.s.sum())
-        total = float(self.s.sum())
-        mean = float(self.s @ self.y) / total if total > 0 else 0.0
-        return max(float(self.s @ (self.y - mean) ** 2), CONSTANT * float(self.s @ self.y**2))
+        least = self.psi.constant_loss(self.y, self.s)
+        return max(least, CONSTANT * float(self.s @ self.psi.psi(self.y, self.y))) if self.psi.scales else least
 
     def in_units(self, x: float, y: float) -> Design:
-        """The same rows, X/x and y/y; ridge so that values are those of before, divided by y² (or by 1)."""
-        labels = self.y / y if self.kind == SQUARED else self.y
-        return replace(self, X=self.X / x, y=labels, ridge=self.ridge / x**2)
+        """The same rows of squared error, X/x and y/y; ridge so that values are those of before, divided by y²."""
+        return replace(self, X=self.X / x, y=self.y / y, ridge=self.ridge / x**2)
 
     def of_columns(self, used: NDArray[np.int64]) -> Design:
         """The same rows with these columns alone."""
@@ -107,23 +106,27 @@ class Design:
     def values(self, w: Array) -> Array:
         """L_i(w_i), with residuals in twice the precision."""
         out = np.empty(self.n_nodes)
-        kernels.values(self.kind, *self._rows, self.ridge, w, out)
+        kernels.values(self.psi, *self._rows, self.ridge, w, out)
         return out
 
     def slopes(self, w: Array) -> tuple[Array, Array]:
         """The duals of rows and of ridge that are best at w: s_r ψ'(⟨x_r, w_i⟩) and 2 ridge w."""
         self.pause()
         a, b = np.empty(len(self.X)), np.empty((self.n_nodes, self.X.shape[1]))
-        kernels.slopes(self.kind, *self._rows, self.ridge, w, a, b)
+        kernels.slopes(self.psi, *self._rows, self.ridge, w, a, b)
         return a, b
 
     def bend(self, w: Array) -> Array:
-        """s_r ψ''(⟨x_r, w_i⟩) of each row, to 1e-12, or too little where margins are off: never too much."""
-        if self.kind == SQUARED:
+        """s_r ψ''(e_r) of each row, to 1e-12."""
+        if self.is_squared:
             return 2 * self.s
         out = np.empty(len(self.X))
-        kernels.bends(*self._rows, w, out)
+        kernels.bends(self.psi, *self._rows, w, out)
         return out
+
+    def least_bend(self, w: Array) -> Array:
+        """The same, or less where margins are off: never too much, for a ψ that is self-concordant."""
+        return self.bend(w) if self.is_squared else self.bend(w) * np.maximum(1 - self.misses(w), 0.0)
 
     def misses(self, w: Array) -> Array:
         """How far the margin of each row may be from the truth, where it is added up in twice the precision."""
@@ -133,10 +136,15 @@ class Design:
 
     def ceiling(self, level: float, w: Array) -> float:
         """What an objective at w can be at most, where `level` was computed: margins that are off cost this much."""
-        miss = self.misses(w)
-        if self.kind == SQUARED:
-            return float((np.sqrt(level) + np.sqrt((self.s * miss**2).sum())) ** 2)
-        return level + float((self.s * miss).sum())
+        if self.is_squared:
+            return float((np.sqrt(level) + np.sqrt((self.s * self.misses(w) ** 2).sum())) ** 2)
+        return level + float(self.doubts(w).sum())
+
+    def doubts(self, w: Array) -> Array:
+        """How far s_r ψ, as computed, may be off, beyond 1e-10 of it: by margins that are off, and by what cancels."""
+        miss, t = self.misses(w), self.tilts(self.slopes(w)[0])
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self.s * (self.psi.steepest(t, self.y, miss) * miss + self.psi.value_rounding(t, self.y))
 
     def moved(self, a: Array, b: Array, step: Array) -> None:
         """Move the duals of squared error, in place, as moving the weights by `step` would."""
@@ -154,7 +162,7 @@ class Design:
         """What these duals prove."""
         at = np.empty(self.n_nodes)
         self.pause()
-        kernels.lower_bounds(self.kind, *self._rows, self.ridge, w, a, b, at)
+        kernels.lower_bounds(self.psi, *self._rows, self.ridge, w, a, b, at)
         return Support(at, *self.forces(a, b), (a, b))
 
     def pause(self) -> None:

@@ -74,7 +74,7 @@ class Lasso(Loss):
 
     def bind(self, rows: LabelledRows) -> SparseQuadratics:
         n = rows.X.shape[1]
-        fit = Quadratics.from_rows(rows, row_scale(rows, self.reduction), np.zeros(n))
+        fit = Quadratics.from_rows(rows.shifted, row_scale(rows, self.reduction), np.zeros(n))
         return SparseQuadratics(fit, self.alpha * penalised_columns(n, self.unpenalised))
 
 

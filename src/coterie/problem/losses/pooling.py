@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from coterie.kernels import is_wide
 from coterie.kernels.choice import Either
 from coterie.kernels.interruption import aside, time_is_up
+from coterie.kernels.kinds import LOGISTIC
 from coterie.kernels.reference.exact import EPS
-from coterie.kernels.reference.rows import SQUARED
 from coterie.problem.arrays import Array
 from coterie.problem.losses.base import by_node
 from coterie.problem.losses.design import Design
@@ -123,7 +123,7 @@ class Pool:
         """Cᵀ Σ ∇L_i(w_i) of each group, less the forces of these duals, and a bound on its error."""
         d = self.design
         a, b = d.slopes(w)
-        off = d.curvature * d.s * d.misses(w) + self._rounding(a) * np.abs(a)
+        off = d.s * d.psi.slope_rounding(d.tilts(a), d.y, d.misses(w))
         if duals is None:
             return self._project(C, a, off, b)
         rounded = np.zeros(C.shape[:2])
@@ -138,12 +138,6 @@ class Pool:
         kernels.project(self.design.X, self.design.starts, self.groups, C, a, off, b, out, rounding_bound)
         return out, rounding_bound
 
-    def _rounding(self, a: Array) -> Array | float:
-        """The relative error of row duals whose margins are exact: a chance e^z is off by z roundings."""
-        if self.design.kind == SQUARED:
-            return 4 * EPS
-        return EPS * (8 - np.log(np.maximum(np.abs(a) / self.design.s, np.finfo(float).tiny)))
-
     def value(self, v: Array) -> Array:
         """F(v) of each group."""
         return np.bincount(self.groups, self.design.values(v[self.groups]), minlength=self.n_groups)
@@ -151,21 +145,21 @@ class Pool:
     def least(self, v: Array) -> Array:
         """F(v) of each group, less what margins that are off can add; sums are good to 1e-10."""
         d, w = self.design, v[self.groups]
-        miss, group = d.misses(w), np.repeat(self.groups, np.diff(d.starts))
-        power = 2 if d.kind == SQUARED else 1
-        lost = np.bincount(group, d.s * miss**power, minlength=self.n_groups) * (1 + 1e-9)
+        group = np.repeat(self.groups, np.diff(d.starts))
+        doubts = d.s * d.misses(w) ** 2 if d.is_squared else d.doubts(w)
+        lost = np.bincount(group, doubts, minlength=self.n_groups) * (1 + 1e-9)
         F = self.value(v) * (1 - 1e-10)
-        return np.maximum(np.sqrt(F) - np.sqrt(lost), 0.0) ** 2 if power == 2 else F - lost
+        return np.maximum(np.sqrt(F) - np.sqrt(lost), 0.0) ** 2 if d.is_squared else F - lost
 
     def bend(self, v: Array) -> Array:
-        """ψ'' of each row at v, times its factor."""
-        return self.design.bend(v[self.groups])
+        """ψ'' of each row at v, times its factor, or less: never too much."""
+        return self.design.least_bend(v[self.groups])
 
     def minimise(self) -> tuple[Array, Coordinates]:
         """v that minimises F, and coordinates for the Hessian there. When time is up, both are rougher, or TimeUp."""
         v = np.zeros((self.n_groups, self.design.X.shape[1]))
         at = self.coordinates(self.bend(v))
-        if self.design.kind == SQUARED:
+        if self.design.is_squared:
             for _ in range(REFINEMENTS):
                 v = v + self._newton_step(v, at)[0]
             return v, at
@@ -223,7 +217,7 @@ def separating(design: Design, groups: NDArray[np.int64], n_groups: int) -> Arra
     """
     n, group = design.X.shape[1], np.repeat(groups, np.diff(design.starts))
     most = int(np.bincount(group, minlength=n_groups).max(initial=0))
-    if design.kind == SQUARED or design.ridge.any() or not is_wide(n) or most > n:
+    if design.psi.kernel != LOGISTIC or design.ridge.any() or not is_wide(n) or most > n:
         return None
     out = np.zeros((n_groups, n))
     for g in range(n_groups):

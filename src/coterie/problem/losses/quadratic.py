@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.kernels.interruption import aside, pieces
-from coterie.kernels.reference.rows import SQUARED
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
 from coterie.problem.losses.base import LocalLosses, by_node, dot
 from coterie.problem.losses.design import Design, Support
 from coterie.problem.losses.pooling import pooled_minimiser
+from coterie.problem.losses.psi import SQUARED
 
 UNEVEN = 1e-6  # a part of the largest curvature: what is less is hard to tell from rounding
 

@@ -52,7 +52,7 @@ class SquaredError(Loss):
 
     def bind(self, rows: LabelledRows) -> Quadratics:
         ridge = self.ridge * penalised_columns(rows.X.shape[1], self.unpenalised)
-        return Quadratics.from_rows(rows, row_scale(rows, self.reduction), ridge)
+        return Quadratics.from_rows(rows.shifted, row_scale(rows, self.reduction), ridge)
 
 
 def check_reduction(reduction: str) -> None:

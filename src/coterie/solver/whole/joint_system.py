@@ -20,7 +20,6 @@ from scipy import sparse
 from scipy.sparse.linalg import splu
 
 from coterie.kernels.interruption import TimeUp, aside
-from coterie.kernels.reference.rows import SQUARED
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.design import Design
@@ -137,10 +136,7 @@ class JointSystem:
         a, b = self.design.slopes(w.reshape(self.shape)[M])
         q, low, _ = self.design.forces(a, b)
         out[M] = q + low
-        if self.design.kind == SQUARED:
-            return out.ravel(), 2 * self.design.s
-        chance = np.abs(a) / self.design.s
-        return out.ravel(), self.design.s * chance * (1 - chance)
+        return out.ravel(), self.design.bend(w.reshape(self.shape)[M])
 
     def factorised(self, K: Any, bend: Array, fixed: NDArray[np.bool_]) -> Factors | None:
         """What solves (K + Xᵀ diag(bend) X) δw = …, over the weights that are not fixed; None where nothing does."""

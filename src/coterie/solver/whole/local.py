@@ -24,7 +24,7 @@ from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.design import Design
 from coterie.problem.losses.pooling import Pool
-from coterie.proofs.ellipsoids import WIDER, Ellipsoids, hidden, stretched
+from coterie.proofs.ellipsoids import WIDER, Ellipsoids, hidden, pulls, stretched
 from coterie.proofs.enclosure import Rest, around, total
 from coterie.proofs.hierarchy import Level, alone, cheapest, levels_of
 
@@ -127,15 +127,17 @@ class Locality:
         if (rows < columns.sum(axis=1)).all():
             return Ellipsoids.unknown(d, groups, G)
         pool = Pool.of(d, groups, G, columns)
-        at = pool.coordinates(d.bend(self.w[M]))
+        at = pool.coordinates(d.least_bend(self.w[M]))
         tilt, rounding_bound = pool.tilt(self.w[M], at.C, (self.a, self.b))
         with np.errstate(over="ignore"):
             steep = (np.linalg.norm(tilt, axis=1) + rounding_bound) * WIDER
         zero = np.zeros((G, n))
         seen = ~hidden(at, columns)
-        off = stretched(d, groups, np.ones((G, n)))
+        pull = pulls(d, self.w[M], self.a)
+        off = stretched(d, pull, groups, np.ones((G, n)))
         ridged = np.bincount(groups, minlength=G) * float(d.ridge.sum())
-        return Ellipsoids(d, zero, at.C, at.error, at.longest, steep, np.zeros(G), capped, seen, off, ridged, groups)
+        known = at.C, at.error, at.longest, steep, np.zeros(G), capped, seen, off, ridged
+        return Ellipsoids(d, zero, *known, pull, groups)
 
 
 def lowest_that_holds(local: Locality, rest: Rest, G: float, most: float) -> float | None:

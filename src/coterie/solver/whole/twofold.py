@@ -21,8 +21,8 @@ from scipy import sparse
 
 from coterie.kernels.choice import Either
 from coterie.kernels.interruption import time_is_up
+from coterie.kernels.kinds import LOGISTIC
 from coterie.kernels.reference.exact import EPS, two_sum
-from coterie.kernels.reference.rows import LOGISTIC
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.design import Design
@@ -90,7 +90,7 @@ class Twofold(NamedTuple):
 
     def _row_costs(self, w: Array) -> Array:
         design, a, lo = self.design, self.hi.a, np.abs(self.lo.a)
-        if design.kind == LOGISTIC:
+        if design.psi.kernel == LOGISTIC:
             owner = np.repeat(np.arange(len(w)), np.diff(design.starts))
             terms = design.X * w[owner]
             margin = np.abs(terms.sum(axis=1)) + (w.shape[1] + 2) * EPS * np.abs(terms).sum(axis=1)
@@ -197,11 +197,11 @@ def _moved(duals: Twofold, more: Duals, system: JointSystem) -> Twofold:
     low = [one + two for one, two in zip(duals.lo, more, strict=True)]
     a, b, u, s = (one + two for one, two in zip(duals.hi, low, strict=True))
     u, s = system.unflat(system.inside(system.flat(u, s)))
-    if design.kind == LOGISTIC:
+    if design.psi.kernel == LOGISTIC:
         a = np.where(design.y > 0.5, np.clip(a, -design.s, 0.0), np.clip(a, 0.0, design.s))
     hi = Duals(a, b, u, s)
     a, b, u, s = (two - (new - one) for one, two, new in zip(duals.hi, low, hi, strict=True))
-    if design.kind == LOGISTIC:
+    if design.psi.kernel == LOGISTIC:
         a = np.where(np.abs(a) <= 0.5 * np.minimum(np.abs(hi.a), design.s - np.abs(hi.a)), a, 0.0)
     most = FURTHEST * system.c
     if problem.penalty.degree == 2:

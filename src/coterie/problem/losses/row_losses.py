@@ -1,0 +1,159 @@
+"""Sums over rows of a smooth scalar function ψ: primal updates, conjugates and pooled models, for any ψ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.kernels import vector_buffer
+from coterie.kernels.choice import Either
+from coterie.kernels.reference.exact import EPS
+from coterie.problem.arrays import Array
+from coterie.problem.datasets import LabelledRows
+from coterie.problem.losses.base import LocalLosses, Model, sum_by_group
+from coterie.problem.losses.design import Design, Support
+from coterie.problem.losses.pooling import pooled_minimiser
+from coterie.problem.losses.psi import Psi
+from coterie.problem.losses.quadratic import Quadratics
+
+node_solvers, models = Either("node_solvers"), Either("model")
+
+PROX_ACCURACY = 1e-12  # Newton ends when the gradient of the inner problem is this small, relative to its terms
+MAX_STEPS = 60
+CLEAR = 1e-6  # the determinant of a correlation matrix, which is at most e times its smallest eigenvalue
+CONJUGATE_STEPS = 12  # any end of the descent gives a valid bound
+CHEAP = 32  # columns, up to which a model costs little, however few the rows are
+CLOSER, FEW = 3, 20_000  # times that descent, each from where the last one ended, where weights are that few
+
+
+@dataclass(frozen=True, eq=False)
+class RowLosses(LocalLosses):
+    """Losses of the nodes that `rows` belong to: `scale` is the factor of each row, `ridge` of each column."""
+
+    smooth: ClassVar[bool] = True
+    psi: Psi
+    rows: LabelledRows
+    scale: Array
+    ridge: Array
+
+    def value(self, w: Array) -> Array:
+        return self.design.values(w)
+
+    def gradient(self, w: Array) -> Array:
+        q, low, _ = self.design.forces(*self.design.slopes(w))
+        return q + low
+
+    def hessian(self, w: Array) -> Array:
+        return self._model(w, w).H
+
+    def prox(self, v: Array, tau: Array, start: Array) -> Array:
+        return self._newton(np.zeros_like(v), v, 1.0 / tau, start, PROX_ACCURACY, MAX_STEPS)
+
+    def model(self, w: Array, before: Array | None) -> Model | None:
+        """The curvature of a row is the most that it can have as far as its margin has moved.
+
+        None where nodes have few rows: a primal update by rows is cheaper than a model of n × n numbers.
+        """
+        few = w.shape[1] > CHEAP and 2 * len(self.rows.X) <= w.size
+        return None if few else self._model(w, before)
+
+    def _model(self, w: Array, before: Array | None) -> Model:
+        rows, (count, n) = self.rows, w.shape
+        slope, H = np.empty((count, n)), np.empty((count, n, n))
+        data = rows.X, rows.y, self.scale, rows.starts, self.ridge
+        before = w[:0] if before is None else before
+        change = models.row_model(self.psi, vector_buffer(n), *data, w, before, slope, H)
+        return Model(slope, H, change)
+
+    def conjugate(self, p: Array, near: Array) -> tuple[Array, Array]:
+        """At q = ∇L(w), whatever w is, L*(q) = ⟨q, w⟩ − L(w) exactly; Newton looks for the w with q = p.
+
+        With t_r = ψ′(e_r) that difference is Σ_r s_r [ψ*(t_r) − t_r shift_r] + ridge ‖w‖², in which nothing cancels,
+        however large w is.
+        """
+        design = self.design
+        w = self._attaining(p, near)
+        a, b = design.slopes(w)
+        q, low, _ = design.forces(a, b)
+        t = a * self.psi.direction(design.y) / design.s
+        terms = design.s * (self.psi.conjugate(t, design.y) - t * self.psi.shift(design.y))
+        node = np.repeat(np.arange(len(w)), np.diff(design.starts))
+        return q + low, w**2 @ self.ridge + np.bincount(node, terms, minlength=len(w))
+
+    def support(self, p: Array, w: Array) -> Support:
+        """From the duals at the weights that Newton finds for p."""
+        return self.design.support(*self.design.slopes(self._attaining(p, w)), w)
+
+    @cached_property
+    def design(self) -> Design:
+        rows = self.rows
+        return Design(self.psi, rows.X, rows.y, self.scale, rows.starts, self.ridge)
+
+    def in_units(self, x: float, y: float) -> tuple[RowLosses, float]:
+        psi, value = self.psi.in_units(y)
+        rows = replace(self.rows, X=self.rows.X / x, y=self.rows.y / y)
+        return replace(self, psi=psi, rows=rows, ridge=self.ridge / x**2 * (y**2 / value)), value
+
+    def pooled(self, groups: NDArray[np.int64], n_groups: int) -> tuple[Array, Array]:
+        v = pooled_minimiser(self.design, groups, n_groups)
+        p = self.gradient(v[groups])
+        size = np.maximum(np.bincount(groups, minlength=n_groups), 1)[:, None]
+        return v, p - (sum_by_group(p, groups, n_groups) / size)[groups]
+
+    @cached_property
+    def row_space(self) -> Array | None:
+        """Columns with a ridge, and what the rows see of the others."""
+        ridged, others, n = np.flatnonzero(self.ridge), np.flatnonzero(self.ridge == 0), len(self.ridge)
+        rows = replace(self.rows, X=np.ascontiguousarray(self.rows.X[:, others])) if len(ridged) else self.rows
+        if not len(others) or _see_clearly(rows):
+            return None
+        seen = Quadratics.from_rows(rows, rows.weights, np.zeros(len(others))).row_space
+        if seen is None or not len(ridged):
+            return seen
+        out = np.zeros((len(seen), len(ridged) + seen.shape[1], n))
+        out[:, np.arange(len(ridged)), ridged] = 1.0
+        out[:, len(ridged) :, others] = seen
+        return out
+
+    def _attaining(self, p: Array, near: Array) -> Array:
+        """The w with ∇L(w) = p, or close to it: a trace of curvature keeps it from running away."""
+        trace = np.full(len(p), self._trace)
+        if p.size > FEW:
+            return self._newton(p, None, trace, near, EPS, CONJUGATE_STEPS)
+        for _ in range(CLOSER):
+            w = self._newton(p, near, trace, near, PROX_ACCURACY, CONJUGATE_STEPS)
+            near, moved = w, np.abs(w - near).max(initial=0.0)
+            if moved <= 1e-4 * np.abs(w).max(initial=0.0):
+                break
+        return w
+
+    @cached_property
+    def _trace(self) -> float:
+        size = float(np.mean(self.rows.X**2)) if self.rows.X.size else 0.0
+        return 1e-9 * size + float(np.finfo(float).tiny)
+
+    def _newton(
+        self, p: Array, anchor: Array | None, curvature: Array, start: Array, accuracy: float, max_steps: int
+    ) -> Array:
+        """Minimise L_i(z) − ⟨p_i, z⟩ + curvature_i ‖z − anchor_i‖²/2 for each node; None: the anchor is z itself."""
+        rows, aim = self.rows, (p, anchor, curvature, start, accuracy, max_steps)
+        data = rows.X, rows.y, self.scale, rows.starts, self.ridge
+        return node_solvers.newton(self.psi, vector_buffer(len(self.ridge)), *data, *aim)
+
+
+def _see_clearly(rows: LabelledRows) -> bool:
+    """Whether the correlations of every node's columns leave no doubt that its rows see all directions."""
+    for block in rows.blocks:
+        if block.X.shape[1] < block.X.shape[2]:
+            return False
+        gram = np.matmul(block.X.transpose(0, 2, 1), block.X)
+        with np.errstate(all="ignore"):
+            length = np.sqrt(np.einsum("ikk->ik", gram))
+            even = gram / length[:, :, None] / length[:, None, :]
+            if not (np.linalg.det(even) > CLEAR).all():
+                return False
+    return True
