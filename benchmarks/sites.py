@@ -1,9 +1,10 @@
 """The paper's network at three real sites on loopback, with TLS and keys, for the three losses; only on this machine.
 
     python -m benchmarks.sites [--losses squared lasso logistic]
+    python -m benchmarks.sites --many 50
 
 Prints how far the objective of the model is above that of `ct.solve`, rounds, the median of their seconds,
-and seconds from the first start of a process to the last end.
+and seconds from the first start of a process to the last end. With --many: so many sites of five nodes each.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 
 import coterie as ct
+from benchmarks.many_sites import network
 from coterie.datasets import stochastic_block_model
 from coterie.federation.local import LocalFederation
 from coterie.federation.project import write_app, write_sites
@@ -44,11 +46,16 @@ def papers_problem(loss: ct.Loss) -> ct.Problem:
 def run(name: str, folder: Path) -> str:
     """Run one loss and return a line of the table."""
     loss, config = LOSSES[name]
-    problem = papers_problem(loss)
-    app, out = folder / name, folder / name / "model"
-    write_app(app, name)
-    write_sites(app, problem, np.arange(300) // 100, NAMES)
-    config = {"loss": name, "lam": LAM, **config, "graph": str(app / "graph.csv"), "out": str(out)}
+    return measure(name, papers_problem(loss), np.arange(300) // 100, {"loss": name, **config}, folder / name)
+
+
+def measure(name: str, problem: ct.Problem, site_of: np.ndarray, config: dict[str, Any], app: Path) -> str:
+    """Run a federation in a new folder and return a line of the table."""
+    names = NAMES if site_of.max() + 1 == len(NAMES) else [f"site{k:03d}" for k in range(site_of.max() + 1)]
+    out = app / "model"
+    write_app(app, app.name)
+    write_sites(app, problem, site_of, names)
+    config |= {"lam": problem.lam, "sites": len(names), "graph": str(app / "graph.csv"), "out": str(out)}
     ends = [0.0]
 
     def see(line: dict[str, Any]) -> None:
@@ -56,11 +63,12 @@ def run(name: str, folder: Path) -> str:
             ends.append(line["seconds"])
 
     began = time.monotonic()
-    with LocalFederation(app, [app / "sites" / site for site in NAMES], folder / f"{name}-work") as federation:
+    with LocalFederation(app, [app / "sites" / site for site in names], app.with_suffix(".work")) as federation:
         federation.run(config, out, see)
     seconds = time.monotonic() - began
     model = ct.load(out)
-    above = problem.objective(weights(out / "weights.csv", 300)) / ct.solve(problem, 1e-9).objective - 1
+    w = weights(out / "weights.csv", problem.graph.n_nodes)
+    above = problem.objective(w) / ct.solve(problem, 1e-9).objective - 1
     each = np.median(np.diff(ends))
     return f"| {name} | {above:.1e} | {model.gap_:.1e} | {model.n_iter_} | {each:.2f} | {seconds:.0f} |"
 
@@ -77,13 +85,16 @@ def weights(path: Path, n_nodes: int) -> np.ndarray:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--losses", nargs="+", default=list(LOSSES), choices=list(LOSSES))
-    losses = parser.parse_args().losses
-    print(
-        "| loss | objective above that of `ct.solve`, relative | gap | rounds | s per round | s in all | processor s |"
-    )
+    parser.add_argument("--many", type=int, metavar="SITES", help="instead, sites of five nodes each")
+    given = parser.parse_args()
+    print("| what | objective above that of `ct.solve`, relative | gap | rounds | s per round | s in all |")
     print("|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
-        for name in losses:
+        if given.many:
+            problem, site_of = network(given.many)
+            print(measure(f"{given.many} sites", problem, site_of, {"loss": "squared"}, Path(folder) / "many"))
+            return
+        for name in given.losses:
             print(run(name, Path(folder)), flush=True)
 
 

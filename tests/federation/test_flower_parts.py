@@ -1,6 +1,6 @@
 """Flower's inner parts that Coterie uses, as they are in the version that is pinned: if one fails, read what changed.
 
-`transport/fleet.py` and `transport/superlink.py` are the only files to adapt.
+`transport/fleet.py`, `transport/superlink.py` and `transport/server_apps.py` are the only files to adapt.
 """
 
 from __future__ import annotations

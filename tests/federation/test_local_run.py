@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -8,6 +10,7 @@ from typing import Any
 import pytest
 
 from coterie.federation import local
+from coterie.federation.fork_server import ForkServer
 from coterie.federation.local import LocalError, LocalFederation
 
 
@@ -33,3 +36,19 @@ def test_a_site_that_cannot_take_part_is_named_with_its_last_words(tmp_path: Pat
     federation = LocalFederation(tmp_path, [tmp_path / "north"], tmp_path, processes={"north": ended})
     with pytest.raises(LocalError, match=r"'north' cannot take part: there is no site\.toml \(its log is .*north\.log"):
         federation._tend()
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="starts bash")
+def test_programs_end_with_a_code_and_all_that_run_end_with_the_process_that_started_them(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    programs = ForkServer(os.environ, log)
+    done = programs.start(log, "bash", "-c", "echo done; exit 3")
+    endless = programs.start(log, "bash", "-c", "exec sleep 1000")
+    assert done.wait() == done.poll() == 3
+    assert log.read_text() == "done\n"
+    assert endless.poll() is None
+    programs.close()
+    with pytest.raises(ProcessLookupError):
+        os.kill(endless.pid, 0)
+    with pytest.raises(RuntimeError, match="has died"):
+        programs.start(log, "bash")

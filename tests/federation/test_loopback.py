@@ -13,7 +13,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from shutil import which
 from typing import Any
@@ -35,7 +34,7 @@ from typer.testing import CliRunner
 import coterie as ct
 from coterie.cli import app as cli
 from coterie.federation.audit import entries
-from coterie.federation.local import LocalError, LocalFederation, _family
+from coterie.federation.local import LocalError, LocalFederation
 from coterie.federation.project import write_project
 from coterie.federation.site_files import Settings, SiteFiles, read_edges
 from coterie.federation.transport.fleet import Fleet, FleetError, NeverError
@@ -309,9 +308,7 @@ def test_a_site_and_the_server_are_killed_and_the_run_is_resumed(network: LocalF
 
 
 def _kill(network: LocalFederation, name: str) -> None:
-    for pid in _family(network.processes[name].pid):
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    os.kill(network.processes[name].pid, signal.SIGKILL)
 
 
 class Command:
@@ -365,14 +362,21 @@ def processes_of(app: Path, *words: str) -> list[int]:
     return found
 
 
-def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
+def test_a_run_that_is_ended_leaves_no_process_behind(end: signal.Signals, tmp_path: Path) -> None:
     app = write_example(tmp_path / "fed")
     command = Command(app)
     command.wait_for("3 sites; logs in")
-    command.process.send_signal(signal.SIGINT)
-    assert command.end() == 130
-    assert "interrupted" in command.lines[-1]
-    assert not processes_of(app)
+    command.process.send_signal(end)
+    command.process.wait(LIMIT)
+    if end == signal.SIGINT:
+        assert command.end() == 130
+        assert "interrupted" in command.lines[-1]
+        assert not processes_of(app)
+    deadline = time.monotonic() + LIMIT
+    while processes_of(app):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
 
 
 # --- the commands of docs/federation.md, and a stock SuperNode ------------------------------------------------------
@@ -389,15 +393,8 @@ class Stock(LocalFederation):
             return
         command = _block("supernode").replace("server.example.org:8000", f"localhost:{self.port}")
         command = command.replace("/data/SITE", str(site)).replace("SITE", "keys/north").replace("ca.crt", "tls/ca.crt")
-        with self.log(site.name).open("ab") as log:
-            self.processes[site.name] = subprocess.Popen(
-                ["bash", "-euc", command],
-                cwd=self.work,
-                env={**self.environment, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"},
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+        command = f"cd {self.work}\n{command.replace('flower-supernode', 'exec flower-supernode')}"
+        self.processes[site.name] = self.programs.start(self.log(site.name), "bash", "-euc", command)
 
 
 def _block(name: str) -> str:

@@ -32,7 +32,7 @@ def join(
         if root_certificates is None and superlink.rpartition(":")[0] not in HERE:
             raise BadInputError("--root-certificates: without it nothing is encrypted, which is for this machine only")
         from coterie.cli.screen import say
-        from coterie.federation.local import QUIET, needs_flower
+        from coterie.federation.programs import QUIET, needs_flower
 
         needs_flower(QUIET)
         from coterie.federation.refusals import RefusedError

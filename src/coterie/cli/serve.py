@@ -33,7 +33,7 @@ def serve(
                 raise BadInputError(f"{option} {path}: there is no such file")
         if port == control_port:
             raise BadInputError("--control-port must be another than --port")
-        from coterie.federation.local import QUIET, needs_flower
+        from coterie.federation.programs import QUIET, needs_flower
         from coterie.federation.roster import ROSTER, write_roster
 
         home, roster = (state / "flwr").resolve(), (state / "roster.json").resolve()

@@ -8,26 +8,19 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from coterie.io.files import MissingExtraError
+from coterie.federation.fork_server import ForkServer, Program
+from coterie.federation.programs import QUIET, needs_flower
 
-QUIET = {"FLWR_TELEMETRY_ENABLED": "0", "FLWR_DISABLE_UPDATE_CHECK": "1"}
 NAME = "coterie"  # of the SuperLink in Flower's own configuration
 START = 60.0  # seconds that the server may take
-END = 10.0  # seconds that a process may take to end when asked to
 POLL = 0.1
 AGAIN = 5.0  # seconds between two starts of the same site
 LOOK = 15.0  # seconds between two looks at the state of a silent run
@@ -54,7 +47,7 @@ class LocalFederation:
     app: Path
     sites: Sequence[Path]
     work: Path
-    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    processes: dict[str, Program] = field(default_factory=dict)
     again: dict[str, float] = field(default_factory=dict)  # when a site may be started again
 
     def __enter__(self) -> LocalFederation:
@@ -62,10 +55,11 @@ class LocalFederation:
         from coterie.federation.transport.keys import write_certificates, write_keys
 
         self.work.mkdir(parents=True, exist_ok=True)
+        self.programs = ForkServer(self.environment, self.log("programs"))
         self.port, self.control_port = free_port(), free_port()
-        self.tls = write_certificates(self.work / "tls")
-        write_keys(self.work / "keys", [site.name for site in self.sites])
         try:
+            self.tls = write_certificates(self.work / "tls")
+            write_keys(self.work / "keys", [site.name for site in self.sites])
             self.start_server()
             for site in self.sites:
                 self.start_site(site)
@@ -112,12 +106,13 @@ class LocalFederation:
 
     def flwr(self, *arguments: str) -> str:
         """Run one of Flower's own commands and return what it prints."""
-        done = subprocess.run(
-            [program("flwr"), *arguments], env=self.environment, capture_output=True, text=True, check=False
-        )
-        if done.returncode:
-            raise LocalError(f"flwr {arguments[0]} failed: {(done.stderr or done.stdout).strip()[-500:]}")
-        return done.stdout
+        said = self.log("flwr")
+        said.unlink(missing_ok=True)
+        code = self.programs.start(said, "flwr", *arguments).wait()
+        text = said.read_text(encoding="utf-8")
+        if code:
+            raise LocalError(f"flwr {arguments[0]} failed: {text.strip()[-500:]}")
+        return text
 
     def run(self, config: Mapping[str, Any], out: Path, see: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
         """Submit the app, show every line of progress to `see`, and return the last one.
@@ -131,7 +126,8 @@ class LocalFederation:
         progress.unlink(missing_ok=True)
         override = self.work / "run.toml"
         override.write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in config.items()))
-        started = json.loads(self.flwr("run", str(self.app), NAME, "--run-config", str(override), "--format", "json"))
+        said = self.flwr("run", str(self.app), NAME, "--run-config", str(override), "--format", "json")
+        started, _ = json.JSONDecoder().raw_decode(said[max(said.find("{"), 0) :] or "{}")
         if "run-id" not in started:
             raise LocalError(f"the run could not be started: {started}")
         for line in self._lines(progress, str(started["run-id"])):
@@ -178,42 +174,15 @@ class LocalFederation:
         return f"{lines[-1].removeprefix('coterie: ') if lines else 'it said nothing'} (its log is {self.log(name)})"
 
     def stop(self) -> None:
-        """End all processes that were started, and what they started."""
-        families = [_family(process.pid) for process in self.processes.values()]
-        for process in self.processes.values():
-            process.terminate()
-        for process, family in zip(self.processes.values(), families, strict=True):
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(END)
-            _kill(family)
-            process.wait()
-        _kill(_orphans(self.environment["FLWR_HOME"]))
+        """End all processes that were started."""
+        self.programs.close()
         self.processes.clear()
 
     def log(self, name: str) -> Path:
         return self.work / f"{name}.log"
 
     def _start(self, name: str, *arguments: str) -> None:
-        command = [program("coterie"), "federate", *arguments]
-        with self.log(name).open("ab") as log:
-            self.processes[name] = subprocess.Popen(
-                command, env=self.environment, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
-            )
-
-
-def needs_flower(environment: Mapping[str, str]) -> None:
-    """Prepare this process, and all that it starts, for Flower, if it is installed.
-
-    Raises
-    ------
-    MissingExtraError
-    """
-    if find_spec("flwr") is None:
-        raise MissingExtraError("a federation needs Flower: pip install 'coterie[flower]'")
-    beside = Path(program("flwr")).parent  # programs of Flower start each other by name
-    os.environ.update(environment)
-    if str(beside) not in os.environ.get("PATH", "").split(os.pathsep):
-        os.environ["PATH"] = f"{beside}{os.pathsep}{os.environ.get('PATH', '')}"
+        self.processes[name] = self.programs.start(self.log(name), "coterie", "federate", *arguments)
 
 
 def write_connection(home: Path, control_port: int, ca: Path) -> None:
@@ -224,15 +193,6 @@ def write_connection(home: Path, control_port: int, ca: Path) -> None:
         f"root-certificates = {json.dumps(str(ca))}",
     ]
     (home / "config.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
-def program(name: str) -> str:
-    """The path of one of Flower's programs, in this environment before any other."""
-    beside = Path(sys.executable).with_name(name)
-    found = str(beside) if beside.exists() else shutil.which(name)
-    if found is None:
-        raise MissingExtraError("a federation needs Flower: pip install 'coterie[flower]'")
-    return found
 
 
 def free_port() -> int:
@@ -246,31 +206,3 @@ def _listens(port: int) -> bool:
     with socket.socket() as probe:
         probe.settimeout(1.0)
         return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def _family(pid: int) -> list[int]:
-    """A process and all that it started, and that they started: Flower gives each a session of its own."""
-    listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
-    children: dict[int, list[int]] = {}
-    for child, parent in (map(int, line.split()) for line in listed.splitlines()):
-        children.setdefault(parent, []).append(child)
-    family = [pid]
-    for member in family:
-        family += children.get(member, [])
-    return family
-
-
-def _orphans(home: str) -> list[int]:
-    """Processes of a federation whose parents were killed, where the system shows environments: they carry its home."""
-    found, mark = [], f"FLWR_HOME={home}\0".encode()
-    for environment in Path("/proc").glob("[0-9]*/environ"):
-        with suppress(OSError):
-            if mark in environment.read_bytes() + b"\0":
-                found.append(int(environment.parent.name))
-    return found
-
-
-def _kill(pids: Sequence[int]) -> None:
-    for pid in pids:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)

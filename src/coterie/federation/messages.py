@@ -62,6 +62,10 @@ class ProxRequest:
     tau: Array
     level: float
 
+    def asks_the_same(self, other: ProxRequest) -> bool:
+        """Whether the same weights answer both."""
+        return np.array_equal(self.v, other.v) and np.array_equal(self.tau, other.tau)
+
 
 @dataclass(frozen=True, eq=False)
 class ProxReply:

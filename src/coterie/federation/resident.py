@@ -12,7 +12,7 @@ from typing import NoReturn
 from coterie.federation.responder import Responder
 from coterie.federation.transport.fleet import Fleet, FleetError, NeverError
 
-AGAIN = 3.0  # seconds until a lost SuperLink is looked for again
+FIRST, AGAIN = 0.2, 3.0  # seconds until a lost SuperLink is looked for again: twice as many each time, up to the last
 SOON, LATE, GROWTH = 0.03, 1.0, 1.25  # seconds between two looks for a message: a quarter of the time waited so far
 
 
@@ -24,11 +24,11 @@ def attend(connect: Callable[[], Fleet], responder: Responder, say: Callable[[st
     NeverError
         When it does not help to try again.
     """
-    said = ""
+    said, pause = "", FIRST
     while True:
         try:
             with connect() as fleet:
-                said = ""
+                said, pause = "", FIRST
                 say(f"{responder.name} takes part as node {fleet.node.node_id}")
                 _answer(fleet, responder)
         except NeverError:
@@ -36,8 +36,9 @@ def attend(connect: Callable[[], Fleet], responder: Responder, say: Callable[[st
         except FleetError as error:
             if str(error) != said:
                 said = str(error)
-                say(f"{said}; trying again every {AGAIN:.0f} s")
-            time.sleep(AGAIN)
+                say(f"{said}; trying again, after a while every {AGAIN:.0f} s")
+            time.sleep(pause)
+            pause = min(2 * pause, AGAIN)
 
 
 def _answer(fleet: Fleet, responder: Responder) -> NoReturn:

@@ -30,7 +30,7 @@ from coterie.federation.transport import records
 from coterie.io.files import MissingExtraError
 from coterie.solver.pace import expecting
 
-ROUNDS = 20  # of a run: what is not worth compiling for one question may be for so many
+ROUNDS = 10  # of a short run: what is not worth loading kernels for one question may be for so many
 PREFIX = "query."  # of the kinds of messages that Flower hands to a ClientApp
 CODES = (
     (BudgetError, Code.BUDGET),

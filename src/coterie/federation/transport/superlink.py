@@ -34,6 +34,8 @@ from flwr.superlink.routers.control.middlewares import ControlEventLogMiddleware
 from flwr.superlink.routers.fleet.middlewares import FleetEventLogMiddleware
 from google.protobuf.message import DecodeError
 
+from coterie.federation.fork_server import FORKS, fork
+
 LOOPBACK = "127.0.0.1"
 PUSH = "/v1/fleet/push-messages"
 PUBLIC = {  # what a site calls; it registers by file, never by itself
@@ -232,9 +234,13 @@ def serve(
         ssl_certfile=certificate,
         ssl_keyfile=private,
         database=FLWR_IN_MEMORY_DB_NAME,
-        isolation="subprocess",
+        isolation="process" if FORKS else "subprocess",  # who runs ServerApps: we do, or Flower's SuperExec
         runtime_dependency_install=False,
     )
+    if FORKS and fork() == 0:
+        from coterie.federation.transport.server_apps import run_server_apps
+
+        run_server_apps(config.control_address, tls[0])
     app = create_app(config, SuperLinkLifespan)
     app.user_middleware = [layer for layer in app.user_middleware if layer.cls not in IDLE]
     ready(register(app.state.linkstate_factory.state(), keys))
