@@ -90,7 +90,7 @@ class Corrections:
 
         return Descent(product, self.rest, diagonal, self.keep_flat)
 
-    def laplacian(self) -> Laplacian:
+    def laplacian(self) -> Any:
         """DᵀSD."""
         return Laplacian(self.edges, self.S)
 

@@ -18,8 +18,8 @@ from coterie.problem.arrays import Array
 class GpuEngine:
     """Iterations and proofs on one device. Weights and duals that it hands over are tensors there."""
 
-    def __init__(self, device: Any = None) -> None:
-        self.device = choose(device)
+    def __init__(self, device: Any = None, dtype: Any = None, fused: bool = True) -> None:
+        self.device, self.dtype, self.fused = choose(device), dtype or torch.float64, fused
         self._prover: DeviceProver | None = None
 
     def prover(self, problem: BoundProblem) -> DeviceProver:
@@ -29,7 +29,7 @@ class GpuEngine:
                 raise TypeError(
                     f'{type(problem.penalty).__name__} has no form for a GPU; solve it with engine="numpy" or "auto"'
                 )
-            self._prover = DeviceProver(problem, self.device)
+            self._prover = DeviceProver(problem, self.device, self.fused)
         return self._prover
 
     def for_pairs(self) -> None:
@@ -37,7 +37,15 @@ class GpuEngine:
 
     def setup(self, problem: BoundProblem, w: Array, u: Array) -> None:
         prover = self.prover(problem)
-        self.iteration = PlainIteration(problem, prover.edges, prover.losses, self._in(w), self._in(u))
+        parts = problem, prover.edges
+        self.iteration: Any
+        if self.fused:
+            from coterie.engines.gpu.fused import FusedIteration
+
+            point = self._in(w), self._in(u)
+            self.iteration = FusedIteration(*parts, prover.layout, prover.losses, *point, self.dtype)
+        else:
+            self.iteration = PlainIteration(*parts, prover.losses, self._in(w), self._in(u))
 
     def _in(self, x: Any) -> Tensor:
         return torch.as_tensor(x, dtype=torch.float64, device=self.device)

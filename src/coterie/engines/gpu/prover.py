@@ -6,6 +6,7 @@ that hold for any order of additions; what the charges of `coterie.engines.array
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from coterie.engines.base import Minorant
 from coterie.engines.gpu.clusters import Clusters
 from coterie.engines.gpu.corrections import Corrections
 from coterie.engines.gpu.exact import EPS, Tensor, in_any_order, sum_exactly, total, two_product, two_sum
+from coterie.engines.gpu.layout import Layout
 from coterie.engines.gpu.losses import HostLosses, on_device
 from coterie.engines.gpu.rows import Support
 from coterie.kernels.interruption import check_with_grace
@@ -24,6 +26,7 @@ from coterie.problem.arrays import Array
 from coterie.proofs.dual_clusters import MARGIN
 from coterie.proofs.enclosure import Enclosure, Rest
 
+LANES, WIDE, WIDE_LANES = 32, 16, 8  # nodes side by side; from WIDE coordinates on these are side by side as well
 SUM_ERROR = 32 * EPS  # of the size of its terms: far more than sums in twice the precision can be off
 
 
@@ -83,10 +86,26 @@ class DeviceProver(Corrections):
 
     arrays = None
 
-    def __init__(self, problem: BoundProblem, device: Any) -> None:
+    def __init__(self, problem: BoundProblem, device: Any, fused: bool) -> None:
         super().__init__(problem, device)
+        self.fused = fused  # whether products with the Laplacian are a kernel's
         self.losses = on_device(problem.f, device)
         self.enclosure = Enclosure(problem)
+
+    @cached_property
+    def layout(self) -> Layout:
+        """How the graph lies in memory, for kernels."""
+        labelled = torch.zeros(self.problem.graph.n_nodes, dtype=torch.bool, device=self.device)
+        labelled[self.M] = True
+        n = self.problem.n_features
+        return Layout(self.edges.i, self.edges.j, labelled, n, LANES if n < WIDE else WIDE_LANES)
+
+    def laplacian(self) -> Any:
+        if not self.fused:
+            return super().laplacian()
+        from coterie.engines.gpu.sliced import SlicedLaplacian
+
+        return SlicedLaplacian(self.edges, self.layout, self.S)
 
     def scatter(self, x: Array) -> Tensor:
         return self._in(x)
