@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import gpu
 import numpy as np
 import pytest
 from conformance import NaiveEngine
@@ -22,6 +23,7 @@ ENGINES = {
     "numpy": NumpyEngine,
     "numba, 1 thread": partial(NumbaEngine, threads=1),
     "numba, 3 threads": partial(NumbaEngine, threads=3),
+    **gpu.engines(),
 }
 CLOSE = {"rtol": 1e-8, "atol": 1e-9}  # inner solves of some losses are iterative
 
@@ -45,8 +47,15 @@ def begin(make: Any, problem: ct.Problem, seed: int = 0) -> tuple[Any, NaiveEngi
     return engine, NaiveEngine(problem, w, u, steps.tau, steps.sigma)
 
 
-def agree(engine: Any, naive: NaiveEngine) -> None:
+def point(engine: Any, problem: ct.Problem) -> tuple[np.ndarray, np.ndarray]:
+    """The engine's point as arrays, wherever it is."""
+    gather = engine.prover(problem.bound).gather
     w, u = engine.point()
+    return gather(w), gather(u)
+
+
+def agree(engine: Any, naive: NaiveEngine) -> None:
+    w, u = point(engine, naive.problem)
     np.testing.assert_allclose(w, naive.w_hat, **CLOSE)
     np.testing.assert_allclose(u, naive.u_hat, **CLOSE)
 
@@ -89,12 +98,13 @@ def test_steps_and_modes_may_change_on_the_way(make: Any) -> None:
 @engines
 @modes
 def test_blocks_may_be_cut_anywhere(make: Any, mode: Mode) -> None:
-    (one, _), (many, _) = (begin(make, instance("few points")) for _ in range(2))
+    problem = instance("few points")
+    (one, _), (many, _) = (begin(make, problem) for _ in range(2))
     whole = one.advance(6, mode)
     many.advance(1, mode)
     many.advance(3, mode)
     assert many.advance(2, mode) == pytest.approx(whole, rel=1e-12)
-    for a, b in zip(one.point(), many.point(), strict=True):
+    for a, b in zip(point(one, problem), point(many, problem), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-13, atol=1e-14)  # the last iteration of a block may round otherwise
 
 
@@ -104,7 +114,7 @@ def test_the_starting_point_is_not_changed_and_is_the_first_point(make: Any) -> 
     w, u = np.ones((12, 3)), np.zeros((problem.graph.n_edges, 3))
     engine = make()
     engine.setup(problem.bound, w, u)
-    np.testing.assert_array_equal(engine.point()[0], w)
+    np.testing.assert_array_equal(point(engine, problem)[0], w)
     steps = Steps.of(problem.bound)
     engine.set_steps(steps.tau, steps.sigma)
     engine.advance(3, Mode.RELAXED)
@@ -123,7 +133,7 @@ def test_a_fixed_point_is_a_solution(make: Any, mode: Mode) -> None:
         r = engine.advance(40, mode)
         engine.restart()
     assert r < 1e-8
-    assert problem.objective(engine.point()[0]) == pytest.approx(oracle(problem).value, rel=1e-8)
+    assert problem.objective(point(engine, problem)[0]) == pytest.approx(oracle(problem).value, rel=1e-8)
 
 
 @engines
@@ -239,7 +249,7 @@ def test_dual_steps_reach_the_solution(make: Any) -> None:
         r = engine.advance(40, Mode.DUAL)
         engine.restart()
     assert r < 1e-8
-    assert problem.objective(engine.point()[0]) == pytest.approx(oracle(problem).value, rel=1e-8)
+    assert problem.objective(point(engine, problem)[0]) == pytest.approx(oracle(problem).value, rel=1e-8)
 
 
 @engines

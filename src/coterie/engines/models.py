@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from coterie.problem.arrays import Array
-from coterie.problem.losses.base import LocalLosses, Model
+from typing import Any
+
+from coterie.problem.losses.base import Model
 
 FAR = 1.0  # logarithm of the factor by which curvature may have changed since the last model, in a calm block
 PATIENCE = 25  # blocks that were not calm, after which primal updates are exact: at weights near infinity models swing
 
 
 class Models:
-    """The model of each block of iterations, around the weights that it begins with."""
+    """The model of each block of iterations, around the weights that it begins with.
 
-    def __init__(self, losses: LocalLosses) -> None:
+    `losses` are LocalLosses, or what an engine has in their place; weights are what they take.
+    """
+
+    def __init__(self, losses: Any) -> None:
         self.losses = losses
-        self.centre: Array | None = None
+        self.centre: Any = None
         self.patience = PATIENCE
 
-    def around(self, w: Array) -> Model | None:
+    def around(self, w: Any) -> Model | None:
         """Return quadratics around w (|M|, n); None: the losses have none, or these do not come to rest."""
         if self.patience <= 0:
             return None

@@ -17,18 +17,25 @@ steps = Either("conjugate")
 class ConjugateGradients:
     """Jacobi-preconditioned steps on a (projected) Laplacian, all coordinates at once; rest and diagonal are used up.
 
-    ``apply(x, out)`` writes the product, ``keep(x)`` projects in place.
+    ``apply(x, out)`` writes the product, ``keep(x)`` projects in place. Vectors are what `kernels` works on.
     """
+
+    kernels: Any = steps
 
     def __init__(
         self, apply: Callable[[Any, Any], None], rest: Any, diagonal: Any, keep: Callable[[Any], None]
     ) -> None:
         self.apply, self.keep = apply, keep
         self.inverse = np.divide(1.0, diagonal, out=diagonal, where=diagonal > 0)
-        self.x, self.r, self.Ap = np.zeros_like(rest), rest, np.empty_like(rest)
+        self._begin(rest, np.zeros_like(rest), np.empty_like(rest), np.empty_like(rest))
+
+    def _begin(self, rest: Any, x: Any, Ap: Any, p: Any) -> None:
+        """Take the residual, zeros for x, and room for two more vectors."""
+        self.x, self.r, self.Ap, self.p = x, rest, Ap, p
         self.z = self.inverse * rest
-        keep(self.z)
-        self.p, self.rz = self.z.copy(), steps.inner(rest, self.z)
+        self.keep(self.z)
+        self.p[:] = self.z
+        self.rz = self.kernels.inner(rest, self.z)
         self.first, self.steps = self.rz, 0
 
     def run(self, most: int, accuracy: float) -> Any:
@@ -38,13 +45,13 @@ class ConjugateGradients:
                 break
             self.apply(self.p, self.Ap)
             self.steps += 1
-            curvature = steps.inner(self.p, self.Ap)
+            curvature = self.kernels.inner(self.p, self.Ap)
             if curvature <= 0:
                 break
-            steps.descend(self.rz / curvature, self.p, self.Ap, self.inverse, self.x, self.r, self.z)
+            self.kernels.descend(self.rz / curvature, self.p, self.Ap, self.inverse, self.x, self.r, self.z)
             self.keep(self.z)
-            self.rz, before = steps.inner(self.r, self.z), self.rz
-            steps.turn(self.rz / before, self.z, self.p)
+            self.rz, before = self.kernels.inner(self.r, self.z), self.rz
+            self.kernels.turn(self.rz / before, self.z, self.p)
         return self.x
 
     def steps_to(self, accuracy: float) -> float:

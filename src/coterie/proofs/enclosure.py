@@ -33,11 +33,39 @@ kernels = Either("charge")
 
 
 class Rest(NamedTuple):
-    """ρ = q + Dᵀu (V, n) of a dual point, how far it may be from the truth, and the weights that it was computed at."""
+    """ρ = q + Dᵀu (V, n) of a dual point, how far it may be from the truth, and the weights that it was computed at.
+
+    An engine that keeps these elsewhere has a class of its own with the same methods.
+    """
 
     rho: Array
     rounding_bound: Array
     w: Array
+
+    @property
+    def here(self) -> Rest:
+        """The same as arrays of this process."""
+        return self
+
+    def is_nothing(self) -> bool:
+        return not self.rho.any() and not self.rounding_bound.any()
+
+    def ceiling(self, problem: BoundProblem, level: float) -> float:
+        """What the objective at w can be at most, where `level` was computed."""
+        assert problem.f.design is not None
+        return problem.f.design.ceiling(level, self.w[problem.labelled])
+
+    def within(self, caps: Array) -> float:
+        """Σ |ρ| · |z − w| for weights |z| up to caps (n,), at most."""
+        return float(((np.abs(self.rho) + self.rounding_bound) * (caps + np.abs(self.w))).sum())
+
+    def gathered(self, group: NDArray[np.int64], centre: Array) -> tuple[Array, ...]:
+        """Sums over the nodes of each group, and how far they may be off: see `kernels.charge.gather`."""
+        G, n = centre.shape
+        first, lost = np.zeros((2, G))
+        total, slack, size = np.zeros((3, G, n))
+        kernels.gather(self.rho, self.rounding_bound, self.w, group, centre, first, lost, total, slack, size)
+        return first, lost, total, slack, size
 
 
 class Shares(NamedTuple):
@@ -62,19 +90,19 @@ class Enclosure:
         The next better way is tried only while the bound is below −enough, and the last one, node by node, only if
         `thorough`, or if nothing else has given a bound.
         """
-        if not rest.rho.any() and not rest.rounding_bound.any():
+        if rest.is_nothing():
             return 0.0
         if self.design is None or not np.isfinite(level):
             return -np.inf
-        level = self.design.ceiling(level, rest.w[self.problem.labelled])
+        level = rest.ceiling(self.problem, level)
         caps, best = self._caps(level), -np.inf
         nearest = np.minimum(caps, self._row_cap(level))
         if np.isfinite(nearest).all():
-            best = -float(((np.abs(rest.rho) + rest.rounding_bound) * (nearest + np.abs(rest.w))).sum()) * WIDER
+            best = -rest.within(nearest) * WIDER
         if best < -enough:
             best = max(best, total(self._by_component(rest, self._share_of(level), caps)[0]))
         if best < -enough and self._own_can_help and (thorough or best == -np.inf):
-            shares = self._share_of(level, self._own.floors)
+            shares, rest = self._share_of(level, self._own.floors), rest.here
             by_component, box = self._by_component(rest, shares, caps)
             own = self._own_charges(rest, shares, caps)
             charges = np.maximum(by_component, self._by_node(rest, shares, caps, own, *box))
@@ -299,10 +327,8 @@ def around(sets: Ellipsoids, group: NDArray[np.int64], rest: Rest, radius: Array
 
     Σ_i ⟨ρ_i, w*_i − w_i⟩ = Σ_i ⟨ρ_i, v₀ − w_i⟩ + ⟨Σ_i ρ_i, v − v₀⟩ + Σ_i ⟨ρ_i, w*_i − v⟩.
     """
-    G, n = sets.v0.shape
-    first, lost = np.zeros((2, G))
-    total, slack, size = np.zeros((3, G, n))
-    kernels.gather(rest.rho, rest.rounding_bound, rest.w, group, sets.v0, first, lost, total, slack, size)
+    n = sets.v0.shape[1]
+    first, lost, total, slack, size = rest.gathered(group, sets.v0)
     turned, C = by_node(sets.C.transpose(0, 2, 1), total), np.abs(sets.C).transpose(0, 2, 1)
     unsure = by_node(C, slack + (n + 1) * EPS * np.abs(total))
     with np.errstate(invalid="ignore", over="ignore"):

@@ -1,0 +1,106 @@
+"""Sums and products of tensors whose rounding errors are known, whatever order a device adds in.
+
+`two_sum` and `two_product` are those of `coterie.kernels.reference.exact`. Sums come in two ways:
+
+* *In pairs* (`sum_exactly`, `total`), with the errors kept: what `coterie.kernels.reference.sums` states of its sums
+  holds here, as these are the same additions.
+* *In any order* (`in_any_order`), for sums that a library or atomic additions make. Every number x is cut into three
+  (Rump, Ogita and Oishi's extraction): with B the largest |x|, 2^p ≥ the number of terms, σ₀ the power of two ≥ 2^p B
+  and σ₁ = 2^(p − 53) σ₀, the first parts are multiples of 2⁻⁵³σ₀ and the second ones of 2⁻⁵³σ₁. Their partial sums are
+  such multiples, too, and below σ₀ (σ₁), so that no order of additions rounds. What is left of x is at most 2⁻⁵³σ₁.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from coterie.kernels.reference.exact import EPS
+
+Tensor = Any
+
+HALF, UPPER = 2**26, -(2**27)  # half a unit of the upper 26 bits of a float, and their mask
+UNIT = 2.0**-53
+LARGEST = 2.0**900  # numbers above it are not cut: nothing is proven of them
+
+
+def two_sum(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    """a + b as s + error, exactly."""
+    s = a + b
+    t = s - a
+    return s, (a - (s - t)) + (b - t)
+
+
+def two_product(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    """a·b as product + error, exactly, but for 2⁻¹⁰⁷² where parts underflow; nan where it overflows."""
+    product = a * b
+    a_upper, b_upper = _upper_half(a), _upper_half(b)
+    a_lower, b_lower = a - a_upper, b - b_upper
+    error = ((a_upper * b_upper - product) + a_upper * b_lower + a_lower * b_upper) + a_lower * b_lower
+    return product + 0.0 * error, error
+
+
+def _upper_half(a: Tensor) -> Tensor:
+    return ((a.view(torch.int64) + HALF) & UPPER).view(torch.float64)
+
+
+def sum_exactly(hi: Tensor, lo: Tensor | None, dim: int) -> tuple[Tensor, Tensor]:
+    """Σ of hi + lo along a dimension, as hi + lo: in pairs, then pairs of those, and so on."""
+    m = hi.shape[dim]
+    lo = torch.zeros_like(hi) if lo is None else lo
+    if m == 0:
+        return hi.sum(dim), lo.sum(dim)
+    while m > 1:
+        half = (m + 1) // 2
+        pairs = m - half
+        s, error = two_sum(hi.narrow(dim, 0, pairs), hi.narrow(dim, half, pairs))
+        rest = lo.narrow(dim, 0, pairs) + (lo.narrow(dim, half, pairs) + error)
+        odd = half - pairs
+        hi = torch.cat([s, hi.narrow(dim, pairs, odd)], dim) if odd else s
+        lo = torch.cat([rest, lo.narrow(dim, pairs, odd)], dim) if odd else rest
+        m = half
+    return hi.select(dim, 0), lo.select(dim, 0)
+
+
+def total(x: Tensor) -> float:
+    """The sum of all entries, in twice the precision, rounded once."""
+    if x.numel() == 0:
+        return 0.0
+    hi, lo = sum_exactly(x.reshape(-1), None, 0)
+    value = float(hi + lo)
+    return value if math.isfinite(value) else float(x.sum())
+
+
+def in_any_order(add: Callable[[Tensor], Tensor], x: Tensor, terms: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Sums of rows of x, which `add` makes in whatever order, as hi + lo; and how far that may be from the truth.
+
+    `terms` (·, 1) is how many rows each sum has. hi is exact. lo is rounded when its two parts are added, by half a
+    unit of at most terms · 2⁻⁵³σ₀; the last part is added up in plain floats, and its terms are at most 2⁻⁵³σ₁. Both
+    are charged eight times: up to four more numbers of the size of the sum can be added to hi + lo, whose errors, and
+    the rounding of lo, that covers.
+    """
+    largest = float(x.abs().max()) if x.numel() else 0.0
+    most = float(terms.max()) if terms.numel() else 0.0
+    if largest == 0 or not largest < LARGEST:
+        hi = add(x)
+        return hi, torch.zeros_like(hi), torch.zeros_like(hi) if largest == 0 else torch.full_like(hi, math.nan)
+    p = math.ceil(math.log2(most + 2))
+    sigma = math.ldexp(1.0, p + math.frexp(largest)[1])
+    hi, x = _extract(add, sigma, x)
+    finer = sigma * math.ldexp(UNIT, p)
+    middle, x = _extract(add, finer, x)
+    lo = middle + add(x)
+    bound = 8 * terms * (UNIT * UNIT * sigma + terms * (UNIT * UNIT * finer))
+    return hi, lo, bound.expand_as(hi)
+
+
+def _extract(add: Callable[[Tensor], Tensor], sigma: float, x: Tensor) -> tuple[Tensor, Tensor]:
+    """The sums of what x has above 2⁻⁵³σ, and the rest of x."""
+    above = (x + sigma) - sigma
+    return add(above), x - above
+
+
+__all__ = ["EPS", "Tensor", "in_any_order", "sum_exactly", "total", "two_product", "two_sum"]

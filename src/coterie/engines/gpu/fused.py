@@ -1,0 +1,246 @@
+"""The iteration in Triton kernels: one pass over the entries of all edges for both halves of an iteration (`kernels`).
+
+Between two passes the state is (u, w, x) with x = 2ŵ − w for the next dual half. A block of iterations begins with a
+primal half from the sums Dᵀu, which the pass that ended the last one has kept, and ends with a dual half that keeps
+Tz = (ŵ, û), its sums and its residual.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from coterie.engines.base import RELAXATION, Mode, Travel
+from coterie.engines.gpu import kernels
+from coterie.engines.gpu.affine import affine_updates
+from coterie.engines.gpu.edges import Edges
+from coterie.engines.gpu.exact import Tensor
+from coterie.engines.gpu.layout import Layout
+from coterie.engines.gpu.losses import HostLosses
+from coterie.engines.models import Models
+from coterie.kernels.interruption import check
+from coterie.problem import BoundProblem
+
+SAME = 1e-9  # relative: steps that differ by less are equal
+ROW = 8  # numbers of a row of factors: (a, b, g) of two iterations, each filled up to four
+
+
+class FusedIteration:
+    """z, z₀ and Tz in the layout's order, in single or double precision."""
+
+    def __init__(
+        self,
+        problem: BoundProblem,
+        edges: Edges,
+        layout: Layout,
+        losses: HostLosses,
+        w: Tensor,
+        u: Tensor,
+        dtype: Any,
+    ) -> None:
+        self.problem, self.layout, self.losses, self.dtype = problem, layout, losses, dtype
+        self.stride = layout.stride
+        self.M = torch.as_tensor(problem.M, device=layout.device)
+        self.w, self.u = layout.nodes_in(w, dtype), layout.duals_in(u, dtype)
+        self.w0, self.u0, self.u_hat = self.w.clone(), self.u.clone(), torch.empty_like(self.u)
+        self.w_hat, self.x = self.w.clone(), [torch.zeros_like(self.w) for _ in range(2)]
+        self.sums, self.sums_hat, self.moves = (torch.zeros_like(self.w) for _ in range(3))
+        self.sums.copy_(layout.nodes_in(edges.divergence(u), dtype))
+        self.residual, self.travel, self.tau = (self.w.new_zeros(layout.size) for _ in range(3))
+        self.fresh, self.k = True, 0  # fresh: Tz is z itself
+        self._place_losses()
+        self._place_strengths(edges)
+
+    def _place_losses(self) -> None:
+        """Number labelled nodes in the inner order, and make room for their affine updates."""
+        at, device = self.layout.rank[self.M], self.layout.device
+        self.at, self.by_place = at, torch.argsort(at)
+        self.label = torch.full((self.layout.size,), -1, dtype=torch.int32, device=device)
+        self.label[at[self.by_place]] = torch.arange(len(at), dtype=torch.int32, device=device)
+        self.affine = self.problem.f.quadratic is not None
+        self.models: Any = None if self.affine else Models(self.losses)
+        N, K = self.layout.N, max(len(at), 1)
+        self.P, self.q = self.w.new_zeros((K, N, N)), self.w.new_zeros((K, N))
+        self.dual = False  # whether these are those of dual steps
+
+    def _place_strengths(self, edges: Edges) -> None:
+        c = self.c = edges.c[:, 0]
+        self.scalars = self.w.new_zeros(2)
+        self.boxes = len(c) > 0 and bool((c != c[0]).any())
+        self.box = self.layout.edges_in(c, self.dtype) if self.boxes else self.scalars
+        if len(c):
+            self.scalars[0] = c[0]
+
+    def set_steps(self, tau: Tensor, sigma: Tensor) -> None:
+        self.tau.fill_(1)
+        self.tau[self.layout.rank] = tau.to(self.dtype)
+        self.tau_M, self.sigma, self.given = tau[self.M], self.scalars, 2
+        root = torch.where(self.c > 0, self.c.sqrt(), 1.0)
+        for given, steps in ((0, sigma), (1, sigma / root)):
+            if not len(steps) or float(steps.max() - steps.min()) <= SAME * float(steps.max()):
+                self.given, self.scalars[1] = given, steps.max() if len(steps) else 1.0
+                break
+        if self.given == 2:
+            self.sigma = self.layout.edges_in(sigma, self.dtype)
+        if self.problem.f.quadratic is not None:
+            self._set_updates(self.dual)
+
+    def _set_updates(self, dual: bool) -> None:
+        """P and q of the primal updates q + Pv."""
+        self.dual, n = dual, self.layout.n
+        if not len(self.M):
+            return
+        around = None if self.models is None else (self.model, self.models.centre)
+        P, q = affine_updates(self.losses, self.tau_M, around, dual)
+        self.P[:, :n, :n], self.q[:, :n] = P[self.by_place].to(self.dtype), q[self.by_place].to(self.dtype)
+
+    def advance(self, n_iter: int, mode: Mode) -> float:
+        self._begin_block(mode)
+        self._make_factors(n_iter, mode)
+        self._primal_half(0, self.x[0], mode, n_iter > 1)
+        for k in range(n_iter - 1):
+            self._pass(k, mode, move=k + 2 < n_iter)
+            check()
+        self._probe(n_iter - 1, mode)
+        self.fresh = False
+        return self._measure(self.rows[n_iter - 1], mode)
+
+    def _begin_block(self, mode: Mode) -> None:
+        if self.models is not None:
+            self.latest = self.layout.nodes_out(self.w_hat)[self.M]
+            self.model = self.models.around(self.latest)
+            self.affine = self.model is not None
+            if self.affine:
+                self._set_updates(False)
+        elif self.dual != (mode is Mode.DUAL):
+            self._set_updates(mode is Mode.DUAL)
+
+    def _make_factors(self, n_iter: int, mode: Mode) -> None:
+        """(a, b, g) of z ← a Tz + b z + g z₀ for every iteration of the block, beside that of the next."""
+        self.rows = [_factors(k, mode) for k in range(self.k, self.k + n_iter + 1)]
+        self.k += n_iter
+        table = [[*now, 0.0, *then, 0.0] for now, then in zip(self.rows, self.rows[1:], strict=False)]
+        self.table = torch.tensor(table, dtype=self.dtype).to(self.w.device, non_blocking=True)
+
+    def _measure(self, factors: tuple[float, float, float], mode: Mode) -> float:
+        """r² = |dw|²/τ + |du|²/σ − 2⟨du, D dw⟩ for dz = Tz − z, and the last move of w."""
+        r2 = self.residual.double().sum()
+        if mode is Mode.DUAL:
+            self.w.copy_(self.w_hat)
+        else:
+            dw = self.w_hat.double() - self.w
+            r2 += (dw**2 / self.tau[:, None]).sum() - 2 * (dw * self.moves).sum()
+            self._move(self.w_hat, factors)
+        return max(float(r2), 0.0) ** 0.5
+
+    def _move(self, h: Tensor, factors: tuple[float, float, float]) -> None:
+        """w ← a ŵ + b w + g w₀."""
+        a, b, g = factors
+        self.w.mul_(b).add_(h, alpha=a).add_(self.w0, alpha=g)
+
+    def restart(self) -> Travel:
+        moved = (self.w_hat.double() - self.w0) ** 2 / self.tau[:, None]
+        travel = Travel(float(moved.sum()) ** 0.5, float(self.travel.double().sum()) ** 0.5)
+        if not self.fresh:
+            self.u, self.u_hat = self.u_hat, self.u
+            self.w.copy_(self.w_hat)
+            self.sums.copy_(self.sums_hat)
+        self.w0.copy_(self.w)
+        self.u0.copy_(self.u)
+        self.k, self.fresh = 0, True
+        return travel
+
+    def point(self) -> tuple[Tensor, Tensor]:
+        return self.layout.nodes_out(self.w_hat), self.layout.duals_out(self.u if self.fresh else self.u_hat)
+
+    def _pass(self, k: int, mode: Mode, move: bool) -> None:
+        """The dual half of iteration k of a block, and the primal half of the next; `move`: that is not the last."""
+        x, x_out = self.x[k % 2], self.x[1 - k % 2]
+        self._edges(k, x, x_out, mode, nodes=self.affine, move=move)
+        if self.layout.hubs:
+            self._cut_edges(k, x, mode)
+        if not self.affine or self.layout.hubs:
+            self._primal_half(k + 1, x_out, mode, move, cut_only=self.affine)
+
+    def _probe(self, k: int, mode: Mode) -> None:
+        """The dual half of the last iteration of a block: û, its sums and its residual are kept."""
+        self._edges(k, self.x[k % 2], self.x[0], mode, probe=True)
+        if self.layout.hubs:
+            self._cut_edges(k, self.x[k % 2], mode, probe=True)
+
+    def _primal_half(self, k: int, x_out: Tensor, mode: Mode, move: bool, cut_only: bool = False) -> None:
+        """ŵ and x of iteration k of a block, from the sums; `cut_only`: at nodes with cut rows."""
+        if not self.affine:
+            self._any_update(k, x_out, move)
+            return
+        first = self.layout.slabs if cut_only else 0
+        kernels.node_step[(self.layout.size // self.layout.C - first,)](
+            *(self.w, self.w0, self.w_hat, x_out, self.sums, self.tau, self.label, self.P, self.q),
+            *(self.table[k], first),
+            **self.layout.shape,
+            **_ways(mode),
+            MOVE=move,
+            num_warps=self.layout.warps,
+        )
+
+    def _any_update(self, k: int, x_out: Tensor, move: bool) -> None:
+        """The same for losses whose update is no affine map."""
+        h, n = self.w - self.tau[:, None] * self.sums, self.layout.n
+        self.latest = self.losses.prox(h[self.at, :n].double(), self.tau_M, self.latest)
+        h[self.at, :n] = self.latest.to(self.dtype)
+        torch.sub(2 * h, self.w, out=x_out)
+        if move:
+            self._move(h, self.rows[k])
+        else:
+            self.w_hat.copy_(h)
+
+    def _edges(
+        self, k: int, x: Tensor, x_out: Tensor, mode: Mode, nodes: bool = False, move: bool = False, probe: bool = False
+    ) -> None:
+        """A pass over whole rows."""
+        kept = self.sums, self.sums_hat, self.moves, self.residual, self.travel
+        if self.layout.slabs:
+            self._launch(self.layout.slabs, 0, kept, k, x, x_out, mode, NODES=nodes, MOVE=move, PROBE=probe, CUT=False)
+
+    def _cut_edges(self, k: int, x: Tensor, mode: Mode, probe: bool = False) -> None:
+        """A pass over the parts of cut rows, whose sums are added up."""
+        parts, layout = len(self.layout.row_node), self.layout
+        sums = [self.w.new_zeros((parts, self.stride)) for _ in range(3)]
+        kept = *sums, *(self.w.new_zeros(parts) for _ in range(2))
+        count = parts // layout.C
+        self._launch(count, layout.slabs, kept, k, x, x, mode, NODES=False, MOVE=False, PROBE=probe, CUT=True)
+        whole = self.sums, self.sums_hat, self.moves, self.residual, self.travel
+        for part, out in list(zip(kept, whole, strict=True))[: 5 if probe else 1]:
+            out[layout.whole : layout.whole + layout.hubs] = layout.joined(part)
+
+    def _launch(self, grid: int, first: int, kept: Any, k: int, x: Tensor, x_out: Tensor, mode: Mode, **how: Any) -> None:
+        layout = self.layout
+        kernels.edge_step[(grid,)](
+            *(layout.offset, layout.neighbour, self.box, self.sigma, layout.row_node, self.u, self.u0, self.u_hat),
+            *(x, x_out, self.w, self.w0, self.w_hat, self.tau, self.label, self.P, self.q),
+            *kept,
+            *(self.scalars, self.table[k], first),
+            **layout.shape,
+            **_ways(mode),
+            **how,
+            UN=layout.slots,
+            KIND=self.problem.penalty.kernel,
+            BOX=self.boxes,
+            SIGMA=self.given,
+            num_warps=layout.warps,
+        )
+
+
+def _factors(k: int, mode: Mode) -> tuple[float, float, float]:
+    """(a, b, g) of z ← a Tz + b z + g z₀ in iteration k since the last restart."""
+    if mode is Mode.RELAXED:
+        return RELAXATION, 1 - RELAXATION, 0.0
+    if mode is Mode.DUAL:
+        return 1 + k / (k + 3), 0.0, -k / (k + 3)
+    share = (k + 1) / (k + 2)
+    return 2 * share, -share, 1 - share
+
+
+def _ways(mode: Mode) -> dict[str, bool]:
+    return {"ANCHOR": mode is not Mode.RELAXED, "KEEP": mode is Mode.DUAL}

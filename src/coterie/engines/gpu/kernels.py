@@ -1,0 +1,362 @@
+"""Triton kernels over slabs of nodes (`layout`): one pass is the dual half of an iteration and the primal one after it.
+
+A program has one slab: C nodes, whose entries it goes through UN slots at a time. Coordinates come in up to three
+chunks of W0, W1 and W2; a chunk that is not there has width 0, and the compiler drops it. Sums over slots are kept
+apart until the end, so that no addition waits for another one.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+L1 = tl.constexpr(0)
+L2 = tl.constexpr(1)
+SQUARED = tl.constexpr(2)
+
+
+@triton.jit
+def _entry(p, ln, N: tl.constexpr, C: tl.constexpr, K0: tl.constexpr, W: tl.constexpr):
+    """Where a chunk of the duals of entries p (UN, C) lies."""
+    k = tl.arange(0, W)
+    row = (p - ln[None, :]).to(tl.int64)
+    return row[:, :, None] * N + K0 * C + ln[None, :, None] * W + k[None, None, :]
+
+
+@triton.jit
+def _row(i, XS: tl.constexpr, K0: tl.constexpr, W: tl.constexpr):
+    """Where a chunk of the vectors of nodes i (C,) lies."""
+    return i[:, None].to(tl.int64) * XS + K0 + tl.arange(0, W)[None, :]
+
+
+@triton.jit
+def _pull(u, x, xi, at, m, j, sg, XS: tl.constexpr, K0: tl.constexpr, W: tl.constexpr):
+    """A chunk of u, and of u + σ(x_i − x_j)."""
+    k = tl.arange(0, W)
+    now = tl.load(u + at, mask=m, other=0.0, eviction_policy="evict_first")
+    xj = tl.load(x + j[:, :, None].to(tl.int64) * XS + K0 + k[None, None, :], mask=m, other=0.0)
+    return now, now + sg[:, :, None] * (xi[None, :, :] - xj)
+
+
+@triton.jit
+def _prox(t, b, sg, shrink, KIND: tl.constexpr):
+    """The dual step of a chunk; `shrink` is the factor of L2."""
+    if KIND == L1:
+        out = tl.minimum(tl.maximum(t, -b[:, :, None]), b[:, :, None])
+    elif KIND == L2:
+        out = t * shrink[:, :, None]
+    else:
+        both = 2 * b + sg
+        out = t * tl.where(both > 0, 2 * b / tl.where(both > 0, both, 1.0), 0.0)[:, :, None]
+    return out
+
+
+@triton.jit
+def _move(u, u0, u_hat, at, m, now, h, fa, fb, fg, ANCHOR: tl.constexpr, KEEP: tl.constexpr, PROBE: tl.constexpr):
+    """u ← a û + b u + g u₀; return it, and û − u₀ where it is asked for."""
+    new = fa * h + fb * now
+    away = h
+    if ANCHOR or PROBE:
+        old = tl.load(u0 + at, mask=m, other=0.0, eviction_policy="evict_first")
+        away = h - old
+        if ANCHOR:
+            new += fg * old
+        if KEEP:
+            tl.store(u0 + at, h, mask=m, eviction_policy="evict_first")
+    tl.store(u + at, new, mask=m, eviction_policy="evict_first")
+    if PROBE:
+        tl.store(u_hat + at, h, mask=m, eviction_policy="evict_first")
+    return tl.where(m, new, 0.0), away
+
+
+@triton.jit
+def _dot(P, of, has, r, v0, v1, v2, N: tl.constexpr, W0: tl.constexpr, W1: tl.constexpr, W2: tl.constexpr):
+    """Row r of each node's matrix times v."""
+    base = P + of[:, None].to(tl.int64) * (N * N) + r * N
+    k0 = tl.arange(0, W0)
+    s = tl.sum(tl.load(base + k0[None, :], mask=has[:, None] & (k0 >= 0)[None, :], other=0.0) * v0, 1)
+    if W1 > 0:
+        k1 = tl.arange(0, W1)
+        s += tl.sum(tl.load(base + W0 + k1[None, :], mask=has[:, None] & (k1 >= 0)[None, :], other=0.0) * v1, 1)
+    if W2 > 0:
+        k2 = tl.arange(0, W2)
+        s += tl.sum(tl.load(base + W0 + W1 + k2[None, :], mask=has[:, None] & (k2 >= 0)[None, :], other=0.0) * v2, 1)
+    return s
+
+
+@triton.jit
+def _update(
+    P, q, of, has, v, v0, v1, v2,
+    N: tl.constexpr, W0: tl.constexpr, W1: tl.constexpr, W2: tl.constexpr, K0: tl.constexpr, W: tl.constexpr,
+):  # fmt: skip
+    """A chunk of the primal update: q + Pv where there is a loss, else v itself."""
+    k = tl.arange(0, W)
+    out = tl.load(q + of[:, None].to(tl.int64) * N + K0 + k[None, :], mask=has[:, None] & (k >= 0)[None, :], other=0.0)
+    for r in tl.static_range(W):
+        s = _dot(P, of, has, K0 + r, v0, v1, v2, N, W0, W1, W2)
+        out += tl.where(k[None, :] == r, s[:, None], 0.0)
+    return tl.where(has[:, None], out, v)
+
+
+@triton.jit
+def _finish(
+    w, w0, w_hat, x_out, at, wi, h, fa, fb, fg, ANCHOR: tl.constexpr, KEEP: tl.constexpr, MOVE: tl.constexpr
+):  # fmt: skip
+    """x ← 2ŵ − w (ŵ in dual steps), and either w ← a ŵ + b w + g w₀, or ŵ is kept."""
+    if KEEP:
+        tl.store(x_out + at, h)
+    else:
+        tl.store(x_out + at, 2 * h - wi)
+    if KEEP or not MOVE:
+        tl.store(w_hat + at, h)
+    else:
+        new = fa * h + fb * wi
+        if ANCHOR:
+            new += fg * tl.load(w0 + at)
+        tl.store(w + at, new)
+
+
+@triton.jit
+def node_step(
+    w, w0, w_hat, x_out, sums, tau, label, P, q, factors, first,
+    N: tl.constexpr, XS: tl.constexpr, C: tl.constexpr, W0: tl.constexpr, W1: tl.constexpr, W2: tl.constexpr,
+    ANCHOR: tl.constexpr, KEEP: tl.constexpr, MOVE: tl.constexpr,
+):  # fmt: skip
+    """The primal half alone, from sums (·, XS) = Dᵀu that are there. `factors` are (a, b, g) of the iteration."""
+    fa = tl.load(factors)
+    fb = tl.load(factors + 1)
+    fg = tl.load(factors + 2)
+    i = (first + tl.program_id(0)) * C + tl.arange(0, C)
+    a0 = tl.load(sums + _row(i, XS, 0, W0))
+    a1 = a0
+    a2 = a0
+    if W1 > 0:
+        a1 = tl.load(sums + _row(i, XS, W0, W1))
+    if W2 > 0:
+        a2 = tl.load(sums + _row(i, XS, W0 + W1, W2))
+    _primal(w, w0, w_hat, x_out, tau, label, P, q, i, a0, a1, a2, fa, fb, fg, N, XS, W0, W1, W2, ANCHOR, KEEP, MOVE)
+
+
+@triton.jit
+def _primal(
+    w, w0, w_hat, x_out, tau, label, P, q, i, a0, a1, a2, fa, fb, fg,
+    N: tl.constexpr, XS: tl.constexpr, W0: tl.constexpr, W1: tl.constexpr, W2: tl.constexpr,
+    ANCHOR: tl.constexpr, KEEP: tl.constexpr, MOVE: tl.constexpr,
+):  # fmt: skip
+    """ŵ = q + P(w − τs), or w − τs where there is no loss; in dual steps q − Ps."""
+    t = tl.load(tau + i)[:, None]
+    of = tl.load(label + i)
+    has = of >= 0
+    w_0 = tl.load(w + _row(i, XS, 0, W0))
+    v0 = -a0 if KEEP else w_0 - t * a0
+    w_1 = w_0
+    w_2 = w_0
+    v1 = v0
+    v2 = v0
+    if W1 > 0:
+        w_1 = tl.load(w + _row(i, XS, W0, W1))
+        v1 = -a1 if KEEP else w_1 - t * a1
+    if W2 > 0:
+        w_2 = tl.load(w + _row(i, XS, W0 + W1, W2))
+        v2 = -a2 if KEEP else w_2 - t * a2
+    h0 = v0
+    h1 = v1
+    h2 = v2
+    if tl.max(of, 0) >= 0:
+        h0 = _update(P, q, of, has, v0, v0, v1, v2, N, W0, W1, W2, 0, W0)
+        if W1 > 0:
+            h1 = _update(P, q, of, has, v1, v0, v1, v2, N, W0, W1, W2, W0, W1)
+        if W2 > 0:
+            h2 = _update(P, q, of, has, v2, v0, v1, v2, N, W0, W1, W2, W0 + W1, W2)
+    _finish(w, w0, w_hat, x_out, _row(i, XS, 0, W0), w_0, h0, fa, fb, fg, ANCHOR, KEEP, MOVE)
+    if W1 > 0:
+        _finish(w, w0, w_hat, x_out, _row(i, XS, W0, W1), w_1, h1, fa, fb, fg, ANCHOR, KEEP, MOVE)
+    if W2 > 0:
+        _finish(w, w0, w_hat, x_out, _row(i, XS, W0 + W1, W2), w_2, h2, fa, fb, fg, ANCHOR, KEEP, MOVE)
+
+
+@triton.jit
+def edge_step(
+    offset, neighbour, box, sigma, row_node, u, u0, u_hat, x, x_out, w, w0, w_hat, tau, label, P, q,
+    sums, sums_hat, moves, residual, travel, scalars, factors, first,
+    N: tl.constexpr, XS: tl.constexpr, C: tl.constexpr, UN: tl.constexpr,
+    W0: tl.constexpr, W1: tl.constexpr, W2: tl.constexpr, KIND: tl.constexpr,
+    BOX: tl.constexpr, SIGMA: tl.constexpr, ANCHOR: tl.constexpr, KEEP: tl.constexpr,
+    NODES: tl.constexpr, MOVE: tl.constexpr, PROBE: tl.constexpr, CUT: tl.constexpr,
+):  # fmt: skip
+    """û = prox(u + σDx) and u ← a û + b u + g u₀ at one slab's entries, and the primal half of the next iteration.
+
+    `scalars` are a strength and a step, `factors` (a, b, g) of this iteration and of the next. BOX: strengths differ.
+    SIGMA: 0, all edges have that step; 1, it times √c; 2, steps are given. Slabs are those from `first` on.
+    Without NODES, sums are stored instead; CUT: of parts of rows, whose nodes are `row_node`. With PROBE, û is stored,
+    too, with its sums, the sums of û − u, and |û − u|²/σ and |û − u₀|²/σ, half of each at either end.
+    """
+    b_all = tl.load(scalars)
+    sg_all = tl.load(scalars + 1)
+    ea = tl.load(factors)
+    eb = tl.load(factors + 1)
+    eg = tl.load(factors + 2)
+    slab = tl.program_id(0) + first
+    ln = tl.arange(0, C)
+    row = tl.program_id(0) * C + ln
+    i = row
+    if CUT:
+        i = tl.load(row_node + row)
+    lo = tl.load(offset + slab)
+    hi = tl.load(offset + slab + 1)
+    un = tl.arange(0, UN)
+    x0 = tl.load(x + _row(i, XS, 0, W0))
+    a0 = tl.zeros((UN, C, W0), x0.dtype)
+    x1 = x0
+    x2 = x0
+    a1 = a0
+    a2 = a0
+    if W1 > 0:
+        x1 = tl.load(x + _row(i, XS, W0, W1))
+        a1 = tl.zeros((UN, C, W1), x0.dtype)
+    if W2 > 0:
+        x2 = tl.load(x + _row(i, XS, W0 + W1, W2))
+        a2 = tl.zeros((UN, C, W2), x0.dtype)
+    h0s = a0
+    h1s = a1
+    h2s = a2
+    d0s = a0
+    d1s = a1
+    d2s = a2
+    r2 = tl.zeros((UN, C), x0.dtype)
+    t2 = tl.zeros((UN, C), x0.dtype)
+    for p0 in range(lo, hi, C * UN):
+        p = p0 + un[:, None] * C + ln[None, :]
+        pm = p < hi
+        j = tl.load(neighbour + p, mask=pm, other=0, eviction_policy="evict_first")
+        if BOX:
+            b = tl.load(box + p, mask=pm, other=0.0, eviction_policy="evict_first")
+        else:
+            b = tl.zeros((UN, C), x0.dtype) + b_all
+        if SIGMA == 2:
+            sg = tl.load(sigma + p, mask=pm, other=0.0, eviction_policy="evict_first")
+        elif SIGMA == 1:
+            sg = sg_all * tl.sqrt(b)
+        else:
+            sg = tl.zeros((UN, C), x0.dtype) + sg_all
+        k0 = tl.arange(0, W0)
+        m0 = pm[:, :, None] & (k0 >= 0)[None, None, :]
+        at0 = _entry(p, ln, N, C, 0, W0)
+        n0, t0 = _pull(u, x, x0, at0, m0, j, sg, XS, 0, W0)
+        long2 = b
+        if KIND == L2:
+            long2 = tl.sum(t0 * t0, 2)
+        if W1 > 0:
+            k1 = tl.arange(0, W1)
+            m1 = pm[:, :, None] & (k1 >= 0)[None, None, :]
+            at1 = _entry(p, ln, N, C, W0, W1)
+            n1, t1 = _pull(u, x, x1, at1, m1, j, sg, XS, W0, W1)
+            if KIND == L2:
+                long2 += tl.sum(t1 * t1, 2)
+        if W2 > 0:
+            k2 = tl.arange(0, W2)
+            m2 = pm[:, :, None] & (k2 >= 0)[None, None, :]
+            at2 = _entry(p, ln, N, C, W0 + W1, W2)
+            n2, t2_ = _pull(u, x, x2, at2, m2, j, sg, XS, W0 + W1, W2)
+            if KIND == L2:
+                long2 += tl.sum(t2_ * t2_, 2)
+        shrink = b
+        if KIND == L2:
+            long = tl.sqrt(long2)
+            shrink = tl.where(long > b, b / tl.where(long > 0, long, 1.0), 1.0)
+        per = tl.where(sg > 0, 0.5 / tl.where(sg > 0, sg, 1.0), 0.0)
+        h0 = _prox(t0, b, sg, shrink, KIND)
+        moved, away = _move(u, u0, u_hat, at0, m0, n0, h0, ea, eb, eg, ANCHOR, KEEP, PROBE)
+        a0 += moved
+        if PROBE:
+            h0s += tl.where(m0, h0, 0.0)
+            d0s += tl.where(m0, h0 - n0, 0.0)
+            r2 += tl.sum(tl.where(m0, (h0 - n0) * (h0 - n0), 0.0), 2) * per
+            t2 += tl.sum(tl.where(m0, away * away, 0.0), 2) * per
+        if W1 > 0:
+            h1 = _prox(t1, b, sg, shrink, KIND)
+            moved, away = _move(u, u0, u_hat, at1, m1, n1, h1, ea, eb, eg, ANCHOR, KEEP, PROBE)
+            a1 += moved
+            if PROBE:
+                h1s += tl.where(m1, h1, 0.0)
+                d1s += tl.where(m1, h1 - n1, 0.0)
+                r2 += tl.sum(tl.where(m1, (h1 - n1) * (h1 - n1), 0.0), 2) * per
+                t2 += tl.sum(tl.where(m1, away * away, 0.0), 2) * per
+        if W2 > 0:
+            h2 = _prox(t2_, b, sg, shrink, KIND)
+            moved, away = _move(u, u0, u_hat, at2, m2, n2, h2, ea, eb, eg, ANCHOR, KEEP, PROBE)
+            a2 += moved
+            if PROBE:
+                h2s += tl.where(m2, h2, 0.0)
+                d2s += tl.where(m2, h2 - n2, 0.0)
+                r2 += tl.sum(tl.where(m2, (h2 - n2) * (h2 - n2), 0.0), 2) * per
+                t2 += tl.sum(tl.where(m2, away * away, 0.0), 2) * per
+    s0 = tl.sum(a0, 0)
+    s1 = tl.sum(a1, 0)
+    s2 = tl.sum(a2, 0)
+    if NODES:
+        na = tl.load(factors + 4)
+        nb = tl.load(factors + 5)
+        ng = tl.load(factors + 6)
+        _primal(
+            w, w0, w_hat, x_out, tau, label, P, q, i, s0, s1, s2, na, nb, ng, N, XS, W0, W1, W2, ANCHOR, KEEP, MOVE
+        )
+    else:
+        tl.store(sums + _row(row, XS, 0, W0), s0)
+        if W1 > 0:
+            tl.store(sums + _row(row, XS, W0, W1), s1)
+        if W2 > 0:
+            tl.store(sums + _row(row, XS, W0 + W1, W2), s2)
+    if PROBE:
+        tl.store(residual + row, tl.sum(r2, 0))
+        tl.store(travel + row, tl.sum(t2, 0))
+        tl.store(sums_hat + _row(row, XS, 0, W0), tl.sum(h0s, 0))
+        tl.store(moves + _row(row, XS, 0, W0), tl.sum(d0s, 0))
+        if W1 > 0:
+            tl.store(sums_hat + _row(row, XS, W0, W1), tl.sum(h1s, 0))
+            tl.store(moves + _row(row, XS, W0, W1), tl.sum(d1s, 0))
+        if W2 > 0:
+            tl.store(sums_hat + _row(row, XS, W0 + W1, W2), tl.sum(h2s, 0))
+            tl.store(moves + _row(row, XS, W0 + W1, W2), tl.sum(d2s, 0))
+
+
+@triton.jit
+def laplacian(
+    offset, neighbour, row_node, S, x, out, first,
+    N: tl.constexpr, XS: tl.constexpr, C: tl.constexpr, UN: tl.constexpr,
+    W0: tl.constexpr, W1: tl.constexpr, W2: tl.constexpr, CUT: tl.constexpr,
+):  # fmt: skip
+    """out ← Σ_e S_e (x_i − x_j) over the entries of each row."""
+    slab = tl.program_id(0) + first
+    ln = tl.arange(0, C)
+    row = tl.program_id(0) * C + ln
+    i = row
+    if CUT:
+        i = tl.load(row_node + row)
+    lo = tl.load(offset + slab)
+    hi = tl.load(offset + slab + 1)
+    _chunk_laplacian(neighbour, S, x, out, i, row, lo, hi, ln, N, XS, C, UN, 0, W0)
+    if W1 > 0:
+        _chunk_laplacian(neighbour, S, x, out, i, row, lo, hi, ln, N, XS, C, UN, W0, W1)
+    if W2 > 0:
+        _chunk_laplacian(neighbour, S, x, out, i, row, lo, hi, ln, N, XS, C, UN, W0 + W1, W2)
+
+
+@triton.jit
+def _chunk_laplacian(
+    neighbour, S, x, out, i, row, lo, hi, ln,
+    N: tl.constexpr, XS: tl.constexpr, C: tl.constexpr, UN: tl.constexpr, K0: tl.constexpr, W: tl.constexpr,
+):  # fmt: skip
+    un = tl.arange(0, UN)
+    k = tl.arange(0, W)
+    xi = tl.load(x + _row(i, XS, K0, W))
+    acc = tl.zeros((UN, C, W), xi.dtype)
+    for p0 in range(lo, hi, C * UN):
+        p = p0 + un[:, None] * C + ln[None, :]
+        pm = p < hi
+        m = pm[:, :, None] & (k >= 0)[None, None, :]
+        j = tl.load(neighbour + p, mask=pm, other=0)
+        s = tl.load(S + _entry(p, ln, N, C, K0, W), mask=m, other=0.0)
+        xj = tl.load(x + j[:, :, None].to(tl.int64) * XS + K0 + k[None, None, :], mask=m, other=0.0)
+        acc += s.to(xi.dtype) * (xi[None, :, :] - xj)
+    tl.store(out + _row(row, XS, K0, W), tl.sum(acc, 0))

@@ -1,0 +1,171 @@
+"""How a graph lies in a GPU's memory: sliced rows (SELL), one lane per node, the dual of an edge at both of its ends.
+
+Nodes are sorted by their number of edges inside windows, labelled ones first, so that the rows of a *slab* of C nodes
+are about equally long. The d-th edges of a slab's nodes are C entries side by side, a *slot*. An entry holds its
+neighbour, and one end's copy of the dual, with the sign that this end sees: then each node updates its own copies and
+adds them up, in one pass without atomic additions, and the copies of the two ends agree to the last bit. Rows of nodes
+with very many edges are cut into parts of at most SPLIT entries.
+
+The n coordinates of a slot's duals lie in up to three chunks whose widths are powers of two: C × 4 numbers, say, then
+C × 1. n is filled up with zeros to the next number that is a sum of three.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from coterie.engines.gpu.exact import Tensor
+
+WINDOW = 4096  # nodes that are sorted among each other
+SPLIT = 512  # entries of a row at most
+
+
+def chunks(n: int) -> tuple[int, ...]:
+    """Widths of up to three chunks, powers of two, that hold n coordinates."""
+    widths: list[int] = []
+    widest = 4 if n <= 12 else 1 << n.bit_length()
+    while n > 0:
+        width = min(1 << (n.bit_length() - 1), widest)
+        if len(widths) == 2:
+            width = 1 << (n - 1).bit_length()
+        widths.append(width)
+        n -= width
+    return tuple(widths)
+
+
+class Layout:
+    """Rows, slots and entries of a graph with ends i, j (E,), and the way in and out.
+
+    Attributes
+    ----------
+    C, widths, N : lanes of a slab; chunks of coordinates, and how many these hold
+    rank : (V,)
+        The place of each node inside. Nodes with cut rows come last, from `whole` on.
+    size, whole : places inside; those of nodes whose row is not cut; multiples of C
+    offset : (slabs + 1,)
+        Where the entries of each slab begin; slabs of cut rows come last.
+    neighbour : (entries,)
+        The place of the other end; the node itself where a row has no edge.
+    first, second : (E,)
+        The entries of each edge at its two ends.
+    row_node, row_hub : (cut rows,)
+        The node of each part of a cut row, as its place and as its number among such nodes.
+    """
+
+    def __init__(self, i: Tensor, j: Tensor, labelled: Tensor, n: int, C: int) -> None:
+        self.C, self.n, self.widths = C, n, chunks(n)
+        self.N = sum(self.widths)
+        self.stride = self.N if self.N <= 2 else _up(self.N, 4)  # numbers from one node's vector to the next
+        self.slots, self.warps = 2, 1
+        self.V, self.E, self.device = len(labelled), len(i), i.device
+        degree = torch.bincount(i, minlength=self.V) + torch.bincount(j, minlength=self.V)
+        self._place(degree, labelled)
+        self._fill(self.rank[i.long()], self.rank[j.long()], degree)
+
+    def _place(self, degree: Tensor, labelled: Tensor) -> None:
+        """Number the nodes."""
+        node, hub = torch.arange(self.V, device=self.device), degree > SPLIT
+        key = (torch.where(hub, 1 << 40, node // WINDOW) * 2 + ~labelled) * (1 << 20) + (SPLIT + 1 - degree).clamp(min=0)
+        order = torch.argsort(key, stable=True)
+        self.hubs = int(hub.sum())
+        normal = self.V - self.hubs
+        self.whole = _up(normal, self.C)
+        self.size = self.whole + _up(self.hubs, self.C)
+        place = torch.arange(self.V, device=self.device)
+        place[normal:] += self.whole - normal
+        self.rank = torch.empty_like(order)
+        self.rank[order] = place
+
+    def _fill(self, a: Tensor, b: Tensor, degree: Tensor) -> None:
+        """Give every edge an entry in the rows of both ends."""
+        own, other = torch.cat([a, b]), torch.cat([b, a])
+        order = torch.argsort(own * self.size + other)
+        count = torch.zeros(self.size, dtype=torch.int64, device=self.device)
+        count[self.rank] = degree
+        starts = torch.cumsum(count, 0) - count
+        within = torch.empty_like(own)
+        within[order] = torch.arange(len(own), device=self.device) - starts[own[order]]
+        parts = (count[self.whole :] + SPLIT - 1) // SPLIT
+        first_part = torch.cumsum(parts, 0) - parts
+        is_hub = own >= self.whole
+        row = own
+        if self.hubs:
+            hub = (own - self.whole).clamp(min=0)
+            row = torch.where(is_hub, self.whole + first_part[hub] + within // SPLIT, own)
+            within = torch.where(is_hub, within % SPLIT, within)
+        cut, self.n_parts = int(parts.sum()), parts[: self.hubs]
+        self.rows = self.whole + _up(cut, self.C)
+        self.row_hub = torch.repeat_interleave(torch.arange(len(parts), device=self.device), parts)
+        self.row_node = torch.full((self.rows - self.whole,), max(self.size - 1, 0), device=self.device)
+        self.row_node[:cut] = self.row_hub + self.whole
+        length = torch.bincount(row, minlength=self.rows).view(-1, self.C).amax(1) if self.rows else row[:0]
+        offset = torch.zeros(len(length) + 1, dtype=torch.int64, device=self.device)
+        offset[1:] = torch.cumsum(length * self.C, 0)
+        self.entries = int(offset[-1])
+        place = offset[row // self.C] + within * self.C + row % self.C
+        self.offset = offset
+        self.neighbour = self._owners(length).int()
+        self.neighbour[place] = other.int()
+        self.first, self.second = place[: self.E], place[self.E :]
+        self.row_node = self.row_node.int()
+
+    def _owners(self, length: Tensor) -> Tensor:
+        """The node that every entry belongs to."""
+        slab = torch.repeat_interleave(torch.arange(len(length), device=self.device), length * self.C)
+        row = slab * self.C + torch.arange(self.entries, device=self.device) % self.C
+        if not self.hubs:
+            return row
+        return torch.where(row < self.whole, row, self.row_node[(row - self.whole).clamp(min=0)])
+
+    @property
+    def slabs(self) -> int:
+        """Slabs of whole rows."""
+        return self.whole // self.C
+
+    @property
+    def shape(self) -> dict[str, int]:
+        """What kernels are compiled for."""
+        widths = dict(zip(("W0", "W1", "W2"), (*self.widths, 0, 0), strict=False))
+        return {"N": self.N, "XS": self.stride, "C": self.C, **widths}
+
+    def joined(self, parts: Tensor) -> Tensor:
+        """What the parts of each cut row add up to, in their order."""
+        return torch.segment_reduce(parts[: len(self.row_hub)], "sum", lengths=self.n_parts, axis=0, unsafe=True)
+
+    def nodes_in(self, x: Tensor, dtype: Any) -> Tensor:
+        """Node values (V, n) in the inner order, filled up with zeros."""
+        inside = torch.zeros((self.size, self.stride), dtype=dtype, device=self.device)
+        inside[self.rank, : x.shape[1]] = x.to(dtype)
+        return inside
+
+    def nodes_out(self, x: Tensor) -> Tensor:
+        return x[self.rank, : self.n].double()
+
+    def duals_in(self, u: Tensor, dtype: Any, sign: float = -1.0) -> Tensor:
+        """Duals (E, n) at both ends; with the sign of 1, weights of edges."""
+        rows = torch.zeros((self.entries, self.N), dtype=dtype, device=self.device)
+        rows[self.first, : self.n] = u.to(dtype)
+        rows[self.second, : self.n] = (sign * u).to(dtype)
+        slots = rows.view(self.entries // self.C, self.C, self.N)
+        each = zip(slots.split(self.widths, dim=2), self.widths, strict=True)
+        return torch.cat([part.reshape(len(slots), self.C * width) for part, width in each], 1).reshape(-1)
+
+    def duals_out(self, packed: Tensor) -> Tensor:
+        """Duals (E, n) of the first ends."""
+        slots = packed.view(self.entries // self.C, self.C * self.N)
+        parts = slots.split([self.C * width for width in self.widths], dim=1)
+        each = zip(parts, self.widths, strict=True)
+        rows = torch.cat([part.reshape(-1, width) for part, width in each], 1)
+        return rows[self.first, : self.n].double()
+
+    def edges_in(self, x: Tensor, dtype: Any) -> Tensor:
+        """Edge values (E,) at both ends, zero where there is no edge."""
+        inside = torch.zeros(self.entries, dtype=dtype, device=self.device)
+        inside[self.first] = inside[self.second] = x.to(dtype)
+        return inside
+
+
+def _up(number: int, step: int) -> int:
+    return -(-number // step) * step

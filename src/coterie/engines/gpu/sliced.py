@@ -1,0 +1,36 @@
+"""The weighted Laplacian of dual repair in a Triton kernel: S in single precision at both ends, x in double."""
+
+from __future__ import annotations
+
+import torch
+
+from coterie.engines.gpu import kernels
+from coterie.engines.gpu.corrections import Laplacian
+from coterie.engines.gpu.edges import Edges
+from coterie.engines.gpu.exact import Tensor
+from coterie.engines.gpu.layout import Layout
+
+
+class SlicedLaplacian(Laplacian):
+    """DᵀSD on the layout's rows."""
+
+    def __init__(self, edges: Edges, layout: Layout, S: Tensor) -> None:
+        super().__init__(edges, S)
+        self.layout, self.packed = layout, layout.duals_in(S, torch.float32, sign=1.0)
+
+    def apply(self, x: Tensor, out: Tensor) -> None:
+        layout = self.layout
+        inside = layout.nodes_in(x, torch.float64)
+        product, parts = torch.zeros_like(inside), inside.new_empty((len(layout.row_node), layout.stride))
+        for target, first, count in ((product, 0, layout.slabs), (parts, layout.slabs, len(parts) // layout.C)):
+            if count:
+                kernels.laplacian[(count,)](
+                    *(layout.offset, layout.neighbour, layout.row_node, self.packed, inside, target, first),
+                    **layout.shape,
+                    UN=layout.slots,
+                    CUT=target is parts,
+                    num_warps=layout.warps,
+                )
+        if layout.hubs:
+            product[layout.whole : layout.whole + layout.hubs] = layout.joined(parts)
+        out.copy_(layout.nodes_out(product))
