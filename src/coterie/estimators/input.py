@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from coterie.estimators.scaling import Scaling
 from coterie.estimators.tables import as_graph, as_row_weights, check_numbers, has_column, library_of, take_groups
+from coterie.io.preparation import Preparation
 from coterie.problem import EmpiricalGraph, LocalDatasets, Problem
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
@@ -34,6 +35,7 @@ class InputMixin:
     n_features_in_: int
     scaling_: Scaling
     row_weight_: float
+    preparation_: Preparation | None = None
 
     @abstractmethod
     def _loss(self, unpenalised: tuple[int, ...]) -> Loss:
@@ -75,6 +77,7 @@ class InputMixin:
     def _stated(self, graph: EmpiricalGraph, data: LocalDatasets) -> Problem:
         """The problem at λ = 0, in units of its own if asked."""
         self._validate_params()  # type: ignore[attr-defined]
+        self.preparation_ = None
         if self.weight_by not in ("rows", "nodes"):
             raise ValueError(f'weight_by must be "rows" or "nodes", got {self.weight_by!r}')
         self._check_labelled(data.labelled)

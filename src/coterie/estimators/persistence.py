@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from importlib import import_module
 from importlib.metadata import version
 from inspect import signature
@@ -18,6 +19,7 @@ from coterie.estimators.cross_validation import LamChoice
 from coterie.estimators.scaling import Scaling
 from coterie.io.errors import ModelFileError
 from coterie.io.model import read_model, write_model
+from coterie.io.preparation import Preparation
 from coterie.problem import EmpiricalGraph
 from coterie.problem.arrays import Array
 from coterie.problem.penalties import PENALTIES, Penalty
@@ -47,6 +49,7 @@ class PersistenceMixin:
     n_labelled_: Array
     node_errors_: Array
     scaling_: Scaling
+    preparation_: Preparation | None = None
 
     def save(self, path: str | Path, notes: dict[str, Any] | None = None) -> None:
         """Write the fitted model to a folder, for :func:`coterie.load`. The training rows are not written.
@@ -79,6 +82,7 @@ class PersistenceMixin:
             "nodes": None if graph.ids is None else [_json_id(name) for name in graph.ids],
             "certificate": {name: getattr(solution, name) for name in CERTIFICATE} | {"status": solution.status.name},
             "history": [list(line) for line in solution.history],
+            "preparation": None if self.preparation_ is None else asdict(self.preparation_),
             "versions": versions(),
             "notes": getattr(self, "notes_", {}) if notes is None else notes,
         }
@@ -167,7 +171,7 @@ def _restore(record: dict[str, Any], arrays: dict[str, Array]) -> NetworkedModel
         model.classes_ = np.array(record["classes"])
     model.groups_column_, model.frame_library_ = record["groups_column"], record["frame_library"]
     model.lam_, model.notes_, model.versions_ = _number(record["lam"]), record["notes"], record["versions"]
-    model.row_weight_ = record["row_weight"]
+    model.row_weight_, model.preparation_ = record["row_weight"], _preparation(record.get("preparation"))
     model.n_labelled_, model.node_errors_ = arrays["n_labelled"], arrays["node_errors"]
     *centre, y_centre = arrays["centre"]
     *spread, y_spread = arrays["spread"]
@@ -181,6 +185,14 @@ def _restore(record: dict[str, Any], arrays: dict[str, Array]) -> NetworkedModel
     if isinstance(federation, dict) and "clusters" in federation:  # its inner edges are not in the graph
         model.clusters_ = np.array(federation["clusters"], dtype=np.int64)
     return model
+
+
+def _preparation(made: dict[str, Any] | None) -> Preparation | None:
+    """What columns of files became before they were features; older models knew no such thing."""
+    if made is None:
+        return None
+    levels = {name: tuple(known) for name, known in made["levels"].items()}
+    return Preparation(tuple(made["columns"]), levels, made["missing"], made["means"])
 
 
 def _known(record: dict[str, Any]) -> dict[str, Any]:
