@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from coterie import plot
     from coterie.estimators import (
         Comparison,
         NetworkedLasso,
@@ -149,6 +150,7 @@ __all__ = [
     "knn_graph",
     "largest_useful_lam",
     "load",
+    "plot",
     "resolvability",
     "similarity_graph",
     "solve",
@@ -158,6 +160,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "plot":
+        return import_module("coterie.plot")
     if name in _HOME_OF:
         return getattr(import_module(_HOME_OF[name]), name)
     raise AttributeError(f"module 'coterie' has no attribute {name!r}")
