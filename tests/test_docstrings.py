@@ -8,7 +8,7 @@ import pytest
 import coterie as ct
 from docstrings import Documented, methods
 
-ROOMS = ("", ".datasets", ".estimators", ".graphs")
+ROOMS = ("", ".datasets", ".estimators", ".graphs", ".plot")
 
 OF_THE_SOLVER = ("LocalDatasets.joined_with", "LocalDatasets.moved_to", "Problem.with_losses")
 

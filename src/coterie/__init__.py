@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from coterie import plot
     from coterie.estimators import (
         Comparison,
         ConvexClustering,
@@ -162,6 +163,7 @@ __all__ = [
     "knn_graph",
     "largest_useful_lam",
     "load",
+    "plot",
     "product_graph",
     "resolvability",
     "similarity_graph",
@@ -173,6 +175,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "plot":
+        return import_module("coterie.plot")
     if name in _HOME_OF:
         return getattr(import_module(_HOME_OF[name]), name)
     raise AttributeError(f"module 'coterie' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""The commands of docs/cli.md run, one after the other, on the files that its Python block writes."""
+"""The commands of docs/cli.md run, one after the other, on the files that its Python blocks write."""
 
 import re
 import shlex
@@ -15,9 +15,9 @@ COMMAND = re.compile(r"^\$ coterie (.*?)(?:  # exit code (\d+))?$(?:\n(coterie: 
 @pytest.mark.usefixtures("compiled")
 def test_the_example_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    exec(re.search(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE).group(1), {})
+    exec("".join(re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)), {})
     commands = COMMAND.findall(PAGE)
-    assert len(commands) == 9
+    assert len(commands) == 12
     for words, code, message in commands:
         result = run(*shlex.split(words))
         assert result.exit_code == int(code or 0), (words, result.output)

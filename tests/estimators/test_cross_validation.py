@@ -9,7 +9,8 @@ from towns import CHOOSING, PLAIN, empirical, labels_for, names, networkx_graph,
 
 import coterie as ct
 from coterie.datasets import stochastic_block_model
-from coterie.estimators.cross_validation import LamChoice, cross_validate_lam, mean_error, standard_error
+from coterie.estimators.cross_validation import LamChoice, cross_validate_lam, standard_error
+from coterie.estimators.fold_paths import mean_error
 from coterie.estimators.folds import folds_of, reachable, without
 from problems import problems
 

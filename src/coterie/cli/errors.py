@@ -92,7 +92,7 @@ def check_file(out: Path, *inputs: Path) -> None:
 
 def check_table(out: Path, *inputs: Path) -> None:
     """Refuse, besides, a name that does not say what kind of table to write."""
-    from coterie.io.sources import KINDS
+    from coterie.io.formats import KINDS
 
     check_file(out, *inputs)
     if out.suffix.lower() not in KINDS:

@@ -17,18 +17,22 @@ import typer
 from coterie.cli.codes import ExitCode
 from coterie.cli.echo import echo
 from coterie.cli.errors import BadInputError, check_folder, plain_errors
-from coterie.cli.network import check_choice, read_network, split_names
+from coterie.cli.network import check_choice, edge_table, read_network, split_names, text_format
 from coterie.cli.options import (
     DataArgument,
+    DecimalOption,
     DistanceOption,
+    EncodingOption,
     IdsName,
     IdsOption,
     JsonOption,
     LossName,
+    MissingName,
     NodeOption,
     OverName,
     PenaltyName,
     QuietOption,
+    SeparatorOption,
     WeightName,
     WeightOption,
 )
@@ -38,6 +42,7 @@ if TYPE_CHECKING:
     from coterie.cli.network import Knn, Network
     from coterie.estimators.base import NetworkedModel
     from coterie.estimators.from_files import FileFit
+    from coterie.io.formats import Table
 
 CV = "cv"
 NO_FEATURE = re.compile(r"id|.*[_ ]id|lat(itude)?|lon(gitude)?|lng", re.IGNORECASE)  # names of ids and coordinates
@@ -70,6 +75,25 @@ def fit(
         str | None,
         typer.Option(help="Columns that are no features, as a,b,c.", show_default="none", rich_help_panel=DATA),
     ] = None,
+    one_hot: Annotated[
+        str | None,
+        typer.Option(
+            help="Columns of which each level becomes a feature of 0 and 1, as a,b,c.",
+            show_default="none",
+            rich_help_panel=DATA,
+        ),
+    ] = None,
+    missing: Annotated[
+        MissingName | None,
+        typer.Option(
+            help="Features that are missing: fill in the mean of the column, or drop the row.",
+            show_default="an error",
+            rich_help_panel=DATA,
+        ),
+    ] = None,
+    separator: Annotated[str | None, SeparatorOption] = None,
+    decimal: Annotated[str, DecimalOption] = ".",
+    encoding: Annotated[str, EncodingOption] = "utf-8",
     graph: Annotated[
         Path | None,
         typer.Option(
@@ -88,7 +112,8 @@ def fit(
     loss: Annotated[
         LossName,
         typer.Option(
-            help="lasso: few coefficients are not zero. logistic: the target is 0 or 1.", rich_help_panel=MODEL
+            help="lasso: few coefficients are not zero. logistic: the target is 0 or 1, or has two names.",
+            rich_help_panel=MODEL,
         ),
     ] = LossName.squared,
     penalty: Annotated[
@@ -164,22 +189,29 @@ def fit(
         )
         from coterie.cli.screen import say, working
         from coterie.estimators.from_files import FileFit
+        from coterie.io.formats import Table
+        from coterie.io.preparation import prepare
         from coterie.io.rows import Columns
         from coterie.problem.convert import Measure
         from coterie.solver import Status
 
+        text = text_format(separator, decimal, encoding)
+        table, edges = Table(data, text), None if graph is None else edge_table(graph, text)
         with working(quiet) as tell, _without_convergence_warnings():
             tell(f"reading {data}", None)
             chosen = None if features is None else split_names(features)
-            left_out = _left_out(data, (node, target), chosen, exclude, nearest)
-            columns = Columns.of(data, node, target, chosen, but=left_out)
+            left_out = _left_out(table, (node, target), chosen, exclude, nearest)
+            columns = Columns.of(table, node, target, chosen, but=left_out, classes=loss is LossName.logistic)
             if left_out and chosen is None:
                 say(f"columns that are not used: {', '.join(left_out)}; name features with --features", quiet)
             measure = Measure(weight, distance)
-            network = read_network(data, node, graph, nearest, measure, text_ids=ids is IdsName.text)
+            network = read_network(table, node, edges, nearest, measure, text_ids=ids is IdsName.text)
             model.set_params(graph=network.graph, verbose=tell)
-            notes = _notes(context, data, network, seed)
-            files = FileFit(model, data, columns.like(network.graph), partial(say, quiet=quiet))
+            notes = _notes(context, table, network, seed)
+            levels, gap = [] if one_hot is None else split_names(one_hot), None if missing is None else missing.value
+            columns, gaps = prepare(table, columns.like(network.graph), levels, gap)
+            files = FileFit(model, table, columns, partial(say, quiet=quiet))
+            files.say_gaps(gaps)
             rows = files.fit(needs_rows=baselines)
             interrupted = model.solution_.status is Status.INTERRUPTED
             try:
@@ -196,7 +228,7 @@ def fit(
 
 
 def _left_out(
-    data: Path, named: tuple[str, str], features: list[str] | None, exclude: str | None, nearest: Knn | None
+    data: Table, named: tuple[str, str], features: list[str] | None, exclude: str | None, nearest: Knn | None
 ) -> list[str]:
     """Columns that are no features unless they are asked for: ids, coordinates, and what --exclude names."""
     from coterie.io.sources import sources
@@ -244,7 +276,7 @@ def _checked_engine(name: str) -> str:
     return name
 
 
-def _notes(context: typer.Context, data: Path, network: Network, seed: int) -> dict[str, Any]:
+def _notes(context: typer.Context, data: Table, network: Network, seed: int) -> dict[str, Any]:
     """What travels with the model; docs/report.md lists the keys."""
     from coterie.io.sources import data_files, sha256_of
     from coterie.io.tables import count_rows

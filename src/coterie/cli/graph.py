@@ -9,8 +9,18 @@ import typer
 
 from coterie.cli.echo import echo
 from coterie.cli.errors import check_table, plain_errors
-from coterie.cli.network import Knn, read_network
-from coterie.cli.options import DataArgument, IdsName, IdsOption, JsonOption, NodeOption, QuietOption
+from coterie.cli.network import Knn, read_network, text_format
+from coterie.cli.options import (
+    DataArgument,
+    DecimalOption,
+    EncodingOption,
+    IdsName,
+    IdsOption,
+    JsonOption,
+    NodeOption,
+    QuietOption,
+    SeparatorOption,
+)
 
 
 def graph(
@@ -19,6 +29,9 @@ def graph(
     knn: Annotated[str, typer.Option(help="Columns with coordinates and a number of neighbours, as lat,lon:5.")],
     out: Annotated[Path, typer.Option(help="File of edges to write: its name ends in .parquet, .csv or .arrow.")],
     ids: Annotated[IdsName, IdsOption] = IdsName.text,
+    separator: Annotated[str | None, SeparatorOption] = None,
+    decimal: Annotated[str, DecimalOption] = ".",
+    encoding: Annotated[str, EncodingOption] = "utf-8",
     json: Annotated[bool, JsonOption] = False,
     quiet: Annotated[bool, QuietOption] = False,
 ) -> None:
@@ -32,10 +45,12 @@ def graph(
         nearest = Knn.parse(knn)
         from coterie.cli.screen import show_json
         from coterie.io.edges import edge_frame
+        from coterie.io.formats import Table
         from coterie.io.tables import write_batches
         from coterie.problem.convert import UNSAID
 
-        found = read_network(data, node, None, nearest, UNSAID, text_ids=ids is IdsName.text).graph
+        table = Table(data, text_format(separator, decimal, encoding))
+        found = read_network(table, node, None, nearest, UNSAID, text_ids=ids is IdsName.text).graph
         edges = edge_frame(found)
         write_batches(out, iter([edges]), dict(edges.schema))
         if json:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from coterie.cli.errors import BadInputError
-from coterie.io.errors import BadGraphError
+from coterie.io.errors import BadGraphError, UnreadableFileError
 
 if TYPE_CHECKING:
+    from coterie.io.formats import Table, TextFormat
     from coterie.problem import EmpiricalGraph
     from coterie.problem.convert import Measure
 
@@ -17,6 +19,28 @@ if TYPE_CHECKING:
 def split_names(text: str) -> list[str]:
     """The columns that an option lists."""
     return [name.strip() for name in text.split(",")]
+
+
+def text_format(separator: str | None, decimal: str, encoding: str) -> TextFormat:
+    """What options say of text files."""
+    from coterie.io.formats import TextFormat
+
+    try:
+        return TextFormat(separator, decimal, encoding)
+    except ValueError as error:
+        raise BadInputError(f"--separator, --decimal, --encoding: {error}") from None
+
+
+def edge_table(graph: Path, text: TextFormat) -> Table:
+    """The file of the edges: written like DATA if its header is, else as `coterie graph` writes it."""
+    from coterie.io.formats import Table
+    from coterie.io.sources import sources
+
+    alike = Table(graph, text)
+    try:
+        return alike if all(source.is_separated for source in sources(alike)) else Table(graph)
+    except UnreadableFileError:  # the letters are others
+        return Table(graph)
 
 
 @dataclass(frozen=True)
@@ -56,7 +80,12 @@ class Network:
 
 
 def read_network(
-    data: Path, node: str, graph: Path | None, knn: Knn | None, measure: Measure, text_ids: bool = True
+    data: PathLike[str],
+    node: str,
+    graph: PathLike[str] | None,
+    knn: Knn | None,
+    measure: Measure,
+    text_ids: bool = True,
 ) -> Network:
     """Read the edges, or join the nodes of the data to their nearest."""
     if knn is None:

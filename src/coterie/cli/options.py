@@ -6,9 +6,17 @@ from enum import StrEnum
 
 import typer
 
+TEXT = "How text files are written"
+
 DataArgument = typer.Argument(
-    metavar="DATA", help="CSV, Parquet or Arrow: a file, a folder, or a pattern in quotation marks."
+    metavar="DATA",
+    help="CSV, Parquet or Arrow: a file, a folder, a pattern in quotation marks; -: standard input.",
 )
+SeparatorOption = typer.Option(
+    help="The sign between columns, such as ; or tab.", show_default="a tab in .tsv, else a comma", rich_help_panel=TEXT
+)
+DecimalOption = typer.Option(help="The decimal sign; with a comma, columns are separated by ;.", rich_help_panel=TEXT)
+EncodingOption = typer.Option(help="Such as latin-1, cp1252 or utf-16.", rich_help_panel=TEXT)
 NodeOption = typer.Option(help="Column that says which node a row belongs to.")
 IdsOption = typer.Option(help="Ids of nodes are text, exactly as they stand in files; or whole numbers.")
 WeightOption = typer.Option(
@@ -50,6 +58,13 @@ class WeightName(StrEnum):
 
     rows = "rows"
     nodes = "nodes"
+
+
+class MissingName(StrEnum):
+    """What becomes of gaps."""
+
+    mean = "mean"
+    drop = "drop"
 
 
 class OverName(StrEnum):

@@ -10,13 +10,23 @@ import typer
 
 from coterie.cli.echo import echo
 from coterie.cli.errors import BadInputError, check_table, plain_errors
-from coterie.cli.options import DataArgument, JsonOption, ModelArgument, QuietOption
+from coterie.cli.network import text_format
+from coterie.cli.options import (
+    DataArgument,
+    DecimalOption,
+    EncodingOption,
+    JsonOption,
+    ModelArgument,
+    QuietOption,
+    SeparatorOption,
+)
 
 if TYPE_CHECKING:
     import polars as pl
 
     from coterie.estimators.base import NetworkedModel
-    from coterie.io.rows import Columns
+    from coterie.io.formats import Table
+    from coterie.io.rows import Columns, Rows
 
 PREDICTION, PROBABILITY, UNDETERMINED = "prediction", "probability", "undetermined"
 
@@ -29,35 +39,51 @@ def predict(
         str | None,
         typer.Option(help="Column that says which node a row belongs to.", show_default="as when the model was fitted"),
     ] = None,
+    separator: Annotated[str | None, SeparatorOption] = None,
+    decimal: Annotated[str, DecimalOption] = ".",
+    encoding: Annotated[str, EncodingOption] = "utf-8",
     json: Annotated[bool, JsonOption] = False,
     quiet: Annotated[bool, QuietOption] = False,
 ) -> None:
     """Predict the target of every row of DATA with the model of its node.
 
-    Writes a table of the node, the prediction and, after a logistic regression, the probability of class 1, in the
-    order of the rows. Where the model has nodes that no label reaches, a column `undetermined` marks their rows, whose
-    predictions say nothing of them. Rows are read in batches: DATA may be larger than memory.
+    Writes a table of the node, the prediction and, after a logistic regression, the probability of class 1, or of the
+    second of two names, in the order of the rows. What the fit made of columns (--one-hot, --missing) is made again; a
+    row that lacks a value has no prediction if the fit dropped such rows. Where the model has nodes that no label
+    reaches, a column `undetermined` marks their rows, whose predictions say nothing of them. Rows are read in batches:
+    DATA may be larger than memory.
     """
     with plain_errors(quiet):
         check_table(out, data)
         from coterie.cli.screen import say, show_json, working
         from coterie.estimators import load
+        from coterie.io.formats import Table
+        from coterie.io.nodes import KnownNodes
+        from coterie.io.rows import scan_rows
         from coterie.io.tables import write_batches
 
         fitted = load(model)
-        columns = _columns(fitted, model, data, node)
-        count = unreached = 0
+        table = Table(data, text_format(separator, decimal, encoding))
+        columns = _columns(fitted, model, table, node)
+        known = KnownNodes(fitted.graph_)
+        count = unreached = gaps = 0
 
         def batches() -> Iterator[pl.DataFrame]:
-            nonlocal count, unreached
-            for frame in _predictions(fitted, data, columns):
+            nonlocal count, unreached, gaps
+            for rows in scan_rows(table, columns):
+                known.check_rows(rows, columns)
+                frame = _predictions(fitted, rows, columns)
                 count += len(frame)
+                gaps += 0 if rows.gaps is None else int(rows.gaps.sum().sum_horizontal().item())
                 unreached += int(frame[UNDETERMINED].sum()) if UNDETERMINED in frame.columns else 0
                 tell(f"{count:,} rows", None)
                 yield frame
 
         with working(quiet) as tell:
             write_batches(out, batches(), _schema(fitted, columns))
+        if gaps:
+            became = "their rows have no prediction" if columns.keeps_gaps else "they get the means of the fit"
+            say(f"{gaps:,} values are missing; {became}", quiet)
         if unreached:
             say(
                 f"no label reaches the nodes of {unreached:,} rows, marked {UNDETERMINED}: nothing is known of them",
@@ -69,7 +95,7 @@ def predict(
             echo(f"{count:,} predictions written to {out}")
 
 
-def _columns(fitted: NetworkedModel, model: Path, data: Path, node: str | None) -> Columns:
+def _columns(fitted: NetworkedModel, model: Path, data: Table, node: str | None) -> Columns:
     from coterie.io.errors import ModelFileError
     from coterie.io.rows import Columns
 
@@ -80,24 +106,27 @@ def _columns(fitted: NetworkedModel, model: Path, data: Path, node: str | None) 
         raise BadInputError("say with --node which column holds the nodes; the model was not told")
     if node in (PREDICTION, PROBABILITY, UNDETERMINED):
         raise BadInputError(f"the column of the nodes is called {node!r}, as one that is written; call it otherwise")
-    return Columns.of(data, node, features=[str(name) for name in names]).like(fitted.graph_)
+    made = fitted.preparation_
+    read = [str(name) for name in names] if made is None else made.columns
+    columns = Columns.of(data, node, features=read).like(fitted.graph_)
+    return columns if made is None else columns.prepared(made)
 
 
-def _predictions(fitted: NetworkedModel, data: Path, columns: Columns) -> Iterator[pl.DataFrame]:
-    from coterie.io.nodes import KnownNodes
-    from coterie.io.rows import scan_rows
+def _predictions(fitted: NetworkedModel, rows: Rows, columns: Columns) -> pl.DataFrame:
+    """What is written of some rows."""
     from coterie.io.sources import import_polars
 
-    pl, known, schema = import_polars(), KnownNodes(fitted.graph_), _schema(fitted, columns)
-    for rows in scan_rows(data, columns):
-        known.check_rows(rows, columns)
-        X, ids = rows.frame.select(columns.features), rows.frame[columns.node]
-        found = [ids, pl.Series(PREDICTION, fitted.predict(X, groups=ids))]
-        if PROBABILITY in schema:
-            found.append(pl.Series(PROBABILITY, fitted.predict_proba(X, groups=ids)[:, 1]))
-        if UNDETERMINED in schema:
-            found.append(ids.is_in(fitted.undetermined_nodes_.tolist()).alias(UNDETERMINED))
-        yield pl.DataFrame(found).cast(schema)
+    pl, schema = import_polars(), _schema(fitted, columns)
+    X, ids = rows.frame.select(columns.features), rows.frame[columns.node]
+    lacks = X.select(pl.any_horizontal(pl.all().is_null())).to_series()
+    X = X.fill_null(0.0)
+    found = [ids, pl.Series(PREDICTION, fitted.predict(X, groups=ids))]
+    if PROBABILITY in schema:
+        found.append(pl.Series(PROBABILITY, fitted.predict_proba(X, groups=ids)[:, 1]))
+    if UNDETERMINED in schema:
+        found.append(ids.is_in(fitted.undetermined_nodes_.tolist()).alias(UNDETERMINED))
+    said = [name for name in (PREDICTION, PROBABILITY) if name in schema]
+    return pl.DataFrame(found).with_columns(pl.when(~lacks).then(pl.col(*said)).name.keep()).cast(schema)
 
 
 def _schema(fitted: NetworkedModel, columns: Columns) -> dict[str, Any]:

@@ -9,10 +9,19 @@ import typer
 
 from coterie.cli.echo import echo
 from coterie.cli.errors import BadInputError, plain_errors
-from coterie.cli.options import DistanceOption, JsonOption, WeightOption
+from coterie.cli.network import edge_table, text_format
+from coterie.cli.options import (
+    DecimalOption,
+    DistanceOption,
+    EncodingOption,
+    JsonOption,
+    SeparatorOption,
+    WeightOption,
+)
 
 if TYPE_CHECKING:
     from coterie.graphs import Resolvability
+    from coterie.io.formats import Table
 
 HEADER = ("cluster", "nodes", "labelled", "boundary", "margin", "resolved", "label next")
 MOST_ROWS = 20
@@ -30,6 +39,9 @@ def resolve(
     ] = None,
     weight: Annotated[str | None, WeightOption] = None,
     distance: Annotated[str | None, DistanceOption] = None,
+    separator: Annotated[str | None, SeparatorOption] = None,
+    decimal: Annotated[str, DecimalOption] = ".",
+    encoding: Annotated[str, EncodingOption] = "utf-8",
     json: Annotated[bool, JsonOption] = False,
 ) -> None:
     """Can the labels hold the clusters apart? And which node should be labelled next?
@@ -50,12 +62,15 @@ def resolve(
         elif node is None or cluster is None or target is None:
             raise BadInputError("--graph needs --node, --cluster and --target too")
         else:
-            found = _of_table(source, graph, (weight, distance), node, cluster, target)
+            from coterie.io.formats import Table
+
+            text = text_format(separator, decimal, encoding)
+            found = _of_table(Table(source, text), edge_table(graph, text), (weight, distance), node, cluster, target)
         _show(found, json)
 
 
 def _of_table(
-    source: Path, graph: Path, measure: tuple[str | None, str | None], node: str, cluster: str, target: str
+    source: Table, graph: Table, measure: tuple[str | None, str | None], node: str, cluster: str, target: str
 ) -> Resolvability:
     from coterie.graphs import resolvability
     from coterie.io.edges import read_graph

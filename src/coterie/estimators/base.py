@@ -213,6 +213,10 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
         self.clusters_ = solution.clusters().joint
         self.undetermined_nodes_ = self.nodes_[solution.undetermined]
 
+    def __sklearn_is_fitted__(self) -> bool:
+        """A fit that ended with an error leaves no model."""
+        return hasattr(self, "solution_")
+
     def __sklearn_clone__(self) -> Self:
         """A clone shares the graph, which no model changes."""
         bare = copy(self)

@@ -12,7 +12,8 @@ from sklearn.base import clone
 
 from coterie.estimators.base import NetworkedModel
 from coterie.estimators.comparison import Comparison
-from coterie.estimators.cross_validation import cross_validate_lam, mean_error
+from coterie.estimators.cross_validation import cross_validate_lam
+from coterie.estimators.fold_paths import mean_error
 from coterie.estimators.folds import Over, folds_of, reachable, without
 from coterie.estimators.intercepts import mixed_model, node_intercepts
 from coterie.problem import LocalDatasets, Problem, largest_useful_lam

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from coterie.estimators.folds import Fold, folds_of, reachable, without
+from coterie.estimators.fold_paths import Told, solve_folds
+from coterie.estimators.folds import Fold, folds_of
 from coterie.estimators.progress import Tell, Verbose, listener
 from coterie.estimators.scaling import Scaling
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
-from coterie.solver import NotConverged, Solution, lam_grid, solve_path
-from coterie.solver.pace import expecting
+from coterie.solver import lam_grid
 
 PATH_TOL = 1e-2
 """The gap that a fold's path is solved to: see docs/decisions/0007-tolerance-of-folds.md."""
@@ -78,6 +75,11 @@ class LamChoice:
         folds = {f"fold{k}_error": self.errors[:, k] for k in range(self.errors.shape[1])}
         return {**columns, **folds, "largest_gap": self.gaps.max(axis=1)}
 
+    def __repr__(self) -> str:
+        tried = f"{len(self.lams)} lams, {self.errors.shape[1]} folds over {self.over}"
+        error = f"error {self.mean[self.best]:.4g} ± {self.standard_error[self.best]:.2g}"
+        return f"LamChoice({tried}; best {self.lams[self.best]:.4g}, {error})"
+
 
 def standard_error(errors: Array, weights: Array, repeats: int = 1) -> Array:
     """The standard error of the weighted mean over the folds, which are the columns; 0 where there is one fold only.
@@ -101,11 +103,14 @@ def cross_validate_lam(
     over: str,
     *,
     repeats: int = 1,
-    progress: Callable[[int, float, Solution], None] | None = None,
+    progress: Told | None = None,
     tol: float = PATH_TOL,
+    n_jobs: int | None = None,
     **options: Any,
 ) -> LamChoice:
     """Solve a path of λ on each fold and measure the error of the rows that it holds out.
+
+    Every fold begins anew: what comes out does not depend on how many are solved at a time.
 
     Parameters
     ----------
@@ -115,36 +120,17 @@ def cross_validate_lam(
         The values, or how many to spread below the largest useful one.
     folds : sequence of Fold
     progress : callable, optional
-        Called as ``progress(fold, lam, solution)`` after each solve.
+        Called as ``progress(fold, lam, gap)`` after each solve, or when a fold comes back from another process.
+    n_jobs : int, optional
+        How many processes solve folds at a time, as scikit-learn counts them.
     """
     if isinstance(lams, int | np.integer):
         values = lam_grid(problem, int(lams), SMALLEST)
     else:
         values = sorted(map(float, lams), reverse=True)
-    errors, gaps = np.empty((2, len(values), len(folds)))
-    weights = np.empty(len(folds))
-    first: Solution | None = None  # at the largest λ folds differ little, and each path starts where the last one did
-    for k, fold in enumerate(folds):
-        training = without(problem, fold)
-        rows = reachable(training, fold)
-        with warnings.catch_warnings(), expecting(len(folds)):
-            warnings.simplefilter("ignore", NotConverged)  # the gaps are reported
-            told = progress and partial(progress, k)
-            path = solve_path(training, values, tol=tol, start=first, progress=told, **options)
-        if len(path) < len(values):
-            raise KeyboardInterrupt
-        first = path.solutions[0]
-        errors[:, k] = [mean_error(problem, rows, solution.w) for solution in path.solutions]
-        gaps[:, k] = [solution.gap for solution in path.solutions]
-        weights[k] = problem.data.weights[rows].sum()
-    return LamChoice(np.array(values), errors, gaps, over, weights, repeats)
-
-
-def mean_error(problem: Problem, rows: NDArray[np.bool_], w: Array) -> float:
-    """Mean error of these rows of the data under the weights of their nodes."""
-    data = problem.data
-    error = problem.loss.error(data.X[rows], data.y[rows], w[data.nodes[rows]])
-    return float(np.average(error, weights=data.weights[rows]))
+    paths = solve_folds(problem, values, folds, progress=progress, n_jobs=n_jobs, tol=tol, **options)
+    errors, gaps, weights = (np.array(column) for column in zip(*paths, strict=True))
+    return LamChoice(np.array(values), errors.T, gaps.T, over, weights, repeats)
 
 
 class ChoosesLam:
@@ -157,6 +143,7 @@ class ChoosesLam:
     cv_repeats: Any
     rule: Any
     random_state: Any
+    n_jobs: int | None
     engine: str
     threads: int | None
     max_iter: int
@@ -166,7 +153,15 @@ class ChoosesLam:
     cv_results_: dict[str, Any]
 
     def _set_choice(
-        self, lams: Any, n_lams: int, cv: Any, over: str, cv_repeats: int, rule: str, random_state: Any
+        self,
+        lams: Any,
+        n_lams: int,
+        cv: Any,
+        over: str,
+        cv_repeats: int,
+        rule: str,
+        random_state: Any,
+        n_jobs: int | None,
     ) -> None:
         self.lams = lams
         self.n_lams = n_lams
@@ -175,6 +170,7 @@ class ChoosesLam:
         self.cv_repeats = cv_repeats
         self.rule = rule
         self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def _choose_lam(self, problem: Problem, order: Array | None) -> float:
         if self.rule not in ("best", "one_se"):
@@ -193,18 +189,19 @@ class ChoosesLam:
             engine=self.engine,
             threads=self.threads,
             max_iter=self.max_iter,
+            n_jobs=self.n_jobs,
         )
         choice = replace(choice, errors=choice.errors * self.scaling_.y_spread**2)  # in the units of y
         self.lam_choice_, self.cv_results_ = choice, choice.results()
         return float(choice.lams[choice.best if self.rule == "best" else choice.one_se])
 
 
-def _steps(tell: Tell, n_folds: int, n_lams: int) -> Callable[[int, float, Solution], None]:
+def _steps(tell: Tell, n_folds: int, n_lams: int) -> Told:
     done = 0
 
-    def told(fold: int, lam: float, solution: Solution) -> None:
+    def told(fold: int, lam: float, gap: float) -> None:
         nonlocal done
         done += 1
-        tell(f"fold {fold + 1}: lam {lam:.3e}, gap {solution.gap:.1e}", min(done / (n_folds * n_lams), 1.0))
+        tell(f"fold {fold + 1}: lam {lam:.3e}, gap {gap:.1e}", min(done / (n_folds * n_lams), 1.0))
 
     return told

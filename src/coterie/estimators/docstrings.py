@@ -81,13 +81,22 @@ The λ of smallest mean error over the rows held out, or the largest λ within o
     "random_state": """\
 int or RandomState
 Draws the folds.""",
+    "n_jobs": """\
+int
+How many processes solve folds at a time; -1: as many as there are cores, which they share out among their threads.
+None: one, or what a joblib.parallel_config says. The result is the same, to rounding.""",
+    "class_weight": """\
+dict, "balanced" or None
+How much a row of each class counts: {class: weight}, or, balanced, n / (2 n_c) with n_c of the n labelled rows in
+class c. It multiplies the sample weights. None: all count alike.""",
     "node": """\
 str
 The column of the frame X that says which node a row belongs to, for callers that pass no groups: pipelines, grid
 searches, cross_val_score.""",
     "verbose": """\
 int or callable
-Above 0: print progress. A callable is called instead as ``verbose(line, done)``, done being from 0 to 1.""",
+Above 0: print progress. A callable is called instead as ``verbose(line, done)``, done being from 0 to 1. Where the
+logger "coterie" has a handler and its level is INFO or lower, progress is logged and not printed.""",
 }
 
 ATTRIBUTES = """\
@@ -130,7 +139,9 @@ lam_choice_ : LamChoice
 
 CLASSES = """\
 classes_ : array of shape (2,)
-    The two classes, in order."""
+    The two classes, in order.
+class_weight_ : array of shape (2,)
+    How much a row of each of them counts."""
 
 
 def documented(*attributes: str) -> Callable[[Class], Class]:

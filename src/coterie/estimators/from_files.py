@@ -14,6 +14,7 @@ from coterie.estimators.folds import what_to_hold_out
 from coterie.estimators.progress import listener
 from coterie.estimators.tables import as_graph
 from coterie.io.errors import BadLabelError, DataError
+from coterie.io.formats import Table
 from coterie.io.memory import (
     in_words,
     memory_available,
@@ -23,6 +24,7 @@ from coterie.io.memory import (
     require_memory_to_solve,
 )
 from coterie.io.nodes import KnownNodes
+from coterie.io.preparation import Gaps, prepare
 from coterie.io.rows import Columns, find_row, read_rows
 from coterie.io.sources import import_polars
 from coterie.problem import EmpiricalGraph
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
 UNEVEN = 100  # columns whose sizes differ by more are worth a warning; an intercept is a column of ones
 MUCH = 1e8  # bytes of moments from which on it is worth counting rows
+MOST_NAMED = 5  # classes that a message lists
 Say = Callable[[str], None]
 
 
@@ -41,6 +44,8 @@ def fit_files(
     node: str,
     target: str,
     features: Sequence[str] | None = None,
+    one_hot: Sequence[str] = (),
+    missing: str | None = None,
 ) -> NetworkedModel:
     """Fit a model to tables in files, which may be larger than memory.
 
@@ -52,14 +57,20 @@ def fit_files(
     ----------
     model : NetworkedModel
         A model with its graph. It is fitted in place.
-    path : str or Path
-        CSV, Parquet or Arrow: a file, a folder, or a pattern such as ``days/*.parquet``.
+    path : str, Path or Table
+        CSV, Parquet or Arrow: a file, a folder, or a pattern such as ``days/*.parquet``. A
+        :class:`coterie.io.formats.Table` says besides how text is written: separator, decimal sign, encoding.
     node : str
         The column that says which node a row belongs to.
     target : str
-        The column to predict; empty or nan where it is not known.
+        The column to predict; empty or nan where it is not known. For a classifier, 0 and 1, or names of two classes.
     features : sequence of str, default=None
-        The columns to predict from. None: all other columns.
+        The columns to predict from. None: all other columns. true and yes are 1, false and no are 0.
+    one_hot : sequence of str, default=()
+        Features whose values are levels, such as colours. Each level but the first becomes a feature, ``colour=red``,
+        that is 1 in its rows and 0 in others.
+    missing : "mean" or "drop", default=None
+        What becomes of a row that lacks a feature: it gets the mean of the column, or is left out. None: an error.
 
     Returns
     -------
@@ -83,9 +94,13 @@ def fit_files(
     >>> model.n_labelled_.tolist()
     [2, 2]
     """
-    tell = listener(model.verbose)
-    columns = Columns.of(path, node, target, features).like(as_graph(model.graph, node))
-    FileFit(model, path, columns, (lambda line: None) if tell is None else (lambda line: tell(line, 0.0))).fit()
+    tell, table = listener(model.verbose), Table.of(path)
+    classes = hasattr(model, "predict_proba")
+    columns = Columns.of(table, node, target, features, classes=classes).like(as_graph(model.graph, node))
+    columns, gaps = prepare(table, columns, one_hot, missing)
+    files = FileFit(model, table, columns, (lambda line: None) if tell is None else (lambda line: tell(line, 0.0)))
+    files.say_gaps(gaps)
+    files.fit()
     return model
 
 
@@ -118,7 +133,15 @@ class FileFit:
         require_memory_to_solve(self.graph.n_nodes, self.graph.n_edges, len(self.columns.features))
         over_rows = isinstance(self.model, ChoosesLam) and self.model.over == "rows"
         needs_rows = needs_rows or over_rows or not hasattr(self.model, "fit_moments") or self._is_wide()
-        return self._from_rows() if needs_rows or not self._from_moments() else None
+        rows = self._from_rows() if needs_rows or not self._from_moments() else None
+        self.model.preparation_ = self.columns.made
+        return rows
+
+    def say_gaps(self, gaps: Gaps | None) -> None:
+        """Say what was missing, and what becomes of it."""
+        made = self.columns.made
+        if gaps is not None and made is not None and made.missing is not None and gaps.rows:
+            self.say(gaps.in_words(made.missing))
 
     def X_and_y(self, rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series]:
         """Split rows into nodes with features, and labels."""
@@ -149,16 +172,28 @@ class FileFit:
         needed = memory_needed(self.path, len(self.columns.features))
         self.say(f"this keeps all rows in memory, about {in_words(needed)} (available: {in_words(memory_available())})")
         require_memory(needed, self.path)
-        pl, rows = import_polars(), read_rows(self.path, self.columns)
+        pl, rows = import_polars(), self._read()
         X, y = self.X_and_y(rows)
         self._check_sizes(X.select(self.columns.features).select(pl.all().pow(2).mean().sqrt()).row(0))
-        self._check(rows[self.columns.node].unique(maintain_order=True), y.is_not_nan().any())
+        named = y.dtype == pl.String
+        labelled = y.is_not_null() if named else y.is_not_nan()
+        self._check(rows[self.columns.node].unique(maintain_order=True), labelled.any())
         if hasattr(self.model, "predict_proba"):
             self._check_classes(y)
         with naming_the_file(self.path):
             self.model.fit(X, y, groups=self.columns.node)
-        if hasattr(self.model, "classes_"):
+        if hasattr(self.model, "classes_") and not named:
             self.model.classes_ = self.model.classes_.astype(int)
+        return rows
+
+    def _read(self) -> pl.DataFrame:
+        """The rows; labels that came as text, and are numbers after all, are numbers."""
+        pl, rows = import_polars(), read_rows(self.path, self.columns)
+        if self.columns.text_labels:
+            label = pl.col(str(self.columns.target))
+            numbers = rows.select(label.cast(pl.Float64, strict=False)).to_series()
+            if numbers.null_count() == rows[numbers.name].null_count():
+                rows = rows.with_columns(numbers.fill_null(float("nan")))
         return rows
 
     def _check(self, ids: Any, labelled: bool) -> None:
@@ -181,16 +216,29 @@ class FileFit:
             self.say(f"features of very different sizes ({listed}) take long to solve unless they are standardised")
 
     def _check_classes(self, y: pl.Series) -> None:
-        """Labels are 0 and 1, both of them, or empty."""
+        """Labels are 0 and 1, or two names, or empty."""
         name, pl = y.name, import_polars()
+        if y.dtype == pl.String:
+            self._check_names(y)
+            return
         wrong = ~(pl.col(name).is_in([0.0, 1.0]) | pl.col(name).is_nan())
         if y.to_frame().select(wrong.any()).item():
             where = find_row(self.path, self.columns, wrong, name)
             raise BadLabelError(
-                f"{where} is not a class; labels of a logistic regression are 0 or 1, empty where unknown"
+                f"{where} is not a class; labels of a logistic regression are 0 or 1, or two names, empty where unknown"
             )
         if y.drop_nans().n_unique() < 2:
             raise BadLabelError(f"{self.path}: column {name!r} has labels of one class only; two are needed")
+
+    def _check_names(self, y: pl.Series) -> None:
+        """Classes by name are two."""
+        classes = sorted(y.drop_nulls().unique())
+        if len(classes) != 2:
+            listed = ", ".join(map(repr, classes[:MOST_NAMED])) + (", …" if len(classes) > MOST_NAMED else "")
+            raise BadLabelError(
+                f"{self.path}: column {y.name!r} has {len(classes)} classes ({listed}); a logistic regression takes two"
+            )
+        self.say(f"probabilities are those of {classes[1]!r}, and not of {classes[0]!r}, in column {y.name!r}")
 
 
 @contextmanager

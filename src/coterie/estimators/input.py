@@ -9,11 +9,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from coterie.estimators.scaling import Scaling
 from coterie.estimators.tables import as_graph, as_row_weights, check_numbers, has_column, library_of, take_groups
+from coterie.io.preparation import Preparation
 from coterie.problem import EmpiricalGraph, LocalDatasets, Problem
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
@@ -34,6 +35,7 @@ class InputMixin:
     n_features_in_: int
     scaling_: Scaling
     row_weight_: float
+    preparation_: Preparation | None = None
 
     @abstractmethod
     def _loss(self, unpenalised: tuple[int, ...]) -> Loss:
@@ -49,6 +51,8 @@ class InputMixin:
         "tol": [Interval(Real, 0, None, closed="left")],
         "time_limit": [None, Interval(Real, 0, None, closed="left")],
         "node": [None, str],
+        "n_jobs": [None, Integral],
+        "class_weight": [None, dict, StrOptions({"balanced"})],
     }
 
     _scales_labels = True
@@ -57,6 +61,10 @@ class InputMixin:
     @abstractmethod
     def _labels(self, y: Any, n_rows: int, first: bool) -> Array:
         """Labels as the loss takes them, nan where there is none. `first`: learn which classes there are."""
+
+    def _row_weights(self, sample_weight: Any, labels: Array, first: bool) -> Array | None:
+        """How much each row counts; None where all count alike. `first`: learn what classes count."""
+        return as_row_weights(sample_weight, len(labels))
 
     def _check_labelled(self, rows: LabelledRows) -> None:
         """Refuse rows that nothing can be learnt from."""
@@ -75,6 +83,7 @@ class InputMixin:
     def _stated(self, graph: EmpiricalGraph, data: LocalDatasets) -> Problem:
         """The problem at λ = 0, in units of its own if asked."""
         self._validate_params()  # type: ignore[attr-defined]
+        self.preparation_ = None
         if self.weight_by not in ("rows", "nodes"):
             raise ValueError(f'weight_by must be "rows" or "nodes", got {self.weight_by!r}')
         self._check_labelled(data.labelled)
@@ -92,7 +101,7 @@ class InputMixin:
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         labels = self._labels(y, len(features), first)
-        weights = as_row_weights(sample_weight, len(features))
+        weights = self._row_weights(sample_weight, labels, first)
         data = LocalDatasets.from_rows(self._design(features), labels, nodes, graph.n_nodes, weights)
         return data if first else self._in_units(data), nodes
 

@@ -125,6 +125,7 @@ class NetworkedLassoCV(ChoosesLam, NetworkedLasso):
         threads: int | None = None,
         warm_start: bool = False,
         random_state: Any = None,
+        n_jobs: int | None = None,
         verbose: Verbose = 0,
         node: str | None = None,
     ) -> None:
@@ -144,5 +145,5 @@ class NetworkedLassoCV(ChoosesLam, NetworkedLasso):
             verbose,
             node,
         )
-        self._set_choice(lams, n_lams, cv, over, cv_repeats, rule, random_state)
+        self._set_choice(lams, n_lams, cv, over, cv_repeats, rule, random_state, n_jobs)
         self.alpha = alpha

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
+from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from coterie.estimators.base import NetworkedModel
@@ -59,6 +60,7 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
         *,
         penalty: str | Penalty = "l1",
         ridge: float = 1e-3,
+        class_weight: Any = None,
         fit_intercept: bool = True,
         standardize: bool = True,
         weight_by: str = "rows",
@@ -88,6 +90,7 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
         )
         self.lam = lam
         self.ridge = ridge
+        self.class_weight = class_weight
 
     _scales_labels = False
 
@@ -195,6 +198,17 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
         self.classes_ = classes
         return code
 
+    def _row_weights(self, sample_weight: Any, labels: Array, first: bool) -> Array | None:
+        s, known = as_row_weights(sample_weight, len(labels)), ~np.isnan(labels)
+        code = labels[known].astype(int)
+        if first:
+            self.class_weight_ = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_[code])
+        if self.class_weight is None:
+            return s
+        s = np.ones(len(labels)) if s is None else s.copy()
+        s[known] *= self.class_weight_[code]
+        return s
+
     def _check_labelled(self, rows: LabelledRows) -> None:
         super()._check_labelled(rows)
         there = self.classes_[np.unique(rows.y).astype(int)].tolist()
@@ -250,6 +264,7 @@ class NetworkedLogisticRegressionCV(ChoosesLam, NetworkedLogisticRegression):
         rule: str = "best",
         penalty: str | Penalty = "l1",
         ridge: float = 1e-3,
+        class_weight: Any = None,
         fit_intercept: bool = True,
         standardize: bool = True,
         weight_by: str = "rows",
@@ -260,6 +275,7 @@ class NetworkedLogisticRegressionCV(ChoosesLam, NetworkedLogisticRegression):
         threads: int | None = None,
         warm_start: bool = False,
         random_state: Any = None,
+        n_jobs: int | None = None,
         verbose: Verbose = 0,
         node: str | None = None,
     ) -> None:
@@ -279,5 +295,6 @@ class NetworkedLogisticRegressionCV(ChoosesLam, NetworkedLogisticRegression):
             verbose,
             node,
         )
-        self._set_choice(lams, n_lams, cv, over, cv_repeats, rule, random_state)
+        self._set_choice(lams, n_lams, cv, over, cv_repeats, rule, random_state, n_jobs)
         self.ridge = ridge
+        self.class_weight = class_weight

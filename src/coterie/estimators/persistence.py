@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from importlib import import_module
 from importlib.metadata import version
 from inspect import signature
@@ -18,6 +19,7 @@ from coterie.estimators.cross_validation import LamChoice
 from coterie.estimators.scaling import Scaling
 from coterie.io.errors import ModelFileError
 from coterie.io.model import read_model, write_model
+from coterie.io.preparation import Preparation
 from coterie.problem import EmpiricalGraph
 from coterie.problem.arrays import Array
 from coterie.problem.penalties import PENALTIES, Penalty
@@ -47,6 +49,7 @@ class PersistenceMixin:
     n_labelled_: Array
     node_errors_: Array
     scaling_: Scaling
+    preparation_: Preparation | None = None
 
     def save(self, path: str | Path, notes: dict[str, Any] | None = None) -> None:
         """Write the fitted model to a folder, for :func:`coterie.load`. The training rows are not written.
@@ -74,11 +77,13 @@ class PersistenceMixin:
             "n_features": self.n_features_in_,
             "feature_names": getattr(self, "feature_names_in_", None),
             "classes": getattr(self, "classes_", None),
+            "class_weights": getattr(self, "class_weight_", None),
             "groups_column": self.groups_column_,
             "frame_library": self.frame_library_,
             "nodes": None if graph.ids is None else [_json_id(name) for name in graph.ids],
             "certificate": {name: getattr(solution, name) for name in CERTIFICATE} | {"status": solution.status.name},
             "history": [list(line) for line in solution.history],
+            "preparation": None if self.preparation_ is None else asdict(self.preparation_),
             "versions": versions(),
             "notes": getattr(self, "notes_", {}) if notes is None else notes,
         }
@@ -165,9 +170,10 @@ def _restore(record: dict[str, Any], arrays: dict[str, Array]) -> NetworkedModel
         model.feature_names_in_ = np.array(record["feature_names"], dtype=object)
     if record["classes"] is not None:
         model.classes_ = np.array(record["classes"])
+        model.class_weight_ = np.array(record.get("class_weights") or [1.0, 1.0])
     model.groups_column_, model.frame_library_ = record["groups_column"], record["frame_library"]
     model.lam_, model.notes_, model.versions_ = _number(record["lam"]), record["notes"], record["versions"]
-    model.row_weight_ = record["row_weight"]
+    model.row_weight_, model.preparation_ = record["row_weight"], _preparation(record.get("preparation"))
     model.n_labelled_, model.node_errors_ = arrays["n_labelled"], arrays["node_errors"]
     *centre, y_centre = arrays["centre"]
     *spread, y_spread = arrays["spread"]
@@ -183,10 +189,20 @@ def _restore(record: dict[str, Any], arrays: dict[str, Array]) -> NetworkedModel
     return model
 
 
+def _preparation(made: dict[str, Any] | None) -> Preparation | None:
+    """What columns of files became before they were features; older models knew no such thing."""
+    if made is None:
+        return None
+    levels = {name: tuple(known) for name, known in made["levels"].items()}
+    return Preparation(tuple(made["columns"]), levels, made["missing"], made["means"])
+
+
 def _known(record: dict[str, Any]) -> dict[str, Any]:
     """The parameters; models that draw nothing were once written with a random_state."""
-    draws = record["estimator"].endswith("CV")
-    return {name: value for name, value in record["parameters"].items() if draws or name != "random_state"}
+    draws, parameters = record["estimator"].endswith("CV"), dict(record["parameters"])
+    if isinstance(pairs := parameters.get("class_weight"), list):
+        parameters["class_weight"] = dict(pairs)
+    return {name: value for name, value in parameters.items() if draws or name != "random_state"}
 
 
 def _class_of(name: str) -> type[NetworkedModel]:
@@ -203,10 +219,13 @@ def versions() -> dict[str, str]:
 def _parameters(model: Any) -> dict[str, Any]:
     """The parameters but for the graph, each as JSON can hold it."""
     parameters, of_class = model.get_params(deep=False), signature(type(model)).parameters
-    del parameters["graph"], parameters["threads"]  # how many a machine has says nothing about a model
+    for name in ("graph", "threads", "n_jobs"):  # how many a machine has says nothing about a model
+        parameters.pop(name, None)
     for name in ("cv", "random_state", "engine", "verbose"):  # an object, such as a splitter, matters to a fit only
         if not isinstance(parameters.get(name), Integral | str | None):
             parameters[name] = of_class[name].default
+    if isinstance(given := parameters.get("class_weight"), dict):  # the keys of JSON are text, classes may be numbers
+        parameters["class_weight"] = list(map(list, given.items()))
     if not isinstance(model.penalty, str):
         name_of = {penalty: name for name, penalty in PENALTIES.items()}
         if model.penalty not in name_of:

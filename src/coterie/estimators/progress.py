@@ -1,7 +1,8 @@
-"""What a fit tells while it works."""
+"""What a fit tells while it works: to the logger "coterie", or to whom `verbose` says."""
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable
 
@@ -11,13 +12,17 @@ Tell = Callable[[str, float], None]
 """Called with a line of text and the part of the work that is done, 0 to 1."""
 
 Verbose = int | Tell
-"""0: silent; above: lines are printed; or a function that gets them."""
+"""Above 0: lines are printed, unless they are logged; or a function that gets them."""
+
+LOGGER = logging.getLogger("coterie")
 
 
 def listener(verbose: Verbose) -> Tell | None:
     """Return the function that gets progress; None: progress is not reported."""
     if callable(verbose):
         return verbose
+    if LOGGER.hasHandlers() and LOGGER.isEnabledFor(logging.INFO):
+        return _log
     return _print if verbose else None
 
 
@@ -34,6 +39,10 @@ def follow(tell: Tell, tol: float) -> Callable[[Record], None]:
         tell(line, max(1 - math.log(left / tol) / math.log(first / tol), 0.0) if countable else float(left <= tol))
 
     return told
+
+
+def _log(line: str, done: float) -> None:
+    LOGGER.info(line)
 
 
 def _print(line: str, done: float) -> None:

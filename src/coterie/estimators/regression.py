@@ -196,6 +196,7 @@ class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
         threads: int | None = None,
         warm_start: bool = False,
         random_state: Any = None,
+        n_jobs: int | None = None,
         verbose: Verbose = 0,
         node: str | None = None,
     ) -> None:
@@ -215,5 +216,5 @@ class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
             verbose,
             node,
         )
-        self._set_choice(lams, n_lams, cv, over, cv_repeats, rule, random_state)
+        self._set_choice(lams, n_lams, cv, over, cv_repeats, rule, random_state, n_jobs)
         self.ridge = ridge

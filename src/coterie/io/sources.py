@@ -1,10 +1,11 @@
-"""Where tables come from: CSV, Parquet or Arrow, as a file, a folder or a pattern; and a fingerprint of them."""
+"""Where tables come from: CSV, Parquet or Arrow, in a file, a folder, a pattern or standard input; a fingerprint."""
 
 from __future__ import annotations
 
 import csv
 import glob
 import hashlib
+import io
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,20 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 from coterie.io.errors import BadValueError, DuplicateError, EmptyDataError, MissingColumnError, UnreadableFileError
 from coterie.io.files import MissingExtraError
+from coterie.io.formats import KINDS, STANDARD_INPUT, Table, TextFormat, ending, endings, unpacked
 
 if TYPE_CHECKING:
     import polars as pl
 
-KINDS = {
-    ".parquet": "Parquet",
-    ".pq": "Parquet",
-    ".csv": "CSV",
-    ".arrow": "Arrow",
-    ".ipc": "Arrow",
-    ".feather": "Arrow",
-}
 OLDEST = (1, 38)  # before that, Polars lost errors while streaming, and rows with them
 NO_SEPARATOR, LINE, ROW = "\x1f", "line", "row"  # a CSV file as lines
+TAB = "\t"
+NOTHING = "NA"  # what R writes where there is no number
+OTHER_LETTERS = "give its --encoding, such as latin-1 or utf-16, or save it as UTF-8"
 LOOK_AHEAD = 10_000  # rows of a CSV file from which the types of its columns are guessed
 
 
@@ -45,59 +42,86 @@ def import_polars() -> Any:
 
 def data_files(path: str | PathLike[str]) -> list[Path]:
     """Return the files that a file, a folder (with all below it) or a pattern such as ``days/*.parquet`` stands for."""
+    if isinstance(path, Table) and path.comes_in:
+        return [STANDARD_INPUT]
     path = Path(path)
     if path.is_file():
         found = [path]
     elif path.is_dir():
-        found = _visible(file for file in path.rglob("*") if file.suffix.lower() in KINDS)
+        found = _visible(file for file in path.rglob("*") if ending(file) in KINDS)
         if not found:
-            raise EmptyDataError(f"{path}: no file of this folder ends in {_endings()}")
+            raise EmptyDataError(f"{path}: no file of this folder ends in {endings()}")
     else:
         found = _visible(Path(name) for name in glob.glob(str(path), recursive=True))
         if not found:
             raise UnreadableFileError(f"{path}: there is no such file or folder, nor a file that matches it")
     for file in found:
-        if file.suffix.lower() not in KINDS:
-            raise UnreadableFileError(f"{file}: cannot tell what this is; the name of a table ends in {_endings()}")
+        if ending(file) not in KINDS:
+            raise UnreadableFileError(f"{file}: cannot tell what this is; the name of a table ends in {endings()}")
     return sorted(found)
 
 
 @dataclass(frozen=True)
 class Source:
-    """One file and how to scan it."""
+    """One file and how to scan it: what it is called, how its text is written, and where it can be read."""
 
     file: Path
+    text: TextFormat
+    content: Path
 
     @property
     def kind(self) -> str:
         """ "Parquet", "CSV" or "Arrow"."""
-        return KINDS[self.file.suffix.lower()]
+        return KINDS[ending(self.content)]
+
+    @property
+    def separator(self) -> str:
+        """The sign between the columns of a CSV file."""
+        return self.text.separator_of(self.file)
 
     @cached_property
     def schema(self) -> dict[str, pl.DataType]:
         """Names and types of the columns; for CSV, as the first rows suggest."""
-        if self.file.stat().st_size == 0:
+        if self.content.stat().st_size == 0:
             raise EmptyDataError(f"{self.file}: the file is empty")
         if self.kind == "CSV":
             self._check_header()
         with self.reading("it is not, or was cut short"):
             return dict(self.scan().collect_schema())
 
-    def scan(self, types: dict[str, Any] | None = None) -> pl.LazyFrame:
-        """Return the whole table, still unread; `types` are those that a CSV file is read with."""
+    def scan(self, types: dict[str, Any] | None = None, gaps: Iterable[str] = ()) -> pl.LazyFrame:
+        """Return the whole table, still unread.
+
+        `types` are those that a CSV file is read with, `gaps` its columns in which NA stands for nothing.
+        """
         pl = import_polars()
         if self.kind == "CSV":
-            return pl.scan_csv(self.file, schema_overrides=types, infer_schema_length=LOOK_AHEAD)
-        return pl.scan_parquet(self.file) if self.kind == "Parquet" else pl.scan_ipc(self.file)
+            return pl.scan_csv(
+                self.content,
+                separator=self.separator,
+                decimal_comma=self.text.decimal == ",",
+                schema_overrides=types,
+                null_values=dict.fromkeys(gaps, NOTHING) or None,
+                infer_schema_length=LOOK_AHEAD,
+            )
+        return pl.scan_parquet(self.content) if self.kind == "Parquet" else pl.scan_ipc(self.content)
+
+    @cached_property
+    def _header(self) -> bytes:
+        with self.reading(), unpacked(self.content) as content:
+            return content.readline()
+
+    @property
+    def is_separated(self) -> bool:
+        """Whether the separator stands in the header, where there is one."""
+        return self.kind != "CSV" or self.separator.encode() in self._header
 
     def _check_header(self) -> None:
         """Refuse names that are not UTF-8, and a name that stands twice."""
-        with self.file.open("rb") as content:
-            line = content.readline()
         try:
-            names = next(csv.reader([line.decode("utf-8-sig")]), [])
+            names = next(csv.reader([self._header.decode("utf-8-sig")], delimiter=self.separator), [])
         except UnicodeDecodeError:
-            raise UnreadableFileError(f"{self.file}: the header is not UTF-8; save the file as UTF-8") from None
+            raise UnreadableFileError(f"{self.file}: the header is not UTF-8; {OTHER_LETTERS}") from None
         if twice := [name for k, name in enumerate(names) if name in names[:k]]:
             raise DuplicateError(f"{self.file}: two columns are called {twice[0]!r}; give each a name of its own")
 
@@ -107,10 +131,10 @@ class Source:
             return
         pl, fields = import_polars(), len(self.schema)
         lines = pl.scan_csv(
-            self.file, separator=NO_SEPARATOR, quote_char=None, has_header=False, schema={LINE: pl.String}
+            self.content, separator=NO_SEPARATOR, quote_char=None, has_header=False, schema={LINE: pl.String}
         )
         line = pl.col(LINE)
-        short = (line.str.count_matches(",", literal=True) < fields - 1) & (line.str.strip_chars() != "")
+        short = (line.str.count_matches(self.separator, literal=True) < fields - 1) & (line.str.strip_chars() != "")
         with self.reading():
             found = lines.with_row_index(ROW).filter(short).select(ROW, line.str.contains('"', literal=True))
             first = found.head(1).collect(engine="streaming")
@@ -122,9 +146,10 @@ class Source:
             raise BadValueError(f"{self.file}: row {row} has fewer fields than the header, which has {fields}")
 
     def _short_row(self, fields: int) -> int | None:
-        """The same with fields in quotation marks, which can hold commas and ends of lines: slower."""
-        with self.file.open(newline="", encoding="utf-8-sig") as content:
-            return next((k for k, row in enumerate(csv.reader(content)) if 0 < len(row) < fields), None)
+        """The same with fields in quotation marks, which can hold separators and ends of lines: slower."""
+        with unpacked(self.content) as content, io.TextIOWrapper(content, "utf-8-sig", newline="") as text:
+            rows = csv.reader(text, delimiter=self.separator)
+            return next((k for k, row in enumerate(rows) if 0 < len(row) < fields), None)
 
     def require(self, columns: Iterable[str]) -> None:
         """Refuse a file without one of these columns."""
@@ -132,8 +157,8 @@ class Source:
             if name not in self.schema:
                 there = ", ".join(map(repr, self.schema))
                 only = next(iter(self.schema)) if len(self.schema) == 1 else ""
-                mark = next((mark for mark in ";\t|" if mark in only), None)
-                there += "" if mark is None else f"; it seems to be separated by {mark!r}, where CSV has commas"
+                mark = next((mark for mark in ";\t|," if mark in only), None)
+                there += "" if mark is None else f"; it seems to be separated by {mark!r}: {_separator_option(mark)}"
                 raise MissingColumnError(f"{self.file}: there is no column {name!r}; the columns are {there}")
 
     @contextmanager
@@ -143,13 +168,16 @@ class Source:
             yield
         except (import_polars().exceptions.PolarsError, OSError) as error:
             reason = next(iter(str(error).splitlines()), type(error).__name__)
+            if "invalid utf-8" in reason:
+                raise UnreadableFileError(f"{self.file}: the text is not UTF-8; {OTHER_LETTERS}") from None
             message = f"{self.file}: cannot be read as {self.kind}; perhaps {guess} ({reason})"
             raise UnreadableFileError(message) from None
 
 
 def sources(path: str | PathLike[str]) -> list[Source]:
     """Return the sources of a path; see :func:`data_files`."""
-    return [Source(file) for file in data_files(path)]
+    table = Table.of(path)
+    return [Source(file, table.text, table.readable(file)) for file in data_files(table)]
 
 
 def sha256_of(path: str | PathLike[str]) -> str:
@@ -157,9 +185,9 @@ def sha256_of(path: str | PathLike[str]) -> str:
 
     A model keeps it, and so says which data it was fitted on.
     """
-    digests = []
-    for file in data_files(path):
-        with file.open("rb") as content:
+    digests, table = [], Table.of(path)
+    for file in data_files(table):
+        with table.raw(file).open("rb") as content:
             digests.append(hashlib.file_digest(content, "sha256"))
     if len(digests) == 1:
         return digests[0].hexdigest()
@@ -175,5 +203,5 @@ def _visible(files: Iterable[Path]) -> list[Path]:
     return [file for file in files if file.is_file() and not file.name.startswith((".", "_"))]
 
 
-def _endings() -> str:
-    return ", ".join(KINDS)
+def _separator_option(mark: str) -> str:
+    return f"give --separator {'tab' if mark == TAB else repr(mark)}"

@@ -46,9 +46,10 @@ def stream_moments(path: str | PathLike[str], columns: Columns) -> Moments:
     text: dict[str, int] = {}
     with RunningMoments(len(columns.numbers)) as running:
         for rows in scan_rows(path, columns):
-            ids = rows.frame[columns.node]
+            frame = rows.whole
+            ids = frame[columns.node]
             keys = ids.to_numpy() if ids.dtype.is_integer() else _text_keys(ids, text)
-            running.add(keys, rows.frame.select(columns.numbers))
+            running.add(keys, frame.select(columns.numbers))
     names = list(text)
     return running.result([names[key] if names else key for key in running.keys().tolist()])
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from coterie.io.errors import ColumnTypeError, EmptyDataError
 from coterie.io.files import staged_file
-from coterie.io.sources import KINDS, Source, cell, import_polars, sources
+from coterie.io.formats import KINDS, TextFormat
+from coterie.io.sources import Source, cell, import_polars, sources
 
 if TYPE_CHECKING:
     import polars as pl
@@ -75,7 +76,7 @@ def count_rows(path: str | PathLike[str]) -> int:
 def write_batches(path: Path, batches: Iterator[pl.DataFrame], schema: dict[str, Any]) -> None:
     """Write frames of this schema as they come, one after the other; an error on the way leaves no file.
 
-    The ending of the name says what is written: CSV, Parquet or Arrow.
+    The ending of the name says what is written: CSV (with tabs in .tsv), Parquet or Arrow.
     """
     from polars.io.plugins import register_io_source
 
@@ -92,8 +93,9 @@ def write_batches(path: Path, batches: Iterator[pl.DataFrame], schema: dict[str,
     with staged_file(path) as temporary:
         table: Any = register_io_source(source, schema=import_polars().Schema(schema))
         sink = {"CSV": table.sink_csv, "Parquet": table.sink_parquet, "Arrow": table.sink_ipc}[kind]
+        options = {"separator": TextFormat().separator_of(path)} if kind == "CSV" else {}
         try:
-            sink(temporary)
+            sink(temporary, **options)
         except import_polars().exceptions.ComputeError:
             if failed:  # some versions of Polars wrap the error of a source in their own
                 raise failed[0] from None

@@ -42,6 +42,10 @@ class BoundProblem:
     penalty: Penalty
     lam: float
 
+    def __repr__(self) -> str:
+        known = f"{len(self.M)} of them labelled, {self.n_features} features"
+        return f"BoundProblem({self.graph!r}, {known}, {type(self.f).__name__}, {self.penalty!r}, lam={self.lam:.6g})"
+
     def at(self, lam: float) -> BoundProblem:
         """Return the problem with another λ and the same losses."""
         check_strength(lam, "lam")

@@ -126,6 +126,9 @@ class Problem:
         """
         return self.bound.objective(w)
 
+    def __repr__(self) -> str:
+        return f"Problem({self.graph!r}, {self.data!r}, {self.loss!r}, {self.penalty!r}, lam={self.lam:.6g})"
+
 
 def bound(problem: Problem | BoundProblem) -> BoundProblem:
     """Return the problem with its losses bound; one that is bound already as it is."""

@@ -46,6 +46,11 @@ class Path:
     def __len__(self) -> int:
         return len(self.lams)
 
+    def __repr__(self) -> str:
+        ends = f"lam {self.lams[0]:.3g} to {self.lams[-1]:.3g}, " if self.lams else ""
+        gap = f"largest gap {max(solution.gap for solution in self.solutions):.2g}" if self.solutions else "empty"
+        return f"Path({len(self)} solutions, {ends}{gap})"
+
 
 def solve_path(
     problem: Problem | BoundProblem,

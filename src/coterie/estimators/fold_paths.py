@@ -1,0 +1,90 @@
+"""A path of λ for each fold, one fold after the other or several at a time, and the errors of what it holds out."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import effective_n_jobs  # noqa: TID251 (processes, no files)
+from numpy.typing import NDArray
+from sklearn.utils.parallel import Parallel, delayed
+
+from coterie.estimators.folds import Fold, reachable, without
+from coterie.kernels.team import cores
+from coterie.problem import Problem
+from coterie.problem.arrays import Array
+from coterie.solver import NotConverged, Solution, solve_path
+from coterie.solver.pace import expecting
+
+Told = Callable[[int, float, float], None]
+"""Called with the number of a fold, λ and the gap that it was solved to."""
+
+
+class FoldPath(NamedTuple):
+    """What a fold says of each λ: its error and its gap; and how much the rows held out weigh."""
+
+    errors: list[float]
+    gaps: list[float]
+    weight: float
+
+
+def solve_folds(
+    problem: Problem,
+    lams: Sequence[float],
+    folds: Sequence[Fold],
+    *,
+    progress: Told | None = None,
+    n_jobs: int | None = None,
+    **options: Any,
+) -> list[FoldPath]:
+    """Solve all folds. Each begins anew: what comes out does not depend on how many are solved at a time.
+
+    Processes share the cores: joblib tells each how many threads it may use, and `threads` asks for no more than that.
+    """
+    jobs = min(effective_n_jobs(n_jobs), len(folds))
+    if jobs > 1 and (threads := options.get("threads")) is not None:
+        options["threads"] = min(threads, max(cores() // jobs, 1))
+    one = partial(_solve_fold, problem, lams, options, -(-len(folds) // jobs))
+    if jobs == 1:
+        return [one(fold, None if progress is None else partial(progress, k)) for k, fold in enumerate(folds)]
+    paths: list[FoldPath] = []
+    for path in Parallel(jobs, backend="loky", return_as="generator")(delayed(one)(fold) for fold in folds):
+        for lam, gap in zip(lams, path.gaps, strict=True) if progress else ():
+            progress(len(paths), lam, gap)  # type: ignore[misc]
+        paths.append(path)
+    return paths
+
+
+def _solve_fold(
+    problem: Problem,
+    lams: Sequence[float],
+    options: dict[str, Any],
+    expected: int,
+    fold: Fold,
+    progress: Callable[[float, float], None] | None = None,
+) -> FoldPath:
+    """Solve a fold, one of so many that this process is expected to solve."""
+
+    def told(lam: float, solution: Solution) -> None:
+        if progress is not None:
+            progress(lam, solution.gap)
+
+    training = without(problem, fold)
+    rows = reachable(training, fold)
+    with warnings.catch_warnings(), expecting(expected):
+        warnings.simplefilter("ignore", NotConverged)  # the gaps are reported
+        path = solve_path(training, lams, progress=told, **options)
+    if len(path) < len(lams):
+        raise KeyboardInterrupt
+    errors = [mean_error(problem, rows, solution.w) for solution in path.solutions]
+    return FoldPath(errors, [solution.gap for solution in path.solutions], float(problem.data.weights[rows].sum()))
+
+
+def mean_error(problem: Problem, rows: NDArray[np.bool_], w: Array) -> float:
+    """Mean error of these rows of the data under the weights of their nodes."""
+    data = problem.data
+    error = problem.loss.error(data.X[rows], data.y[rows], w[data.nodes[rows]])
+    return float(np.average(error, weights=data.weights[rows]))
