@@ -7,7 +7,7 @@ import pytest
 from fitted_models import fitted, with_everything
 
 import coterie as ct
-from coterie.estimators.cross_validation import LamChoice
+from coterie.estimators.lam_choice import LamChoice
 from coterie.report.coefficients import draw_coefficients
 from coterie.report.convergence import Convergence, convergence_figure, draw_convergence, draw_gap, gap_figure
 from coterie.report.figures import new_figure

@@ -32,12 +32,10 @@ from coterie.cli.options import (
     WeightName,
     WeightOption,
 )
-from coterie.io.errors import DataError
 
 if TYPE_CHECKING:
     from coterie.cli.network import Knn, Network
     from coterie.estimators.base import NetworkedModel
-    from coterie.estimators.from_files import FileFit
 
 CV = "cv"
 NO_FEATURE = re.compile(r"id|.*[_ ]id|lat(itude)?|lon(gitude)?|lng", re.IGNORECASE)  # names of ids and coordinates
@@ -134,8 +132,14 @@ def fit(
         ),
     ] = WeightName.rows,
     baselines: Annotated[
-        bool, typer.Option("--baselines", help="Does the network help? Compare, for the report.", rich_help_panel=MODEL)
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--baselines/--no-baselines",
+            help="Does the network help? Compare it with models without it.",
+            show_default="where that costs less than the fit",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
     tol: Annotated[
         float, typer.Option(min=0, help="The certified gap to reach, relative.", rich_help_panel=SOLVER)
     ] = 1e-6,
@@ -163,6 +167,7 @@ def fit(
             standardize=scale, weight_by=weight_by.value, time_limit=time_limit, engine=_checked_engine(engine)
         )
         from coterie.cli.screen import say, working
+        from coterie.estimators.assessment import assess
         from coterie.estimators.from_files import FileFit
         from coterie.io.rows import Columns
         from coterie.problem.convert import Measure
@@ -178,16 +183,19 @@ def fit(
             measure = Measure(weight, distance)
             network = read_network(data, node, graph, nearest, measure, text_ids=ids is IdsName.text)
             model.set_params(graph=network.graph, verbose=tell)
-            notes = _notes(context, data, network, seed)
-            files = FileFit(model, data, columns.like(network.graph), partial(say, quiet=quiet))
-            rows = files.fit(needs_rows=baselines)
+            notes = _notes(context, data, target, network, seed)
+            files = FileFit(model, data, columns.like(network.graph), partial(say, quiet=quiet), over.value)
+            condensed = files.fit() is None
             interrupted = model.solution_.status is Status.INTERRUPTED
             try:
                 if not interrupted:
                     notes |= _resolvability(model)
-                    notes |= _baselines(files, rows, cv=folds, over=over.value, seed=seed) if baselines else {}
-            except DataError as error:
-                say(f"there are no baselines: {error}", quiet)
+                    found = assess(
+                        model, cv=folds, over=over.value, random_state=seed, baselines=baselines, condensed=condensed
+                    )
+                    notes |= {} if found is None else {"baselines": found.to_dict()}
+            except ValueError as error:
+                say(f"it is not known how good predictions are: {error}", quiet)
             except KeyboardInterrupt:
                 interrupted = True
         model.set_params(verbose=0)
@@ -244,7 +252,7 @@ def _checked_engine(name: str) -> str:
     return name
 
 
-def _notes(context: typer.Context, data: Path, network: Network, seed: int) -> dict[str, Any]:
+def _notes(context: typer.Context, data: Path, target: str, network: Network, seed: int) -> dict[str, Any]:
     """What travels with the model; docs/report.md lists the keys."""
     from coterie.io.sources import data_files, sha256_of
     from coterie.io.tables import count_rows
@@ -252,6 +260,7 @@ def _notes(context: typer.Context, data: Path, network: Network, seed: int) -> d
     return {
         "command": shlex.join(["coterie", *(context.obj or [])]),
         "seed": seed,
+        "target": target,
         "data": {"files": list(map(str, data_files(data))), "rows": count_rows(data), "sha256": sha256_of(data)},
         "coordinates": network.coordinates,
     }
@@ -265,17 +274,6 @@ def _without_convergence_warnings() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         yield
-
-
-def _baselines(files: FileFit, rows: Any, *, cv: int, over: Any, seed: int) -> dict[str, Any]:
-    """The model beside what can be had without the network: a note for the report."""
-    from coterie.estimators import compare_baselines
-    from coterie.estimators.from_files import naming_the_file
-
-    X, y = files.X_and_y(rows)
-    with naming_the_file(files.path):
-        found = compare_baselines(files.model, X, y, files.columns.node, cv=cv, over=over, random_state=seed)
-    return {"baselines": found.to_dict()}
 
 
 def _resolvability(model: NetworkedModel) -> dict[str, Any]:
@@ -299,7 +297,7 @@ def _end(model: NetworkedModel, notes: dict[str, Any], out: Path, interrupted: b
     if json:
         show_json({**as_object(model), "baselines": notes.get("baselines"), "model": str(out), "exit_code": int(code)})
     elif not quiet:
-        echo("\n".join([*in_words(model), *_comparison(notes), f"Model written to {out}"]))
+        echo("\n".join([*in_words(model, notes), f"Model written to {out}"]))
     if interrupted:
         say(f"interrupted; the best model so far is in {out}, with a gap of {model.gap_:.1e}", quiet)
     elif code is ExitCode.CONDITIONAL:
@@ -310,15 +308,3 @@ def _end(model: NetworkedModel, notes: dict[str, Any], out: Path, interrupted: b
     elif code is not ExitCode.DONE:
         say(f"not converged: the gap is {model.gap_:.1e}, asked for was {model.tol:.1e}; the model is in {out}", quiet)
     raise typer.Exit(code)
-
-
-def _comparison(notes: dict[str, Any]) -> list[str]:
-    """The baselines in two lines."""
-    from coterie.report.notes import as_comparison
-
-    if (note := notes.get("baselines")) is None:
-        return []
-    found = as_comparison(note)
-    means = sorted(zip(found.mean.tolist(), found.methods, strict=True))
-    listed = ", ".join(f"{method} {mean:.3g}" for mean, method in means)
-    return [f"Mean error with {found.over} held out, the smallest first: {listed}.", found.verdict]

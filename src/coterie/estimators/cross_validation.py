@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.estimators.folds import Fold, folds_of, reachable, without
+from coterie.estimators.held_out import HeldOut, Tally, ones_of
+from coterie.estimators.lam_choice import LamChoice
 from coterie.estimators.progress import Tell, Verbose, listener
 from coterie.estimators.scaling import Scaling
 from coterie.problem import Problem
@@ -26,72 +28,11 @@ SMALLEST = 1e-4
 """Where the default λ end, relative to the largest useful one."""
 
 
-@dataclass(frozen=True, eq=False)
-class LamChoice:
-    """The errors of every λ in every fold, and what follows from them.
-
-    Attributes
-    ----------
-    lams : array of shape (K,), descending
-    errors : array of shape (K, folds)
-        Mean error of the rows held out: squared error, or log-loss.
-    gaps : array of shape (K, folds)
-        How far from optimal each fit can have been, relative.
-    over : str
-        What was held out: "nodes", "rows", or "given" where cv said so.
-    weights : array of shape (folds,)
-        How many rows each fold held out, by their weights.
-    repeats : int
-        How many times the folds were drawn; the folds of one draw stand together.
-    """
-
-    lams: Array
-    errors: Array
-    gaps: Array
-    over: str
-    weights: Array
-    repeats: int = 1
-
-    @property
-    def mean(self) -> Array:
-        """The mean error of each λ over all rows held out."""
-        return np.average(self.errors, axis=1, weights=self.weights)
-
-    @property
-    def standard_error(self) -> Array:
-        """The standard error of that mean."""
-        return standard_error(self.errors, self.weights, self.repeats)
-
-    @property
-    def best(self) -> int:
-        """Which λ has the smallest mean error."""
-        return int(np.argmin(self.mean))
-
-    @property
-    def one_se(self) -> int:
-        """The largest λ whose mean error is within one standard error of the smallest."""
-        return int(np.argmax(self.mean <= self.mean[self.best] + self.standard_error[self.best]))
-
-    def results(self) -> dict[str, Array]:
-        """The same as a dictionary of columns, which makes a frame."""
-        columns = {"lam": self.lams, "mean_error": self.mean, "standard_error": self.standard_error}
-        folds = {f"fold{k}_error": self.errors[:, k] for k in range(self.errors.shape[1])}
-        return {**columns, **folds, "largest_gap": self.gaps.max(axis=1)}
-
-
-def standard_error(errors: Array, weights: Array, repeats: int = 1) -> Array:
-    """The standard error of the weighted mean over the folds, which are the columns; 0 where there is one fold only.
-
-    With shares s_k that add up to 1 it is √(Σ_k s_k² (e_k − ē)² K/(K − 1)): with equal ones, the usual std/√K. Repeated
-    draws see the same rows, so that it does not shrink with their number: it is the root mean square of theirs.
-    """
-    folds = errors.shape[1] // repeats
-    if folds < 2:
-        return np.zeros(len(errors))
-    e, s = errors.reshape(len(errors), repeats, folds), weights.reshape(repeats, folds)
-    s = s / s.sum(axis=1, keepdims=True)
-    off = s * (e - (s * e).sum(axis=2, keepdims=True))
-    return np.sqrt((off**2).sum(axis=2).mean(axis=1) * folds / (folds - 1))
+def lam_values(problem: Problem, lams: Sequence[float] | int) -> list[float]:
+    """The λ to try, descending: those given, or so many below the largest useful one."""
+    if isinstance(lams, int | np.integer):
+        return lam_grid(problem, int(lams), SMALLEST)
+    return sorted(map(float, lams), reverse=True)
 
 
 def cross_validate_lam(
@@ -102,10 +43,12 @@ def cross_validate_lam(
     *,
     repeats: int = 1,
     progress: Callable[[int, float, Solution], None] | None = None,
+    tally: Tally | None = None,
     tol: float = PATH_TOL,
+    start: Solution | None = None,
     **options: Any,
 ) -> LamChoice:
-    """Solve a path of λ on each fold and measure the error of the rows that it holds out.
+    """Solve a path of λ on each fold and measure the error of the rows that it holds out, in units of the labels.
 
     Parameters
     ----------
@@ -116,28 +59,29 @@ def cross_validate_lam(
     folds : sequence of Fold
     progress : callable, optional
         Called as ``progress(fold, lam, solution)`` after each solve.
+    tally : Tally, optional
+        Gets what is predicted for these rows.
+    start : Solution, optional
+        Where the first path begins.
     """
-    if isinstance(lams, int | np.integer):
-        values = lam_grid(problem, int(lams), SMALLEST)
-    else:
-        values = sorted(map(float, lams), reverse=True)
+    values, degree = lam_values(problem, lams), problem.loss.measure.degree
     errors, gaps = np.empty((2, len(values), len(folds)))
     weights = np.empty(len(folds))
-    first: Solution | None = None  # at the largest λ folds differ little, and each path starts where the last one did
+    tally = Tally(problem, len(values), len(folds), None) if tally is None else tally
     for k, fold in enumerate(folds):
         training = without(problem, fold)
         rows = reachable(training, fold)
         with warnings.catch_warnings(), expecting(len(folds)):
             warnings.simplefilter("ignore", NotConverged)  # the gaps are reported
             told = progress and partial(progress, k)
-            path = solve_path(training, values, tol=tol, start=first, progress=told, **options)
+            path = solve_path(training, values, tol=tol, start=start, progress=told, **options)
         if len(path) < len(values):
             raise KeyboardInterrupt
-        first = path.solutions[0]
-        errors[:, k] = [mean_error(problem, rows, solution.w) for solution in path.solutions]
+        start = path.solutions[0]  # at the largest λ folds differ little, and the next path starts where this one did
+        errors[:, k] = tally.add(k, rows, [solution.w for solution in path.solutions])
         gaps[:, k] = [solution.gap for solution in path.solutions]
         weights[k] = problem.data.weights[rows].sum()
-    return LamChoice(np.array(values), errors, gaps, over, weights, repeats)
+    return LamChoice(np.array(values), errors ** (1 / degree), gaps, over, weights, repeats, degree)
 
 
 def mean_error(problem: Problem, rows: NDArray[np.bool_], w: Array) -> float:
@@ -162,6 +106,8 @@ class ChoosesLam:
     max_iter: int
     verbose: Verbose
     scaling_: Scaling
+    fit_intercept: bool
+    held_out_: HeldOut
     lam_choice_: LamChoice
     cv_results_: dict[str, Any]
 
@@ -180,31 +126,34 @@ class ChoosesLam:
         if self.rule not in ("best", "one_se"):
             raise ValueError(f'rule must be "best" or "one_se", got {self.rule!r}')
         folds, over = folds_of(problem.data, self.cv, self.over, order, self.random_state, self.cv_repeats)
-        tell = listener(self.verbose)
+        tell, values = listener(self.verbose), lam_values(problem, self.n_lams if self.lams is None else self.lams)
+        tally = Tally(problem, len(values), len(folds), ones_of(problem, order is None, self.fit_intercept))
         choice = cross_validate_lam(
             problem,
-            self.n_lams if self.lams is None else self.lams,
+            values,
             folds,
             over,
             repeats=self.cv_repeats,
-            progress=None
-            if tell is None
-            else _steps(tell, len(folds), self.n_lams if self.lams is None else len(self.lams)),
+            progress=None if tell is None else steps(tell, len(folds), len(values)),
+            tally=tally,
             engine=self.engine,
             threads=self.threads,
             max_iter=self.max_iter,
         )
-        choice = replace(choice, errors=choice.errors * self.scaling_.y_spread**2)  # in the units of y
+        choice = replace(choice, errors=choice.errors * self.scaling_.y_spread)  # in the units of y
         self.lam_choice_, self.cv_results_ = choice, choice.results()
-        return float(choice.lams[choice.best if self.rule == "best" else choice.one_se])
+        chosen = choice.by_rule(self.rule)
+        self.held_out_ = tally.held_out(choice, chosen, self.rule, self.scaling_)
+        return float(choice.lams[chosen])
 
 
-def _steps(tell: Tell, n_folds: int, n_lams: int) -> Callable[[int, float, Solution], None]:
+def steps(tell: Tell, n_folds: int, n_lams: int, what: str = "") -> Callable[[int, float, Solution], None]:
+    """Return a callback of `cross_validate_lam` that tells how far it is."""
     done = 0
 
     def told(fold: int, lam: float, solution: Solution) -> None:
         nonlocal done
         done += 1
-        tell(f"fold {fold + 1}: lam {lam:.3e}, gap {solution.gap:.1e}", min(done / (n_folds * n_lams), 1.0))
+        tell(f"{what}fold {fold + 1}: lam {lam:.3e}, gap {solution.gap:.1e}", min(done / (n_folds * n_lams), 1.0))
 
     return told

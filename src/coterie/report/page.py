@@ -19,11 +19,11 @@ from coterie.report.notes import Notes
 from coterie.report.summary import data_summary, model_summary, parameters, versions
 from coterie.report.text import (
     counted,
-    error_of,
     explanation,
     federation_of,
     kind_of,
     labels_known,
+    measure_of,
     plural,
     short,
     smallest_error,
@@ -105,7 +105,7 @@ def render(model: NetworkedModel) -> str:
         lines=_lines(table),
         choice=(choice := getattr(model, "lam_choice_", None)),
         smallest="" if choice is None else smallest_error(choice),
-        error=error_of(model),
+        error=measure_of(model).name,
         notes=notes,
         close=[] if notes.baselines is None else close_to_best(notes.baselines),
         resolvability=notes.resolvability[:MOST_LINES],
@@ -135,7 +135,7 @@ def _template() -> Any:
 def _figures(
     model: NetworkedModel, notes: Notes, drawn: DisplayGraph, table: ClusterTable, columns: list[str]
 ) -> dict[str, Any]:
-    error = error_of(model)
+    error = measure_of(model).name
     figures = {
         "convergence": convergence_figure(model.solution_),
         "gap": gap_figure(model.solution_, model.tol),

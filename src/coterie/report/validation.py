@@ -13,7 +13,7 @@ from coterie.report.text import short
 
 if TYPE_CHECKING:
     from coterie.estimators.comparison import Comparison
-    from coterie.estimators.cross_validation import LamChoice
+    from coterie.estimators.lam_choice import LamChoice
 
 WIDE = 20.0
 LINE, BEST, ONE_SE = COLOURS[0], COLOURS[4], COLOURS[2]

@@ -29,6 +29,7 @@ from coterie.problem.losses.base import (
     sum_by_group,
 )
 from coterie.problem.losses.design import Design, Support
+from coterie.problem.losses.measure import LOG_LOSS, Measure
 from coterie.problem.losses.pooling import pooled_minimiser
 from coterie.problem.losses.quadratic import Quadratics
 from coterie.problem.losses.squared import Reduction, check_reduction, row_scale
@@ -71,6 +72,8 @@ class Logistic(Loss):
     ridge: float = 0.0
     unpenalised: tuple[int, ...] = ()
     reduction: Reduction = "mean"
+
+    measure: ClassVar[Measure] = LOG_LOSS
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "unpenalised", as_columns(self.unpenalised))
