@@ -87,7 +87,7 @@ class ClusterTable:
     @property
     def written(self) -> bool:
         """Whether there is room for the numbers in the cells."""
-        return self.w.size <= CELLS_WRITTEN and self.w.shape[1] <= 12
+        return self.named and self.w.size <= CELLS_WRITTEN and self.w.shape[1] <= 12
 
 
 def draw_coefficients(ax: Any, model: NetworkedModel) -> None:
