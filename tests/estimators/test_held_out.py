@@ -7,9 +7,10 @@ from towns import empirical, names, rows
 
 import coterie as ct
 from coterie.estimators.assessment import assess
-from coterie.estimators.cross_validation import cross_validate_lam
+from coterie.estimators.cross_validation import choice_of
+from coterie.estimators.fold_paths import solve_folds
 from coterie.estimators.folds import folds_of, without
-from coterie.estimators.held_out import Tally, ones_of
+from coterie.estimators.held_out import held_out_of
 from coterie.estimators.lam_choice import LamChoice
 from coterie.estimators.scaling import Scaling
 from coterie.io.moments import Moments
@@ -32,9 +33,9 @@ def test_errors_and_scores_are_those_of_predictions_of_the_rest(loss):
     data = ct.LocalDatasets.from_rows(np.c_[X, np.ones(len(X))], y, nodes)
     problem = ct.Problem(graph, data, loss=loss)
     folds, over = folds_of(data, 4, "rows", np.arange(len(y)), 0)
-    tally = Tally(problem, 1, 4, ones_of(problem, condensed=False, fit_intercept=True))
-    choice = cross_validate_lam(problem, [0.1], folds, over, tally=tally, tol=1e-9, engine="numpy")
-    found = tally.held_out(choice, 0, "best", Scaling.none(2))
+    paths = solve_folds(problem, [0.1], folds, ones=np.ones(len(y)), tol=1e-9, engine="numpy")
+    choice = choice_of(problem, [0.1], paths, over)
+    found = held_out_of(problem, paths, choice, 0, "best", Scaling.none(2))
     predicted, errors = np.empty(len(y)), np.empty(len(y))
     for fold in folds:
         w = ct.solve(without(problem, fold).bound.at(0.1), 1e-9, engine="numpy").w[nodes[fold.test]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,11 +10,13 @@ import numpy as np
 from coterie.estimators.base import NetworkedModel
 from coterie.estimators.baselines import compare
 from coterie.estimators.comparison import Comparison
-from coterie.estimators.cross_validation import PATH_TOL, ChoosesLam, cross_validate_lam
+from coterie.estimators.cross_validation import PATH_TOL, ChoosesLam, choice_of
+from coterie.estimators.fold_paths import solve_folds
 from coterie.estimators.folds import Fold, Over, folds_of, without
-from coterie.estimators.held_out import Tally, ones_of
+from coterie.estimators.held_out import held_out_of
 from coterie.estimators.lam_choice import LamChoice
 from coterie.estimators.progress import listener
+from coterie.estimators.tested_rows import ones_of
 from coterie.solver import NotConverged, solve
 from coterie.solver.pace import is_long, seconds_in_numpy
 
@@ -82,8 +83,8 @@ def _evaluate(model: NetworkedModel, folds: list[Fold], over: str, condensed: bo
     fit = max(seconds_in_numpy(problem.bound, model.solution_.n_iter), ALWAYS)
     count = int(np.clip(fit / seconds_in_numpy(problem.bound, trial.n_iter), 1, len(folds)))
     folds = folds if all_folds else folds[:count]
-    tally = Tally(problem, 1, len(folds), ones_of(problem, condensed, model.fit_intercept))
-    found = cross_validate_lam(problem, [model.lam_], folds, over, tally=tally, start=trial, **how)
-    found = replace(found, errors=found.errors * model.scaling_.y_spread)
-    model.held_out_ = tally.held_out(found, 0, "best", model.scaling_)
+    ones = ones_of(problem, condensed, model.fit_intercept)
+    paths = solve_folds(problem, [model.lam_], folds, ones=ones, tol=PATH_TOL, start=trial, **how)
+    found = choice_of(problem, [model.lam_], paths, over, unit=model.scaling_.y_spread)
+    model.held_out_ = held_out_of(problem, paths, found, 0, "best", model.scaling_)
     return found

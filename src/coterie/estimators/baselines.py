@@ -13,7 +13,8 @@ from sklearn.base import clone
 
 from coterie.estimators.base import NetworkedModel
 from coterie.estimators.comparison import NETWORK, Comparison
-from coterie.estimators.cross_validation import ChoosesLam, cross_validate_lam, lam_values, mean_error, steps
+from coterie.estimators.cross_validation import ChoosesLam, cross_validate_lam, lam_values, steps
+from coterie.estimators.fold_paths import mean_error
 from coterie.estimators.folds import Fold, Over, folds_of, reachable, without
 from coterie.estimators.intercepts import has_intercepts, mixed_model, node_intercepts
 from coterie.estimators.lam_choice import LamChoice

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from coterie.estimators.folds import Fold, folds_of, reachable, without
-from coterie.estimators.held_out import HeldOut, Tally, ones_of
+from coterie.estimators.fold_paths import FoldPath, Told, solve_folds
+from coterie.estimators.folds import Fold, folds_of
+from coterie.estimators.held_out import HeldOut, held_out_of
 from coterie.estimators.lam_choice import LamChoice
 from coterie.estimators.progress import Tell, Verbose, listener
 from coterie.estimators.scaling import Scaling
+from coterie.estimators.tested_rows import ones_of
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
-from coterie.solver import NotConverged, Solution, lam_grid, solve_path
-from coterie.solver.pace import expecting
+from coterie.solver import lam_grid
 
 PATH_TOL = 1e-2
 """The gap that a fold's path is solved to: see docs/decisions/0007-tolerance-of-folds.md."""
@@ -42,10 +39,8 @@ def cross_validate_lam(
     over: str,
     *,
     repeats: int = 1,
-    progress: Callable[[int, float, Solution], None] | None = None,
-    tally: Tally | None = None,
+    progress: Told | None = None,
     tol: float = PATH_TOL,
-    start: Solution | None = None,
     **options: Any,
 ) -> LamChoice:
     """Solve a path of λ on each fold and measure the error of the rows that it holds out, in units of the labels.
@@ -58,37 +53,21 @@ def cross_validate_lam(
         The values, or how many to spread below the largest useful one.
     folds : sequence of Fold
     progress : callable, optional
-        Called as ``progress(fold, lam, solution)`` after each solve.
-    tally : Tally, optional
-        Gets what is predicted for these rows.
-    start : Solution, optional
-        Where the first path begins.
+        Called as ``progress(fold, lam, gap)`` after each solve.
     """
-    values, degree = lam_values(problem, lams), problem.loss.measure.degree
-    errors, gaps = np.empty((2, len(values), len(folds)))
-    weights = np.empty(len(folds))
-    tally = Tally(problem, len(values), len(folds), None) if tally is None else tally
-    for k, fold in enumerate(folds):
-        training = without(problem, fold)
-        rows = reachable(training, fold)
-        with warnings.catch_warnings(), expecting(len(folds)):
-            warnings.simplefilter("ignore", NotConverged)  # the gaps are reported
-            told = progress and partial(progress, k)
-            path = solve_path(training, values, tol=tol, start=start, progress=told, **options)
-        if len(path) < len(values):
-            raise KeyboardInterrupt
-        start = path.solutions[0]  # at the largest λ folds differ little, and the next path starts where this one did
-        errors[:, k] = tally.add(k, rows, [solution.w for solution in path.solutions])
-        gaps[:, k] = [solution.gap for solution in path.solutions]
-        weights[k] = problem.data.weights[rows].sum()
-    return LamChoice(np.array(values), errors ** (1 / degree), gaps, over, weights, repeats, degree)
+    values = lam_values(problem, lams)
+    paths = solve_folds(problem, values, folds, progress=progress, tol=tol, **options)
+    return choice_of(problem, values, paths, over, repeats)
 
 
-def mean_error(problem: Problem, rows: NDArray[np.bool_], w: Array) -> float:
-    """Mean error of these rows of the data under the weights of their nodes."""
-    data = problem.data
-    error = problem.loss.error(data.X[rows], data.y[rows], w[data.nodes[rows]])
-    return float(np.average(error, weights=data.weights[rows]))
+def choice_of(
+    problem: Problem, lams: Sequence[float], paths: Sequence[FoldPath], over: str, repeats: int = 1, unit: float = 1.0
+) -> LamChoice:
+    """What paths of folds say of each λ; errors in these units of the labels."""
+    measure = problem.loss.measure
+    errors = unit * measure.of_mean(np.array([path.test.errors for path in paths]).T)
+    gaps, weights = np.array([path.gaps for path in paths]).T, np.array([path.test.weight for path in paths])
+    return LamChoice(np.array(lams), errors, gaps, over, weights, repeats, measure.degree)
 
 
 class ChoosesLam:
@@ -127,33 +106,31 @@ class ChoosesLam:
             raise ValueError(f'rule must be "best" or "one_se", got {self.rule!r}')
         folds, over = folds_of(problem.data, self.cv, self.over, order, self.random_state, self.cv_repeats)
         tell, values = listener(self.verbose), lam_values(problem, self.n_lams if self.lams is None else self.lams)
-        tally = Tally(problem, len(values), len(folds), ones_of(problem, order is None, self.fit_intercept))
-        choice = cross_validate_lam(
+        paths = solve_folds(
             problem,
             values,
             folds,
-            over,
-            repeats=self.cv_repeats,
             progress=None if tell is None else steps(tell, len(folds), len(values)),
-            tally=tally,
+            ones=ones_of(problem, order is None, self.fit_intercept),
+            tol=PATH_TOL,
             engine=self.engine,
             threads=self.threads,
             max_iter=self.max_iter,
         )
-        choice = replace(choice, errors=choice.errors * self.scaling_.y_spread)  # in the units of y
+        choice = choice_of(problem, values, paths, over, self.cv_repeats, self.scaling_.y_spread)
         self.lam_choice_, self.cv_results_ = choice, choice.results()
         chosen = choice.by_rule(self.rule)
-        self.held_out_ = tally.held_out(choice, chosen, self.rule, self.scaling_)
+        self.held_out_ = held_out_of(problem, paths, choice, chosen, self.rule, self.scaling_)
         return float(choice.lams[chosen])
 
 
-def steps(tell: Tell, n_folds: int, n_lams: int, what: str = "") -> Callable[[int, float, Solution], None]:
-    """Return a callback of `cross_validate_lam` that tells how far it is."""
+def steps(tell: Tell, n_folds: int, n_lams: int, what: str = "") -> Told:
+    """Return a callback of `solve_folds` that tells how far it is."""
     done = 0
 
-    def told(fold: int, lam: float, solution: Solution) -> None:
+    def told(fold: int, lam: float, gap: float) -> None:
         nonlocal done
         done += 1
-        tell(f"{what}fold {fold + 1}: lam {lam:.3e}, gap {solution.gap:.1e}", min(done / (n_folds * n_lams), 1.0))
+        tell(f"{what}fold {fold + 1}: lam {lam:.3e}, gap {gap:.1e}", min(done / (n_folds * n_lams), 1.0))
 
     return told

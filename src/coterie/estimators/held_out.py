@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.estimators.fold_errors import mean_over_folds, standard_error
+from coterie.estimators.fold_paths import FoldPath
+from coterie.estimators.lam_choice import LamChoice
+from coterie.estimators.scaling import Scaling
+from coterie.estimators.tested_rows import TestedRows, edges_of
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
-
-if TYPE_CHECKING:
-    from coterie.estimators.lam_choice import LamChoice
-    from coterie.estimators.scaling import Scaling
-
-BINS, PROBABILITY_BINS = 40, 10
+from coterie.problem.losses.measure import Measure
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,92 +65,38 @@ class HeldOut:
         return cls(**{"score": None, **plain, **arrays})
 
 
-def ones_of(problem: Problem, condensed: bool, fit_intercept: bool) -> Array | None:
-    """What a column of ones is in the rows of a problem, for a Tally."""
-    if not condensed:
-        return np.ones(len(problem.data.y))
-    return problem.data.X[:, -1] if fit_intercept else None
+def held_out_of(
+    problem: Problem, paths: Sequence[FoldPath], choice: LamChoice, at: int, rule: str, scaling: Scaling
+) -> HeldOut:
+    """What folds say of predictions at the λ numbered `at`, which is the model's; `choice` is theirs, in units of y."""
+    measure, folds, tests = problem.loss.measure, np.arange(len(paths)), [path.test for path in paths]
+    lams, errors = choice.chosen_elsewhere(rule), choice.elsewhere(rule)[None]
+    total, weight = np.zeros((2, problem.graph.n_nodes))
+    for test in tests:
+        total[test.nodes] += test.node_errors[at]
+        weight[test.nodes] += test.node_weights
+    of_node = np.divide(total, weight, out=np.full(len(total), np.nan), where=weight > 0)
+    counts = None if tests[0].counts is None else sum(test.counts[at] for test in tests if test.counts is not None)
+    return HeldOut(
+        measure.name,
+        float(mean_over_folds(errors, choice.weights, choice.degree)[0]),
+        float(standard_error(errors, choice.weights, choice.repeats, choice.degree)[0]),
+        _score(measure, tests, sum(tests[k].score[lams[k]] for k in folds)),
+        choice.over,
+        len(folds) // choice.repeats,
+        scaling.y_spread * measure.of_mean(of_node),
+        None if counts is None else scaling.labels_back(edges_of(problem)),
+        counts,
+    )
 
 
-class Tally:
-    """Adds up, over folds, what is predicted for the rows that each holds out, for K values of λ.
-
-    `ones` is what a column of ones is in these rows. Rows may be condensed, and stand for many (coterie.io.moments):
-    then sums over them are known, single predictions are not, and it is the column of the intercept, or None.
-    """
-
-    def __init__(self, problem: Problem, K: int, n_folds: int, ones: Array | None) -> None:
-        self.problem, self.ones = problem, ones
-        data = problem.data
-        self.measure = problem.loss.measure
-        self.good = np.zeros((K, n_folds))  # squared residuals, or rows whose class is right
-        self.weight, self.node_weight = np.zeros(n_folds), np.zeros(data.n_nodes)
-        self.node_error = np.zeros((K, data.n_nodes))
-        self.tested = np.zeros(len(data.y))  # how often each row was held out
-        self.edges, self.counts = self._bins(K)
-
-    def _bins(self, K: int) -> tuple[Array | None, NDArray[np.int64] | None]:
-        if self.ones is None or (self.ones != 1).any():
-            return None, None
-        if self.measure.of_classes:
-            return np.linspace(0, 1, PROBABILITY_BINS + 1), np.zeros((K, PROBABILITY_BINS, 2), dtype=np.int64)
-        y = self.problem.data.labelled.y
-        low, high = (float(y.min()), float(y.max())) if np.ptp(y) > 0 else (y[0] - 1.0, y[0] + 1.0)
-        return np.linspace(low, high, BINS + 1), np.zeros((K, BINS, BINS), dtype=np.int64)
-
-    def add(self, fold: int, rows: NDArray[np.bool_], solutions: list[Array]) -> list[float]:
-        """Return the mean error of these rows under the weights for each λ."""
-        data, loss = self.problem.data, cast(Any, self.problem.loss)
-        X, y, nodes, s = data.X[rows], data.y[rows], data.nodes[rows], data.weights[rows]
-        self.tested += rows
-        self.weight[fold] = s.sum()
-        self.node_weight += np.bincount(nodes, s, minlength=data.n_nodes)
-        means = []
-        for k, w in enumerate(solutions):
-            error, predicted = loss.error(X, y, w[nodes]), loss.predict(X, w[nodes])
-            self.node_error[k] += np.bincount(nodes, s * error, minlength=data.n_nodes)
-            self.good[k, fold] = s @ (predicted == y if self.measure.of_classes else (y - predicted) ** 2)
-            self._count(k, y, loss.predict_proba(X, w[nodes]) if self.measure.of_classes else predicted)
-            means.append(float(np.average(error, weights=s)))
-        return means
-
-    def _count(self, k: int, y: Array, predicted: Array) -> None:
-        if self.edges is None or self.counts is None:
-            return
-        last = len(self.edges) - 2
-        across = np.clip(np.searchsorted(self.edges, predicted, side="right") - 1, 0, last)
-        if self.measure.of_classes:
-            np.add.at(self.counts[k], (across, (y > 0.5).astype(int)), 1)
-        else:
-            up = np.clip(np.searchsorted(self.edges, y, side="right") - 1, 0, last)
-            np.add.at(self.counts[k], (up, across), 1)
-
-    def held_out(self, choice: LamChoice, at: int, rule: str, scaling: Scaling) -> HeldOut:
-        """What is known of predictions at the λ numbered `at`, which is the model's; `choice` is in units of y."""
-        lams = choice.chosen_elsewhere(rule)
-        errors = choice.elsewhere(rule)[None]
-        nowhere = np.full(len(self.node_weight), np.nan)
-        of_node = np.divide(self.node_error[at], self.node_weight, out=nowhere, where=self.node_weight > 0)
-        return HeldOut(
-            self.measure.name,
-            float(mean_over_folds(errors, choice.weights, choice.degree)[0]),
-            float(standard_error(errors, choice.weights, choice.repeats, choice.degree)[0]),
-            self._score(self.good[lams, np.arange(len(lams))].sum()),
-            choice.over,
-            len(lams) // choice.repeats,
-            scaling.y_spread * self.measure.of_mean(of_node),
-            None if self.edges is None else scaling.labels_back(self.edges),
-            None if self.counts is None else self.counts[at],
-        )
-
-    def _score(self, good: float) -> float | None:
-        """R² or accuracy."""
-        if self.measure.of_classes:
-            return float(good / self.weight.sum())
-        if self.ones is None:
-            return None
-        data, rows = self.problem.data, self.tested > 0
-        s, y, one = (self.tested * data.weights)[rows], data.y[rows], self.ones[rows]
-        mean = (s * one) @ y / (s @ one**2)
-        total = s @ (y - mean * one) ** 2
-        return float(1 - good / total) if total > 0 else None
+def _score(measure: Measure, tests: Sequence[TestedRows], good: float) -> float | None:
+    """R² or accuracy."""
+    if measure.of_classes:
+        return float(good / sum(test.weight for test in tests))
+    spreads = [test.spread for test in tests if test.spread is not None]
+    if not spreads:
+        return None
+    ones, first, second = np.sum(spreads, axis=0)
+    variation = second - first**2 / ones
+    return float(1 - good / variation) if variation > 0 else None

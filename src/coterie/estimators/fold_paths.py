@@ -1,0 +1,78 @@
+"""A path of λ for each fold, one fold after the other, and what is predicted of what it holds out."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.estimators.folds import Fold, reachable, without
+from coterie.estimators.tested_rows import TestedRows
+from coterie.problem import Problem
+from coterie.problem.arrays import Array
+from coterie.solver import NotConverged, Solution, solve_path
+from coterie.solver.pace import expecting
+
+Told = Callable[[int, float, float], None]
+"""Called with the number of a fold, λ and the gap that it was solved to."""
+
+
+class FoldPath(NamedTuple):
+    """What a fold says of each λ: what is predicted of the rows held out, and its gap."""
+
+    test: TestedRows
+    gaps: list[float]
+
+
+def solve_folds(
+    problem: Problem,
+    lams: Sequence[float],
+    folds: Sequence[Fold],
+    *,
+    progress: Told | None = None,
+    ones: Array | None = None,
+    **options: Any,
+) -> list[FoldPath]:
+    """Solve all folds. Each begins anew: what comes out does not depend on how many there are.
+
+    ones : what a column of ones is in the rows, as for :class:`TestedRows`.
+    """
+    one = partial(_solve_fold, problem, lams, ones, options, len(folds))
+    return [one(fold, None if progress is None else partial(progress, k)) for k, fold in enumerate(folds)]
+
+
+def _solve_fold(
+    problem: Problem,
+    lams: Sequence[float],
+    ones: Array | None,
+    options: dict[str, Any],
+    expected: int,
+    fold: Fold,
+    progress: Callable[[float, float], None] | None = None,
+) -> FoldPath:
+    """Solve a fold, one of so many that this process is expected to solve."""
+
+    def told(lam: float, solution: Solution) -> None:
+        if progress is not None:
+            progress(lam, solution.gap)
+
+    training = without(problem, fold)
+    rows = reachable(training, fold)
+    with warnings.catch_warnings(), expecting(expected):
+        warnings.simplefilter("ignore", NotConverged)  # the gaps are reported
+        path = solve_path(training, lams, progress=told, **options)
+    if len(path) < len(lams):
+        raise KeyboardInterrupt
+    test = TestedRows.of(problem, rows, [solution.w for solution in path.solutions], ones)
+    return FoldPath(test, [solution.gap for solution in path.solutions])
+
+
+def mean_error(problem: Problem, rows: NDArray[np.bool_], w: Array) -> float:
+    """Mean error of these rows of the data under the weights of their nodes."""
+    data = problem.data
+    error = problem.loss.error(data.X[rows], data.y[rows], w[data.nodes[rows]])
+    return float(np.average(error, weights=data.weights[rows]))
