@@ -18,8 +18,9 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 import coterie as ct
 from benchmarks.uneven import Table, drawn
-from coterie.estimators.cross_validation import LamChoice, cross_validate_lam
+from coterie.estimators.cross_validation import cross_validate_lam
 from coterie.estimators.folds import Fold, folds_of
+from coterie.estimators.lam_choice import LamChoice
 
 FOLDS, N_LAMS, SMALLEST, LABELLED, SIGNAL = 5, 12, 1e-3, 60, 0.6
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from coterie.io.files import MissingExtraError
 from coterie.report.coefficients import draw_coefficients
 from coterie.report.convergence import draw_convergence, draw_gap
+from coterie.report.held_out import draw_held_out
 from coterie.report.map import draw_map
 from coterie.report.validation import draw_comparison, draw_lam_choice
 from coterie.solver import Solution
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from coterie.estimators import Comparison
     from coterie.estimators.base import NetworkedModel
 
-__all__ = ["coefficients", "comparison", "convergence", "gap", "lam_choice", "network"]
+__all__ = ["coefficients", "comparison", "convergence", "gap", "held_out", "lam_choice", "network"]
 
 
 def network(model: NetworkedModel, by: str | None = None, ax: Any = None) -> Any:
@@ -168,6 +169,45 @@ def lam_choice(model: NetworkedModel, ax: Any = None) -> Any:
         raise ValueError(f"{type(model).__name__} was given its λ; one that ends in CV chooses it")
     ax = _axes(ax)
     draw_lam_choice(ax, choice)
+    return ax
+
+
+def held_out(model: NetworkedModel, ax: Any = None) -> Any:
+    """Draw predicted against actual labels that were held out, or shares of a class against its probability.
+
+    Parameters
+    ----------
+    model : NetworkedModel
+        A fitted model that chose its λ: one of those that end in CV.
+    ax : matplotlib Axes, default=None
+        Where to draw. None: on axes of a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        Where it was drawn.
+
+    Raises
+    ------
+    ValueError
+        If nothing was held out, or single predictions are not known.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> model = ct.NetworkedLinearRegressionCV([("A", "B")], n_lams=3, cv=2, random_state=0)
+    >>> model = model.fit([[1.0], [2.0], [3.0], [4.0]], [2.0, 4.0, 6.1, 8.0], groups=["A", "B", "A", "B"])
+    >>> ct.plot.held_out(model).get_ylabel()
+    'actual'
+    """
+    _check(model)
+    found = getattr(model, "held_out_", None)
+    if found is None:
+        raise ValueError(
+            f"no labels were held out: {type(model).__name__} was given its λ; one that ends in CV has some"
+        )
+    ax = _axes(ax)
+    draw_held_out(ax, found)
     return ax
 
 

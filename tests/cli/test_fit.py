@@ -36,7 +36,8 @@ def test_a_fit_from_files_is_the_fit_from_rows(tmp_path, options, model):
     data, graph = write(tmp_path)
     result = run("fit", data, *FIT, "--graph", graph, "--tol", 1e-9, *options, "--out", tmp_path / "model")
     assert result.exit_code == 0, result.stderr
-    assert result.stdout.startswith("Within ")
+    assert result.stdout.startswith("Error on held-out ")
+    assert "\nWithin " in result.stdout
     assert result.stdout.endswith(f"Model written to {tmp_path / 'model'}\n")
     fitted, expected = ct.load(tmp_path / "model"), reference(model.set_params(tol=1e-9))
     assert type(fitted) is type(expected)
@@ -127,6 +128,45 @@ def test_what_counts_alike_and_how_sure_the_choice_is(tmp_path):
     assert run(*common, "--weight-by", "sites").exit_code == ExitCode.USAGE
 
 
+def test_what_people_ask_first_is_said_first(tmp_path):
+    data, graph = write(tmp_path)
+    arguments = ("fit", data, *FIT, "--graph", graph, "--folds", 2, "--out", tmp_path / "m")
+    lines = run(*arguments).stdout.splitlines()
+    model = ct.load(tmp_path / "m")
+    held_out = model.held_out_
+    assert lines[0].startswith(f"Error on held-out nodes: root mean squared error {held_out.error:.3g} +- ")
+    assert lines[0].endswith(f" in units of rain, R^2 {held_out.score:.3g} (2 folds).")
+    assert lines[1].startswith("The same for other methods, the smallest first: ")
+    assert f"networked {held_out.error:.3g}" in lines[1]
+    assert lines[2].startswith("The network ")
+    order = [next(k for k, line in enumerate(lines) if line.startswith(start)) for start in ORDER]
+    assert order == sorted(order)
+    assert "same for other" not in run(*arguments, "--no-baselines").stdout
+    assert run("inspect", tmp_path / "m").stdout.splitlines()[0] == lines[0]
+
+
+ORDER = ("Error on held-out", "The same for", ("Within", "Equal"), "Features:", "Network:", "Clusters")
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_labels_are_held_out_where_lam_is_given(tmp_path, loss):
+    target, table = {"squared": "rain", "logistic": "wet"}[loss], rows().filter(pl.col("station") != "s5")
+    some = edges().filter((pl.col("from") != "s5") & (pl.col("to") != "s5"))
+    data, graph = write(tmp_path, rows=table, edges=some)
+    named = ("--node", "station", "--target", target, "--features", "humidity,wind", "--loss", loss)
+    result = run("fit", data, *named, "--graph", graph, "--lam", 0.1, "--json", "--out", tmp_path / "m")
+    found, model = parsed(result)["held_out"], ct.load(tmp_path / "m")
+    assert found["over"] == "rows"
+    assert found["measure"] == {"squared": "root mean squared error", "logistic": "log-loss"}[loss]
+    assert 0.5 < found["score"] <= 1
+    assert model.held_out_.error == found["error"] > 0
+    assert np.isfinite(model.held_out_.node_errors).all()
+    assert model.held_out_.counts.sum() == 88
+    methods = parsed(result)["baselines"]["methods"]
+    assert "networked" in methods
+    assert "squared variation" not in methods  # its choice of λ would cost more than the fit
+
+
 def test_json_for_machines(tmp_path):
     data, graph = write(tmp_path)
     result = run("fit", data, *FIT, "--graph", graph, "--lam", 0.1, "--json", "--out", tmp_path / "model")
@@ -156,7 +196,7 @@ def test_not_converged_has_its_own_code_and_still_writes_the_model(tmp_path, lim
     model = ct.load(tmp_path / "model")
     assert result.exit_code == ExitCode.NOT_CONVERGED
     assert f"not converged: the gap is {model.gap_:.1e}" in result.stderr
-    assert result.stdout.startswith("Not converged")
+    assert "\nNot converged" in result.stdout
     assert 0 <= model.gap_ < 1
 
 
@@ -178,7 +218,7 @@ def test_what_travels_with_the_model(tmp_path):
         "--out",
         tmp_path / "m",
     )
-    assert "Mean error with nodes held out, the smallest first: " in result.stdout
+    assert "The same for other methods, the smallest first: " in result.stdout
     model = ct.load(tmp_path / "m")
     notes = model.notes_
     assert notes["command"].startswith(f"coterie fit {data} --node station")
@@ -331,7 +371,9 @@ def test_units_do_not_matter(tmp_path):
     plain, scaled = ct.load(tmp_path / "m"), ct.load(other / "m")
     np.testing.assert_allclose(scaled.coef_, plain.coef_ * [100, 0.1], rtol=1e-3, atol=1e-4)
     errors = [np.array(found["baselines"]["errors"]) for found in (one, two)]
-    np.testing.assert_allclose(errors[1], 1e4 * errors[0], rtol=1e-2)
+    np.testing.assert_allclose(errors[1], 100 * errors[0], rtol=1e-2)
+    assert two["held_out"]["error"] == pytest.approx(100 * one["held_out"]["error"], rel=1e-2)
+    assert two["held_out"]["score"] == pytest.approx(one["held_out"]["score"], abs=1e-2)
 
 
 def test_more_folds_than_nodes(tmp_path):
@@ -387,7 +429,7 @@ def test_baselines_that_cannot_be_had_do_not_cost_the_model(tmp_path):
     options = ("--lam", 0.1, "--baselines", "--folds", 40, "--out", tmp_path / "model")
     result = run("fit", data, *FIT, "--graph", graph, *options)
     assert result.exit_code == 0
-    assert "there are no baselines" in result.stderr
+    assert "it is not known how good predictions are: cv=40 folds over nodes" in result.stderr
     assert "baselines" not in ct.load(tmp_path / "model").notes_
 
 

@@ -9,9 +9,11 @@ from towns import CHOOSING, PLAIN, empirical, labels_for, names, networkx_graph,
 
 import coterie as ct
 from coterie.datasets import stochastic_block_model
-from coterie.estimators.cross_validation import LamChoice, cross_validate_lam, standard_error
+from coterie.estimators.cross_validation import cross_validate_lam
+from coterie.estimators.fold_errors import mean_over_folds, standard_error
 from coterie.estimators.fold_paths import mean_error
 from coterie.estimators.folds import folds_of, reachable, without
+from coterie.estimators.lam_choice import LamChoice
 from problems import problems
 
 
@@ -225,7 +227,7 @@ def test_errors_are_those_of_models_fitted_to_the_rest():
             w = ct.solve(ct.Problem(empirical(), rest, lam=lam), 1e-9).w
             off = data.y - np.einsum("rk,rk->r", data.X, w[data.nodes])
             expected = np.average(off[fold.test] ** 2, weights=data.weights[fold.test])
-            assert choice.errors[row, k] == pytest.approx(expected, rel=1e-3)
+            assert choice.errors[row, k] == pytest.approx(np.sqrt(expected), rel=1e-3)
             assert mean_error(problem, fold.test, w) == pytest.approx(expected)
 
 
@@ -257,14 +259,14 @@ def test_the_mean_is_over_rows_not_over_folds():
     model = ct.NetworkedLinearRegressionCV(empirical(), lams=[0.1], cv=split, standardize=False).fit(X, y, names(nodes))
     choice = model.lam_choice_
     assert choice.weights / choice.weights.sum() == pytest.approx([1 / 11, 10 / 11])
-    assert choice.mean == pytest.approx(choice.errors @ [1 / 11, 10 / 11])
+    assert choice.mean == pytest.approx(np.sqrt(choice.errors**2 @ [1 / 11, 10 / 11]))
 
 
 def test_errors_are_in_the_units_of_y():
     X, y, nodes = rows()
     plain = ct.NetworkedLinearRegressionCV(empirical(), lams=[0.1], cv=3, random_state=0).fit(X, y, names(nodes))
     larger = ct.NetworkedLinearRegressionCV(empirical(), lams=[0.1], cv=3, random_state=0).fit(X, 1e3 * y, names(nodes))
-    assert larger.cv_results_["mean_error"] == pytest.approx(1e6 * plain.cv_results_["mean_error"], rel=1e-6)
+    assert larger.cv_results_["mean_error"] == pytest.approx(1e3 * plain.cv_results_["mean_error"], rel=1e-6)
 
 
 @pytest.mark.parametrize("model", CHOOSING)
@@ -291,7 +293,8 @@ def test_a_model_that_chooses(model, over):
     folds = ["fold0_error", "fold1_error"]
     assert list(results) == ["lam", "mean_error", "standard_error", *folds, "largest_gap"]
     assert all(len(column) == 4 for column in results.values())
-    assert results["mean_error"] == pytest.approx((results["fold0_error"] + results["fold1_error"]) / 2)
+    of_folds, degree = np.stack([results[name] for name in folds], axis=1), best._loss(()).measure.degree
+    assert results["mean_error"] == pytest.approx(mean_over_folds(of_folds, np.ones(2), degree))
     assert best.lam_ == results["lam"][np.argmin(results["mean_error"])]
     assert best.lam_choice_.over == over
     assert (results["largest_gap"] < 1e-2).all()

@@ -64,6 +64,7 @@ def with_everything():
             "next_label": [None, NASTY],
             "gain": [0.0, 1.0],
         },
+        "target": NASTY,
         "seed": 7,
         "command": f"coterie fit {NASTY}",
     }

@@ -22,7 +22,7 @@ def test_all_nodes_are_drawn_where_they_fit(model):
     assert drawn.graph is model.graph_
     assert not drawn.aggregated
     np.testing.assert_array_equal(drawn.w, model.weights_)
-    np.testing.assert_array_equal(drawn.error, model.node_errors_)
+    np.testing.assert_allclose(drawn.error, np.sqrt(model.node_errors_))
     np.testing.assert_array_equal(np.flatnonzero(drawn.undetermined), [12, 13])
 
 
@@ -39,7 +39,8 @@ def test_clusters_stand_for_their_nodes_where_there_are_too_many(model):
         np.testing.assert_array_equal(drawn.w[k], model.weights_[members][0])
         m = model.n_labelled_[members]
         if m.sum():
-            assert drawn.error[k] == pytest.approx(np.nansum(m * model.node_errors_[members]) / m.sum())
+            mean = np.nansum(m * model.node_errors_[members]) / m.sum()
+            assert drawn.error[k] == pytest.approx(np.sqrt(mean))
     values = np.random.default_rng(0).random((14, 2))
     np.testing.assert_allclose(drawn.mean_of(values)[0], values[drawn.of == 0].mean(axis=0))
 
@@ -105,7 +106,9 @@ def test_the_table_of_clusters(model):
     assert (np.diff(table.sizes) <= 0).all()
     assert table.sizes.sum() == 14
     assert table.n_labelled.sum() == 8
-    assert np.abs(table.relative).max() <= 1
+    assert table.largest == np.abs(table.effects).max()
+    spread = np.append(model.scaling_.spread, 1)
+    np.testing.assert_allclose(table.effects[:, :2], (table.w * spread)[:, :2])  # one scale, in units of the target
     for cluster, w in zip(table.clusters, table.w, strict=True):
         np.testing.assert_array_equal(w, model.weights_[model.clusters_ == cluster][0])
 

@@ -11,7 +11,7 @@ import coterie as ct
 from coterie.io.files import MissingExtraError
 from coterie.report import display_graph as drawing
 from coterie.report.page import render, write_report
-from coterie.report.text import smallest_error
+from coterie.report.text import short, smallest_error
 
 
 class Reader(HTMLParser):
@@ -46,12 +46,15 @@ def page():
 def test_everything_is_there(page):
     reader = Reader(page)
     for heading in (
+        f"Networked linear regression of {NASTY}",
+        "Is it any good?",
+        "Does the network help?",
+        "How close to the best possible it is, for certain",
         "What was fitted, and on what",
-        "How good the answer is",
         "The network",
+        "The nodes, one by one",
         "The models of the clusters",
         "The choice of λ",
-        "Does the network help?",
         "Nodes that no label reaches",
         "Can these labels resolve these clusters?",
         "To do it again",
@@ -64,8 +67,20 @@ def test_everything_is_there(page):
         "random_state 0",
         "ab" * 32,
         "Seed 7",
+        "Training error root mean squared error",
     ):
         assert fact in reader.text
+
+
+def test_the_first_tile_has_the_held_out_error_in_the_unit_of_the_target():
+    model = fitted(ct.NetworkedLinearRegressionCV, n_lams=4, cv=3, random_state=0)
+    model.notes_ = {"target": "rain"}
+    found = model.held_out_
+    tiles = Reader(render(model)).text.partition("with labels.")[2]
+    assert tiles.split()[0] == short(found.error, 3)
+    assert "root mean squared error on held-out nodes, in units of rain" in tiles
+    assert f"{short(found.score, 3)} R² on them" in tiles
+    assert "Not known: no labels were held out." in Reader(render(fitted())).text
 
 
 def test_what_counts_alike_how_sure_the_choice_is_and_who_wins():

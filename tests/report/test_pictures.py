@@ -7,10 +7,11 @@ import pytest
 from fitted_models import fitted, with_everything
 
 import coterie as ct
-from coterie.estimators.cross_validation import LamChoice
+from coterie.estimators.lam_choice import LamChoice
 from coterie.report.coefficients import draw_coefficients
 from coterie.report.convergence import Convergence, convergence_figure, draw_convergence, draw_gap, gap_figure
 from coterie.report.figures import new_figure
+from coterie.report.held_out import Dots, draw_held_out, held_out_figure
 from coterie.report.map import draw_map
 from coterie.report.notes import Notes
 from coterie.report.validation import close_to_best, draw_comparison, draw_lam_choice, lam_choice_figure
@@ -71,6 +72,30 @@ def test_lam_choice_with_zero_and_one_fold(ax):
     assert ax.get_xscale() == "linear"
     assert texts(ax) == ["best, also by the one-SE rule: λ = 0.5"]
     assert lam_choice_figure(choice, "error").layout.xaxis.type == "linear"
+
+
+def test_predicted_against_actual(ax, model):
+    draw_held_out(ax, model.held_out_)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("predicted", "actual")
+    dots = Dots.of(model.held_out_)
+    assert dots.rows.sum() == model.n_labelled_.sum()
+    assert len(held_out_figure(dots).data) == 2
+
+
+def test_predicted_probabilities_against_shares(ax):
+    model = fitted(ct.NetworkedLogisticRegressionCV, n_lams=3, cv=2, random_state=0)
+    draw_held_out(ax, model.held_out_)
+    dots = Dots.of(model.held_out_)
+    assert dots.ends == (0, 1)
+    assert dots.rows.sum() == model.n_labelled_.sum()
+    assert ((dots.actual >= 0) & (dots.actual <= 1)).all()
+
+
+def test_what_is_not_known_is_not_drawn(ax, model):
+    bare = replace(model.held_out_, edges=None, counts=None)
+    assert Dots.of(bare) is None
+    with pytest.raises(ValueError, match="single predictions are not known"):
+        draw_held_out(ax, bare)
 
 
 def test_comparison(ax, model):

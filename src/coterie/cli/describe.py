@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from coterie.report.notes import as_comparison
 from coterie.report.text import (
     counted,
     explanation,
     federation_of,
+    held_out_in_words,
     kind_of,
     labels_known,
     labels_of,
+    measure_of,
     penalty_of,
     plural,
     short,
@@ -39,6 +42,7 @@ def as_object(model: NetworkedModel) -> dict[str, Any]:
         "lam_chosen_over": None if choice is None else choice.over,
         "lam_chosen_error": None if choice is None else float(choice.mean[choice.best]),
         "lam_chosen_standard_error": None if choice is None else float(choice.standard_error[choice.best]),
+        "held_out": None if (held_out := getattr(model, "held_out_", None)) is None else held_out.split()[0],
         "weight_by": model.weight_by,
         "standardize": model.standardize,
         "penalty": model.penalty if isinstance(model.penalty, str) else repr(model.penalty),
@@ -62,11 +66,13 @@ def as_object(model: NetworkedModel) -> dict[str, Any]:
     }
 
 
-def in_words(model: NetworkedModel) -> list[str]:
-    """The same in sentences, the certificate first."""
+def in_words(model: NetworkedModel, notes: dict[str, Any]) -> list[str]:
+    """The same in sentences: first how well it predicts, then how certain the optimum is, then what it is."""
     choice = getattr(model, "lam_choice_", None)
     how = "" if choice is None else f", chosen by cross-validation over {choice.over} ({smallest_error(choice)})"
     return [
+        *held_out_in_words(model, notes.get("target")),
+        *_beside(model, notes),
         verdict(model.solution_),
         *explanation(model.solution_, model.tol),
         f"Model: {kind_of(model)}, λ = {short(model.lam_, 4)}{how}; {penalty_of(model)}; {weighting_of(model)}.",
@@ -76,6 +82,16 @@ def in_words(model: NetworkedModel) -> list[str]:
         f"Clusters of nodes that share one model: {int(model.clusters_.max()) + 1:,}.",
         *_undetermined(model),
     ]
+
+
+def _beside(model: NetworkedModel, notes: dict[str, Any]) -> list[str]:
+    """The baselines, the smallest error first, and what follows from them."""
+    if (note := notes.get("baselines")) is None:
+        return []
+    found = as_comparison(note, measure_of(model))
+    means = sorted(zip(found.mean.tolist(), found.methods, strict=True))
+    listed = ", ".join(f"{method} {short(mean, 3)}" for mean, method in means)
+    return [f"The same for other methods, the smallest first: {listed}.", found.verdict]
 
 
 def _features(model: NetworkedModel) -> list[str]:

@@ -36,12 +36,10 @@ from coterie.cli.options import (
     WeightName,
     WeightOption,
 )
-from coterie.io.errors import DataError
 
 if TYPE_CHECKING:
     from coterie.cli.network import Knn, Network
     from coterie.estimators.base import NetworkedModel
-    from coterie.estimators.from_files import FileFit
     from coterie.io.formats import Table
 
 CV = "cv"
@@ -159,8 +157,14 @@ def fit(
         ),
     ] = WeightName.rows,
     baselines: Annotated[
-        bool, typer.Option("--baselines", help="Does the network help? Compare, for the report.", rich_help_panel=MODEL)
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--baselines/--no-baselines",
+            help="Does the network help? Compare it with models without it.",
+            show_default="where that costs less than the fit",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
     tol: Annotated[
         float, typer.Option(min=0, help="The certified gap to reach, relative.", rich_help_panel=SOLVER)
     ] = 1e-6,
@@ -188,6 +192,7 @@ def fit(
             standardize=scale, weight_by=weight_by.value, time_limit=time_limit, engine=_checked_engine(engine)
         )
         from coterie.cli.screen import say, working
+        from coterie.estimators.assessment import assess
         from coterie.estimators.from_files import FileFit
         from coterie.io.formats import Table
         from coterie.io.preparation import prepare
@@ -207,19 +212,22 @@ def fit(
             measure = Measure(weight, distance)
             network = read_network(table, node, edges, nearest, measure, text_ids=ids is IdsName.text)
             model.set_params(graph=network.graph, verbose=tell)
-            notes = _notes(context, table, network, seed)
+            notes = _notes(context, table, target, network, seed)
             levels, gap = [] if one_hot is None else split_names(one_hot), None if missing is None else missing.value
             columns, gaps = prepare(table, columns.like(network.graph), levels, gap)
-            files = FileFit(model, table, columns, partial(say, quiet=quiet))
+            files = FileFit(model, table, columns, partial(say, quiet=quiet), over.value)
             files.say_gaps(gaps)
-            rows = files.fit(needs_rows=baselines)
+            condensed = files.fit() is None
             interrupted = model.solution_.status is Status.INTERRUPTED
             try:
                 if not interrupted:
                     notes |= _resolvability(model)
-                    notes |= _baselines(files, rows, cv=folds, over=over.value, seed=seed) if baselines else {}
-            except DataError as error:
-                say(f"there are no baselines: {error}", quiet)
+                    found = assess(
+                        model, cv=folds, over=over.value, random_state=seed, baselines=baselines, condensed=condensed
+                    )
+                    notes |= {} if found is None else {"baselines": found.to_dict()}
+            except ValueError as error:
+                say(f"it is not known how good predictions are: {error}", quiet)
             except KeyboardInterrupt:
                 interrupted = True
         model.set_params(verbose=0)
@@ -276,7 +284,7 @@ def _checked_engine(name: str) -> str:
     return name
 
 
-def _notes(context: typer.Context, data: Table, network: Network, seed: int) -> dict[str, Any]:
+def _notes(context: typer.Context, data: Table, target: str, network: Network, seed: int) -> dict[str, Any]:
     """What travels with the model; docs/report.md lists the keys."""
     from coterie.io.sources import data_files, sha256_of
     from coterie.io.tables import count_rows
@@ -284,6 +292,7 @@ def _notes(context: typer.Context, data: Table, network: Network, seed: int) -> 
     return {
         "command": shlex.join(["coterie", *(context.obj or [])]),
         "seed": seed,
+        "target": target,
         "data": {"files": list(map(str, data_files(data))), "rows": count_rows(data), "sha256": sha256_of(data)},
         "coordinates": network.coordinates,
     }
@@ -297,17 +306,6 @@ def _without_convergence_warnings() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         yield
-
-
-def _baselines(files: FileFit, rows: Any, *, cv: int, over: Any, seed: int) -> dict[str, Any]:
-    """The model beside what can be had without the network: a note for the report."""
-    from coterie.estimators import compare_baselines
-    from coterie.estimators.from_files import naming_the_file
-
-    X, y = files.X_and_y(rows)
-    with naming_the_file(files.path):
-        found = compare_baselines(files.model, X, y, files.columns.node, cv=cv, over=over, random_state=seed)
-    return {"baselines": found.to_dict()}
 
 
 def _resolvability(model: NetworkedModel) -> dict[str, Any]:
@@ -331,7 +329,7 @@ def _end(model: NetworkedModel, notes: dict[str, Any], out: Path, interrupted: b
     if json:
         show_json({**as_object(model), "baselines": notes.get("baselines"), "model": str(out), "exit_code": int(code)})
     elif not quiet:
-        echo("\n".join([*in_words(model), *_comparison(notes), f"Model written to {out}"]))
+        echo("\n".join([*in_words(model, notes), f"Model written to {out}"]))
     if interrupted:
         say(f"interrupted; the best model so far is in {out}, with a gap of {model.gap_:.1e}", quiet)
     elif code is ExitCode.CONDITIONAL:
@@ -342,15 +340,3 @@ def _end(model: NetworkedModel, notes: dict[str, Any], out: Path, interrupted: b
     elif code is not ExitCode.DONE:
         say(f"not converged: the gap is {model.gap_:.1e}, asked for was {model.tol:.1e}; the model is in {out}", quiet)
     raise typer.Exit(code)
-
-
-def _comparison(notes: dict[str, Any]) -> list[str]:
-    """The baselines in two lines."""
-    from coterie.report.notes import as_comparison
-
-    if (note := notes.get("baselines")) is None:
-        return []
-    found = as_comparison(note)
-    means = sorted(zip(found.mean.tolist(), found.methods, strict=True))
-    listed = ", ".join(f"{method} {mean:.3g}" for mean, method in means)
-    return [f"Mean error with {found.over} held out, the smallest first: {listed}.", found.verdict]

@@ -21,5 +21,5 @@ def inspect(model: Annotated[Path, ModelArgument], json: Annotated[bool, JsonOpt
         if json:
             show_json({**as_object(fitted), "model": str(model), "notes": fitted.notes_})
             return
-        echo("\n".join(in_words(fitted)) + "\n")
+        echo("\n".join(in_words(fitted, fitted.notes_)) + "\n")
         show_table(*cluster_table(fitted))

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 
 from coterie.estimators.base import NetworkedModel
-from coterie.estimators.comparison import Comparison
-from coterie.estimators.cross_validation import cross_validate_lam
+from coterie.estimators.comparison import NETWORK, Comparison
+from coterie.estimators.cross_validation import ChoosesLam, cross_validate_lam, lam_values, steps
 from coterie.estimators.fold_paths import mean_error
-from coterie.estimators.folds import Over, folds_of, reachable, without
-from coterie.estimators.intercepts import mixed_model, node_intercepts
+from coterie.estimators.folds import Fold, Over, folds_of, reachable, without
+from coterie.estimators.intercepts import has_intercepts, mixed_model, node_intercepts
+from coterie.estimators.lam_choice import LamChoice
+from coterie.estimators.progress import listener
 from coterie.problem import LocalDatasets, Problem, largest_useful_lam
 from coterie.problem.arrays import Array
 from coterie.problem.penalties import SquaredVariation
 from coterie.solver import NotConverged, solve
 from coterie.solver.pace import expecting
 
+Nodes = NDArray[np.int64]
+SMOOTH, SMOOTH_LAMS = "squared variation", 20
 HARDLY = 1e-6  # of the largest useful λ: nodes with a model hardly feel it, those without still get one
 
 
@@ -44,8 +49,9 @@ def compare_baselines(
     - node intercepts: common slopes and an intercept per node, as dummy variables give it.
     - mixed model: the same with the shrunken intercepts of a random-intercept model; see coterie.estimators.intercepts.
       Nodes without labels take the common intercept. A model without intercepts is not compared with these two.
-    - networked: the estimator; a CV form chooses λ anew from the training part of each fold.
-    - squared variation: the same with smooth differences instead of clusters, λ chosen on the training part.
+    - networked: the estimator. A CV form tries its λ on all folds, and counts in each fold with the λ that the other
+      folds choose.
+    - squared variation: the same with smooth differences instead of clusters, and its λ chosen so.
 
     Parameters
     ----------
@@ -60,7 +66,7 @@ def compare_baselines(
     sample_weight : sequence of shape (rows,), default=None
         A row of weight 2 counts like two rows. None: all count alike.
     cv : int, splitter or iterable of (train, test), default=5
-        The number of folds, or what scikit-learn takes for cv.
+        The number of folds, or what scikit-learn takes for cv. With one fold, λ is chosen inside its training part.
     over : {"auto", "nodes", "rows"}, default="auto"
         What a fold holds out, as for the CV forms.
     random_state : int or RandomState, default=0
@@ -69,7 +75,8 @@ def compare_baselines(
     Returns
     -------
     Comparison
-        Errors in the units of y. It says which method has the smallest, in words too.
+        Errors in the units of y: root mean squared errors, or log-losses. It says which method has the smallest, in
+        words too.
 
     Examples
     --------
@@ -84,31 +91,116 @@ def compare_baselines(
     model = clone(estimator)
     problem, order = model._problem(X, y, groups, sample_weight)
     folds, held = folds_of(problem.data, cv, over, order, random_state)
-    errors, weights = [], []
+    return compare(model, problem, folds, held)
+
+
+def compare(
+    model: NetworkedModel,
+    problem: Problem,
+    folds: Sequence[Fold],
+    over: str,
+    *,
+    known: LamChoice | None = None,
+    tuned: bool = True,
+    condensed: bool = False,
+) -> Comparison:
+    """Compare a model with what can be had without it, on these folds of its problem.
+
+    known : the errors of the model in these folds, in units of y, where they are known already.
+    tuned : whether squared variation is among the methods, which takes a path of λ on each fold.
+    condensed : whether rows stand for many, as those of coterie.io.moments do.
+    """
+    tell, measure, unit = listener(model.verbose), problem.loss.measure, model.scaling_.y_spread
+    methods = _methods(model, model.row_weight_ if condensed else None)
+    means = np.empty((len(methods), len(folds)))
     with expecting(len(folds)):
-        for fold in folds:
+        for k, fold in enumerate(folds):
             training = without(problem, fold)
             rows = reachable(training, fold)
-            known = np.isin(problem.data.nodes[rows], training.M).mean()
-            unseen = bool(known < 0.5)  # the fold holds out nodes, not rows
-            methods = _methods(model, order, unseen, random_state)
-            errors.append([mean_error(problem, rows, weights_of(training)) for weights_of in methods.values()])
-            weights.append(problem.data.weights[rows].sum())
-    in_units_of_y = np.array(errors).T * model.scaling_.y_spread**2
-    return Comparison(tuple(methods), in_units_of_y, held, np.array(weights), model.frame_library_)
+            tested = np.unique(problem.data.nodes[rows])
+            for row, (name, weights_of) in enumerate(methods.items()):
+                if tell is not None:
+                    tell(f"baselines, fold {k + 1}: {name}", k / len(folds))
+                means[row, k] = mean_error(problem, rows, weights_of(training, tested))
+    errors = dict(zip(methods, unit * measure.of_mean(means), strict=True))
+    if known is None:
+        known = _by_lam(model, problem, folds, over, _lams_of(model), NETWORK)
+    errors[NETWORK] = known.elsewhere(_rule_of(model))
+    if tuned:
+        smooth = _by_lam(model, replace(problem, penalty=SquaredVariation()), folds, over, SMOOTH_LAMS, SMOOTH)
+        errors[SMOOTH] = smooth.elsewhere()
+    table, library = np.array(list(errors.values())), model.frame_library_
+    return Comparison(tuple(errors), table, over, known.weights, library, measure.name, measure.degree, known.repeats)
 
 
-def _methods(
-    model: NetworkedModel, order: Array, unseen: bool, random_state: Any
-) -> dict[str, Callable[[Problem], Array]]:
-    """What makes weights of a training problem. `unseen`: they are for nodes that have no labels in it."""
-    alone: dict[str, Callable[[Problem], Array]] = {"local only": lambda training: _alone(model, training)}
-    levels = {"node intercepts": node_intercepts, "mixed model": mixed_model} if model.fit_intercept else {}
-    network = {
-        "networked": lambda training: _solved(model, training, model._choose_lam(training, order)),
-        "squared variation": lambda training: _smooth(model, training, unseen, random_state),
+def _methods(model: NetworkedModel, unit: float | None) -> dict[str, Callable[[Problem, Nodes], Array]]:
+    """What makes weights, right for the nodes that are tested, of a training problem without a choice of λ."""
+    methods: dict[str, Callable[[Problem, Nodes], Array]] = {
+        "local only": lambda training, tested: _alone(model, training, tested),
+        "pooled": lambda training, tested: _pooled(training),
     }
-    return {**alone, "pooled": _pooled, **levels, **network}
+    if model.fit_intercept and has_intercepts(model._loss(())):
+        methods |= {
+            "node intercepts": lambda training, tested: node_intercepts(training, unit),
+            "mixed model": lambda training, tested: mixed_model(training, unit),
+        }
+    return methods
+
+
+def _lams_of(model: NetworkedModel) -> Sequence[float] | int:
+    """The λ that a model chooses from, or its own."""
+    if not isinstance(model, ChoosesLam):
+        return [model.lam]
+    return model.n_lams if model.lams is None else model.lams
+
+
+def _rule_of(model: NetworkedModel) -> str:
+    return model.rule if isinstance(model, ChoosesLam) else "best"
+
+
+def _by_lam(
+    model: NetworkedModel,
+    problem: Problem,
+    folds: Sequence[Fold],
+    over: str,
+    lams: Sequence[float] | int,
+    name: str,
+) -> LamChoice:
+    """The errors of every λ in every fold, in units of y; of one λ only, where there is one fold to choose by."""
+    values, tell = lam_values(problem, lams), listener(model.verbose)
+    how: dict[str, Any] = {"engine": model.engine, "threads": model.threads, "max_iter": model.max_iter}
+    if len(folds) == 1 and len(values) > 1:
+        values = [_chosen_inside(model, without(problem, folds[0]), folds[0], values, how)]
+    if len(values) == 1:
+        how["tol"] = max(model.tol, 1e-5)
+    told = None if tell is None else steps(tell, len(folds), len(values), f"{name}, ")
+    choice = cross_validate_lam(problem, values, folds, over, progress=told, **how)
+    return replace(choice, errors=choice.errors * model.scaling_.y_spread)
+
+
+def _chosen_inside(
+    model: NetworkedModel, training: Problem, fold: Fold, values: list[float], how: dict[str, Any]
+) -> float:
+    """The λ that cross-validation within a training part chooses, held out as the fold holds out."""
+    known = np.isin(training.data.nodes[reachable(training, fold)], training.M).mean()
+    over: Over = "rows" if known >= 0.5 else "nodes"
+    n_folds = min(5, len(training.M) if over == "nodes" else len(training.data.labelled.y))
+    folds, _ = folds_of(training.data, n_folds, over, np.arange(len(training.data.y)), 0)
+    choice = cross_validate_lam(training, values, folds, over, **how)
+    return float(choice.lams[choice.by_rule(_rule_of(model))])
+
+
+def _alone(model: NetworkedModel, training: Problem, tested: Nodes | None = None) -> Array:
+    M, n = training.M, training.n_features
+    own = training.f.pooled(np.arange(len(M)), len(M))[0]
+    if tested is not None and np.isin(tested, M).all():  # nobody asks for the models of other nodes
+        w = np.zeros((training.graph.n_nodes, n))
+    else:
+        points = np.tile(np.eye(n), (len(M), 1)), own.ravel(), np.repeat(M, n)
+        held_still = Problem(training.graph, LocalDatasets.from_rows(*points, n_nodes=training.graph.n_nodes))
+        w = _solved(model, held_still, HARDLY * largest_useful_lam(held_still) or 1.0)  # 0: each component has one
+    w[M] = own
+    return w
 
 
 def _solved(model: NetworkedModel, training: Problem, lam: float) -> Array:
@@ -118,27 +210,6 @@ def _solved(model: NetworkedModel, training: Problem, lam: float) -> Array:
         return solve(training.bound.at(lam), max(model.tol, 1e-5), **how).w
 
 
-def _alone(model: NetworkedModel, training: Problem) -> Array:
-    M, n = training.M, training.n_features
-    own = training.f.pooled(np.arange(len(M)), len(M))[0]
-    points = np.tile(np.eye(n), (len(M), 1)), own.ravel(), np.repeat(M, n)
-    held_still = Problem(training.graph, LocalDatasets.from_rows(*points, n_nodes=training.graph.n_nodes))
-    w = _solved(model, held_still, HARDLY * largest_useful_lam(held_still) or 1.0)  # 0: each component has one model
-    w[M] = own
-    return w
-
-
 def _pooled(training: Problem) -> Array:
     common = training.f.pooled(np.zeros(len(training.M), dtype=np.int64), 1)[0]
     return np.broadcast_to(common, (training.graph.n_nodes, training.n_features))
-
-
-def _smooth(model: NetworkedModel, training: Problem, unseen: bool, random_state: Any) -> Array:
-    smooth = replace(training, penalty=SquaredVariation())
-    over: Over = "nodes" if unseen else "rows"
-    n_folds = min(5, len(training.M) if unseen else len(training.data.labelled.y))
-    folds, _ = folds_of(training.data, n_folds, over, np.arange(0), random_state)
-    choice = cross_validate_lam(
-        smooth, 20, folds, over, engine=model.engine, threads=model.threads, max_iter=model.max_iter
-    )
-    return _solved(model, smooth, float(choice.lams[choice.best]))

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from coterie.estimators.cross_validation import standard_error
 from coterie.estimators.export import as_frame
+from coterie.estimators.fold_errors import linearised, mean_over_folds, standard_error
 from coterie.problem.arrays import Array
 
 NETWORK = "networked"
@@ -30,13 +30,19 @@ class Comparison:
     methods : tuple of str
         Their names.
     errors : array of shape (methods, folds)
-        Mean error of the rows held out: squared error, or log-loss.
+        Error of the rows held out, in units of y.
     over : str
         What the folds held out: "nodes", "rows", or "given".
     weights : array of shape (folds,)
         How many rows each fold held out, by their weights.
     library : str, default=None
         The library of the frame that `frame` returns; None: pandas, or else polars.
+    measure : str, default="mean error"
+        What the errors are: the root mean squared error, or the log-loss.
+    degree : int, default=1
+        Errors of many rows are a power mean of this degree: 2 where they are roots of mean squares.
+    repeats : int, default=1
+        How many times the folds were drawn; the folds of one draw stand together.
 
     Examples
     --------
@@ -53,16 +59,19 @@ class Comparison:
     over: str
     weights: Array
     library: str | None = None
+    measure: str = "mean error"
+    degree: int = 1
+    repeats: int = 1
 
     @property
     def mean(self) -> Array:
-        """The mean error of each method over all rows held out."""
-        return np.average(self.errors, axis=1, weights=self.weights)
+        """The error of each method over all rows held out."""
+        return mean_over_folds(self.errors, self.weights, self.degree)
 
     @property
     def standard_error(self) -> Array:
         """The standard error of that mean."""
-        return standard_error(self.errors, self.weights)
+        return standard_error(self.errors, self.weights, self.repeats, self.degree)
 
     @property
     def folds_won(self) -> Array:
@@ -71,7 +80,7 @@ class Comparison:
 
     @property
     def best(self) -> int:
-        """Which method has the smallest mean error."""
+        """Which method has the smallest error."""
         return int(np.argmin(self.mean))
 
     @property
@@ -79,12 +88,12 @@ class Comparison:
         """Whether the network has the smallest error, in words, and by how much where another method has."""
         winner, error = self.methods[self.best], self.mean[self.best]
         if NETWORK not in self.methods:
-            return f"The smallest mean error is that of {winner}: {error:.3g}."
+            return f"The smallest {self.measure} is that of {winner}: {error:.3g}."
         if winner == NETWORK:
             rest = np.delete(np.arange(len(self.methods)), self.best)
             near = [self.methods[k] for k in rest.tolist() if np.subtract(*self._lead(self.best, k)) <= 0]
             so = f"within one standard error of it: {', '.join(near)}" if near else "clearly so"
-            return f"The network has the smallest mean error, {error:.3g}; {so}."
+            return f"The network has the smallest {self.measure}, {error:.3g}; {so}."
         mine = self.methods.index(NETWORK)
         lead, spread = self._lead(self.best, mine)
         much = f"less by {lead:.2g} ± {spread:.1g}" if lead > spread else "no more than chance would explain"
@@ -97,7 +106,7 @@ class Comparison:
         Returns
         -------
         DataFrame
-            One row per method: its mean error, the standard error of the mean, and in how many folds it was the best.
+            One row per method: its error, the standard error of that, and in how many folds it was the best.
         """
         columns = {
             "method": list(self.methods),
@@ -113,21 +122,25 @@ class Comparison:
         Returns
         -------
         dict
-            With the keys "methods", "errors", "over" and "weights".
+            With the keys "methods", "errors", "over", "weights", "measure", "degree" and "repeats".
         """
         return {
             "methods": list(self.methods),
             "errors": self.errors.tolist(),
             "over": self.over,
             "weights": self.weights.tolist(),
+            "measure": self.measure,
+            "degree": self.degree,
+            "repeats": self.repeats,
         }
 
     def _lead(self, a: int, b: int) -> tuple[float, float]:
-        """By how much method a has the smaller mean error than b, and the standard error of that difference."""
-        difference = (self.errors[b] - self.errors[a])[None]
-        return float(self.mean[b] - self.mean[a]), float(standard_error(difference, self.weights)[0])
+        """By how much method a has the smaller error than b, and the standard error of that difference."""
+        moves = linearised(self.errors, self.weights, self.degree)
+        difference = (moves[b] - moves[a])[None]
+        return float(self.mean[b] - self.mean[a]), float(standard_error(difference, self.weights, self.repeats)[0])
 
     def __repr__(self) -> str:
         means = zip(self.methods, self.mean, strict=True)
         listed = ", ".join(f"{method} {error:.4g}" for method, error in means)
-        return f"Comparison({listed}; held out: {self.over}): {self.verdict}"
+        return f"Comparison({self.measure}: {listed}; held out: {self.over}): {self.verdict}"

@@ -119,7 +119,7 @@ undetermined_nodes_ : array
 n_labelled_ : array of shape (nodes,)
     m_i, the number of labelled rows of each node.
 node_errors_ : array of shape (nodes,)
-    Mean error (squared, or log-loss) of the labelled rows of each node; nan where there are none.
+    Mean training error (squared error, or log-loss) of the labelled rows of each node; nan where there are none.
 lam_ : float
     The λ of the fit: as given, or as cross-validation chose it.
 solution_ : Solution
@@ -133,9 +133,13 @@ feature_names_in_ : array of shape (n_features_in_,)
 
 CHOICE = """\
 cv_results_ : dict of arrays
-    For each λ: lam, mean_error, standard_error, the error of each fold, and the largest gap any fold had left.
+    For each λ: lam, mean_error (the root mean squared error, or the log-loss, of all rows held out, in units of y),
+    standard_error, the error of each fold, and the largest gap any fold had left.
 lam_choice_ : LamChoice
-    The same, with both rules."""
+    The same, with both rules.
+held_out_ : HeldOut
+    How well held-out labels are predicted: error, standard_error, score (R², or accuracy) and the error of each
+    node. Each fold counts with the λ that the other folds choose."""
 
 CLASSES = """\
 classes_ : array of shape (2,)

@@ -1,4 +1,4 @@
-"""A path of λ for each fold, one fold after the other or several at a time, and the errors of what it holds out."""
+"""A path of λ for each fold, one after the other or several at a time, and what is predicted of what it holds out."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
 from coterie.estimators.folds import Fold, reachable, without
+from coterie.estimators.tested_rows import TestedRows
 from coterie.kernels.team import cores
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
@@ -24,11 +25,10 @@ Told = Callable[[int, float, float], None]
 
 
 class FoldPath(NamedTuple):
-    """What a fold says of each λ: its error and its gap; and how much the rows held out weigh."""
+    """What a fold says of each λ: what is predicted of the rows held out, and its gap."""
 
-    errors: list[float]
+    test: TestedRows
     gaps: list[float]
-    weight: float
 
 
 def solve_folds(
@@ -37,17 +37,19 @@ def solve_folds(
     folds: Sequence[Fold],
     *,
     progress: Told | None = None,
+    ones: Array | None = None,
     n_jobs: int | None = None,
     **options: Any,
 ) -> list[FoldPath]:
     """Solve all folds. Each begins anew: what comes out does not depend on how many are solved at a time.
 
     Processes share the cores: joblib tells each how many threads it may use, and `threads` asks for no more than that.
+    `ones` is what a column of ones is in the rows, as for :class:`TestedRows`.
     """
     jobs = min(effective_n_jobs(n_jobs), len(folds))
     if jobs > 1 and (threads := options.get("threads")) is not None:
         options["threads"] = min(threads, max(cores() // jobs, 1))
-    one = partial(_solve_fold, problem, lams, options, -(-len(folds) // jobs))
+    one = partial(_solve_fold, problem, lams, ones, options, -(-len(folds) // jobs))
     if jobs == 1:
         return [one(fold, None if progress is None else partial(progress, k)) for k, fold in enumerate(folds)]
     paths: list[FoldPath] = []
@@ -61,6 +63,7 @@ def solve_folds(
 def _solve_fold(
     problem: Problem,
     lams: Sequence[float],
+    ones: Array | None,
     options: dict[str, Any],
     expected: int,
     fold: Fold,
@@ -79,8 +82,8 @@ def _solve_fold(
         path = solve_path(training, lams, progress=told, **options)
     if len(path) < len(lams):
         raise KeyboardInterrupt
-    errors = [mean_error(problem, rows, solution.w) for solution in path.solutions]
-    return FoldPath(errors, [solution.gap for solution in path.solutions], float(problem.data.weights[rows].sum()))
+    test = TestedRows.of(problem, rows, [solution.w for solution in path.solutions], ones)
+    return FoldPath(test, [solution.gap for solution in path.solutions])
 
 
 def mean_error(problem: Problem, rows: NDArray[np.bool_], w: Array) -> float:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from coterie.estimators.base import NetworkedModel
 from coterie.estimators.cross_validation import ChoosesLam
-from coterie.estimators.folds import what_to_hold_out
+from coterie.estimators.folds import Over, what_to_hold_out
 from coterie.estimators.progress import listener
 from coterie.estimators.tables import as_graph
 from coterie.io.errors import BadLabelError, DataError
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 UNEVEN = 100  # columns whose sizes differ by more are worth a warning; an intercept is a column of ones
-MUCH = 1e8  # bytes of moments from which on it is worth counting rows
+MUCH = 1e8  # bytes of moments from which on it is worth counting rows, and of rows that are worth a word
 MOST_NAMED = 5  # classes that a message lists
 Say = Callable[[str], None]
 
@@ -116,12 +116,15 @@ class FileFit:
     columns : Columns
     say : callable
         Called with each sentence that a user should read.
+    over : {"auto", "nodes", "rows"}, default=None
+        What is to be held out of data with a given λ. None: nothing is.
     """
 
     model: NetworkedModel
     path: str | PathLike[str]
     columns: Columns
     say: Say
+    over: Over | None = None
 
     @property
     def graph(self) -> EmpiricalGraph:
@@ -131,9 +134,9 @@ class FileFit:
     def fit(self, needs_rows: bool = False) -> pl.DataFrame | None:
         """Fit the model; return the rows if they were read into memory, as they are where `needs_rows`."""
         require_memory_to_solve(self.graph.n_nodes, self.graph.n_edges, len(self.columns.features))
-        over_rows = isinstance(self.model, ChoosesLam) and self.model.over == "rows"
-        needs_rows = needs_rows or over_rows or not hasattr(self.model, "fit_moments") or self._is_wide()
-        rows = self._from_rows() if needs_rows or not self._from_moments() else None
+        needs_rows = needs_rows or not hasattr(self.model, "fit_moments") or self._is_wide()
+        streams = not needs_rows and self._over() != "rows" and self._from_moments()
+        rows = None if streams else self._from_rows()
         self.model.preparation_ = self.columns.made
         return rows
 
@@ -151,7 +154,7 @@ class FileFit:
     def _is_wide(self) -> bool:
         """Whether moments, n² numbers per node, would take much memory, and more than the rows themselves."""
         moments = moments_needed(self.graph.n_nodes, len(self.columns.features))
-        return moments > MUCH and memory_needed(self.path, len(self.columns.features)) < moments
+        return moments > MUCH and self._rows_needed() < moments
 
     def _from_moments(self) -> bool:
         """Fit from one pass over the files; False where folds have to be made of rows."""
@@ -161,16 +164,27 @@ class FileFit:
         self._check(moments.ids, bool(moments.m.any()))
         m = moments.m[moments.m > 0]
         model: Any = self.model
-        if isinstance(model, ChoosesLam) and what_to_hold_out(model.over, m, self.graph.n_nodes) == "rows":
+        if (over := self._over()) is not None and what_to_hold_out(over, m, self.graph.n_nodes) == "rows":
             return False
         self._check_sizes(moments.sizes[:-1].tolist())
         with naming_the_file(self.path):
             model.fit_moments(moments, self.columns)
         return True
 
+    def _over(self) -> Over | None:
+        """What is held out: by the choice of λ; or, where λ is given and that takes little memory, after the fit."""
+        if isinstance(self.model, ChoosesLam):
+            return self.model.over
+        return self.over if self._rows_needed() <= MUCH else None
+
+    def _rows_needed(self) -> int:
+        return memory_needed(self.path, len(self.columns.features))
+
     def _from_rows(self) -> pl.DataFrame:
-        needed = memory_needed(self.path, len(self.columns.features))
-        self.say(f"this keeps all rows in memory, about {in_words(needed)} (available: {in_words(memory_available())})")
+        needed = self._rows_needed()
+        if needed > MUCH or isinstance(self.model, ChoosesLam) or not hasattr(self.model, "fit_moments"):
+            there = in_words(memory_available())
+            self.say(f"this keeps all rows in memory, about {in_words(needed)} (available: {there})")
         require_memory(needed, self.path)
         pl, rows = import_polars(), self._read()
         X, y = self.X_and_y(rows)

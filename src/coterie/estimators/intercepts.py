@@ -36,21 +36,29 @@ class Fitted(NamedTuple):
     deviance: float
 
 
-def node_intercepts(problem: Problem) -> Array:
-    """Weights (V, n) of common slopes and free intercepts, the last column."""
-    return _weights(problem, _fit(problem)(np.inf))
+def node_intercepts(problem: Problem, unit: float | None = None) -> Array:
+    """Weights (V, n) of common slopes and free intercepts, the last column.
+
+    unit : what one row weighs; None: as much as the rows do on average. Condensed rows stand for more than one.
+    """
+    return _weights(problem, _fit(problem, unit)(np.inf))
 
 
-def mixed_model(problem: Problem) -> Array:
+def mixed_model(problem: Problem, unit: float | None = None) -> Array:
     """Weights (V, n) of common slopes and intercepts shrunken by the most likely γ: a random-intercept model's."""
-    fit = _fit(problem)
+    fit = _fit(problem, unit)
     likely = minimize_scalar(lambda g: fit(10**g).deviance, bounds=RANGE, method="bounded", options={"xatol": 0.05})
     return _weights(problem, fit(10 ** float(likely.x)))
 
 
-def _fit(problem: Problem) -> Callable[[float], Fitted]:
+def has_intercepts(loss: Loss) -> bool:
+    """Whether these two are known for a loss."""
+    return type(loss) in FITS
+
+
+def _fit(problem: Problem, unit: float | None = None) -> Callable[[float], Fitted]:
     rows, fit = problem.data.labelled, FITS[type(problem.loss)]
-    rows = replace(rows, weights=rows.weights / rows.weights.mean())
+    rows = replace(rows, weights=rows.weights / (rows.weights.mean() if unit is None else unit))
     return lambda gamma: fit(problem.loss, rows, gamma)
 
 
@@ -67,19 +75,18 @@ def _sums(values: Array, rows: LabelledRows) -> Array:
 
 def least_squares(loss: SquaredError | Lasso, rows: LabelledRows, gamma: float) -> Fitted:
     """Fit y_r − θ_i ȳ_i by x_r − θ_i x̄_i: the noise is independent for θ_i = 1 − 1/√(1 + γm_i). Ridge or alpha stay."""
-    m = _sums(rows.weights, rows)
-    mean_x, mean_y = (
-        _sums((rows.weights * a.T).T, rows) / m.reshape(-1, *[1] * (a.ndim - 1)) for a in (rows.X, rows.y)
-    )
+    one = rows.X[:, -1]  # in condensed rows, the column of the intercept is not 1
+    m, s = _sums(rows.weights * one**2, rows), rows.weights * one
+    mean_x, mean_y = (_sums((s * a.T).T, rows) / m.reshape(-1, *[1] * (a.ndim - 1)) for a in (rows.X, rows.y))
     mean_x[:, -1] = 1.0
     free = np.isinf(gamma)
     left = np.zeros(len(m)) if free else 1 / (1 + gamma * m)  # of a node's own mean, after shrinking
-    theta = np.repeat(1 - np.sqrt(left), rows.m)
+    theta = np.repeat(1 - np.sqrt(left), rows.m) * one
     Z, t = rows.X - theta[:, None] * np.repeat(mean_x, rows.m, axis=0), rows.y - theta * np.repeat(mean_y, rows.m)
     if free:
         loss, Z = replace(loss, unpenalised=()), Z[:, :-1]
-    one = LabelledRows(np.zeros(1, dtype=np.int64), np.array([len(t)]), Z, t, rows.weights)
-    f = replace(loss, reduction="mean").bind(one)
+    all_rows = LabelledRows(np.zeros(1, dtype=np.int64), np.array([len(t)]), Z, t, rows.weights)
+    f = replace(loss, reduction="mean").bind(all_rows)
     v = f.pooled(np.zeros(1, dtype=np.int64), 1)[0]
     own = mean_y - mean_x[:, :-1] @ v[0, : rows.X.shape[1] - 1]
     mu = float(np.average(own, weights=m)) if free else v[0, -1]

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from coterie.estimators.cross_validation import LamChoice
+from coterie.estimators.held_out import HeldOut
+from coterie.estimators.lam_choice import LamChoice
 from coterie.estimators.scaling import Scaling
 from coterie.io.errors import ModelFileError
 from coterie.io.model import read_model, write_model
@@ -99,8 +100,11 @@ class PersistenceMixin:
             "spread": np.append(self.scaling_.spread, self.scaling_.y_spread),
         }
         if isinstance(choice := getattr(self, "lam_choice_", None), LamChoice):
-            record["over"] = choice.over
+            record |= {"over": choice.over, "degree": choice.degree}
             arrays |= {f"cv_{name}": getattr(choice, name) for name in ("lams", "errors", "gaps", "weights")}
+        if isinstance(held_out := getattr(self, "held_out_", None), HeldOut):
+            record["held_out"], found = held_out.split()
+            arrays |= {f"held_out_{name}": array for name, array in found.items()}
         write_model(Path(path), record, arrays)
 
 
@@ -180,8 +184,16 @@ def _restore(record: dict[str, Any], arrays: dict[str, Array]) -> NetworkedModel
     model.scaling_ = Scaling(np.array(centre), np.array(spread), float(y_centre), float(y_spread))
     if "over" in record:
         lams, errors, gaps, weights = (arrays[f"cv_{name}"] for name in ("lams", "errors", "gaps", "weights"))
-        model.lam_choice_ = LamChoice(lams, errors, gaps, record["over"], weights, model.cv_repeats)
+        measure = model._loss(()).measure
+        if "degree" not in record:  # means of errors of rows, as they were once written
+            errors = measure.of_mean(errors)
+        model.lam_choice_ = LamChoice(lams, errors, gaps, record["over"], weights, model.cv_repeats, measure.degree)
         model.cv_results_ = model.lam_choice_.results()
+    if "held_out" in record:
+        model.held_out_ = HeldOut.joined(
+            {name: _number(value) for name, value in record["held_out"].items()},
+            {name.removeprefix("held_out_"): array for name, array in arrays.items() if name.startswith("held_out_")},
+        )
     model._take(solution)
     federation = record["notes"].get("federation")
     if isinstance(federation, dict) and "clusters" in federation:  # its inner edges are not in the graph

@@ -31,7 +31,9 @@ class ClusterTable:
         The number of each cluster in ``clusters_``, largest first, how many nodes it has and how many are labelled
         (−1: that is not known).
     columns : list of str
-    w : array of shape (rows, columns)
+    w, effects : arrays of shape (rows, columns)
+        Coefficients; and what the prediction changes by, in units of the target, when a column moves by its spread
+        (of the intercept: the prediction of an average row, less the mean of the target).
     left_out : str
         A sentence about clusters and columns that are not in the table; empty where all are.
     """
@@ -41,6 +43,7 @@ class ClusterTable:
     n_labelled: NDArray[np.int64]
     columns: list[str]
     w: Array
+    effects: Array
     left_out: str
 
     @classmethod
@@ -49,7 +52,8 @@ class ClusterTable:
 
         order, sizes = by_size(model)
         rows, columns = order[:MOST_ROWS], most_varied(model.weights_, MOST_COLUMNS)
-        w = model.weights_[np.unique(model.clusters_, return_index=True)[1][rows]][:, columns]
+        first = np.unique(model.clusters_, return_index=True)[1][rows]
+        w, effects = model.weights_[first][:, columns], (model.scaling_.y_spread * model.solution_.w)[first][:, columns]
         labelled = np.bincount(model.clusters_[model.n_labelled_ > 0], minlength=len(sizes))
         labelled = labelled if labels_known(model) else np.full(len(sizes), -1)
         names, said = column_names(model), []
@@ -58,12 +62,12 @@ class ClusterTable:
         if len(columns) < len(names):
             said.append(f"the {len(columns)} of {plural(len(names), 'coefficient')} that vary most")
         text = f"Shown: {' and '.join(said)}." if said else ""
-        return cls(rows, sizes[rows], labelled[rows], [names[k] for k in columns], w, text)
+        return cls(rows, sizes[rows], labelled[rows], [names[k] for k in columns], w, effects, text)
 
     @property
-    def relative(self) -> Array:
-        """Each column divided by its largest absolute value."""
-        return self.w / np.maximum(np.abs(self.w).max(axis=0), np.finfo(float).tiny)
+    def largest(self) -> float:
+        """The largest effect, where colours end: one scale for all columns."""
+        return max(float(np.abs(self.effects).max(initial=0.0)), np.finfo(float).tiny)
 
     @property
     def named(self) -> bool:
@@ -83,16 +87,17 @@ class ClusterTable:
     @property
     def written(self) -> bool:
         """Whether there is room for the numbers in the cells."""
-        return self.w.size <= CELLS_WRITTEN and self.w.shape[1] <= 12
+        return self.named and self.w.size <= CELLS_WRITTEN and self.w.shape[1] <= 12
 
 
 def draw_coefficients(ax: Any, model: NetworkedModel) -> None:
-    """Draw the coefficients of every cluster as a heat map on matplotlib axes, each column relative to its largest."""
+    """Draw the coefficients of every cluster as a heat map on matplotlib axes, coloured by coefficient × spread."""
     from matplotlib.colors import LinearSegmentedColormap
 
     table = ClusterTable.of(model)
     scale = LinearSegmentedColormap.from_list("balance", DIVERGING)
-    image = ax.imshow(table.relative, cmap=scale, vmin=-1, vmax=1, aspect="auto", interpolation="nearest")
+    ends = {"vmin": -table.largest, "vmax": table.largest}
+    image = ax.imshow(table.effects, cmap=scale, **ends, aspect="auto", interpolation="nearest")
     ax.set_xticks(range(len(table.columns)), table.columns, rotation=30 if len(table.columns) > 6 else 0)
     if table.named:
         ax.set_yticks(range(len(table.clusters)), table.row_names)
@@ -101,23 +106,26 @@ def draw_coefficients(ax: Any, model: NetworkedModel) -> None:
     ax.set_ylabel(table.row_title)
     if table.written:
         for (row, column), value in np.ndenumerate(table.w):
-            colour = "white" if abs(table.relative[row, column]) > 0.6 else "black"
+            colour = "white" if abs(table.effects[row, column]) > 0.6 * table.largest else "black"
             ax.text(column, row, short(value, 3), ha="center", va="center", color=colour, fontsize=8)
-    ax.figure.colorbar(image, ax=ax, label="relative to the largest of the column")
+    ax.figure.colorbar(image, ax=ax, label="coefficient × spread of its column")
 
 
 def coefficients_figure(table: ClusterTable) -> Any:
     """The picture of :func:`draw_coefficients` for the page."""
     columns = [markup(name) for name in table.columns]
     hover = [
-        [f"cluster {row}<br>{column}: {short(value, 4)}" for column, value in zip(columns, values, strict=True)]
-        for row, values in zip(table.row_names, table.w, strict=True)
+        [
+            f"cluster {row}<br>{column}: {short(value, 4)}<br>× spread of its column: {short(effect, 3)}"
+            for column, value, effect in zip(columns, values, effects, strict=True)
+        ]
+        for row, values, effects in zip(table.row_names, table.w, table.effects, strict=True)
     ]
     steps = np.linspace(0, 1, len(DIVERGING))
     heat = plotly().Heatmap(
-        z=table.relative,
-        zmin=-1,
-        zmax=1,
+        z=table.effects,
+        zmin=-table.largest,
+        zmax=table.largest,
         colorscale=[[step, colour] for step, colour in zip(steps, DIVERGING, strict=True)],
         colorbar=COLOUR_BAR,
         hovertext=hover,

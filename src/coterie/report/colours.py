@@ -28,6 +28,7 @@ DIVERGING = (
     "#c46548",
     "#ac2b24",
 )
+HELD_OUT_ERROR, TRAINING_ERROR, LABELLED_ROWS = "error on held-out labels", "training error", "labelled rows"
 OWN, UNREACHED = "#8a8f98", "#b9bdc4"
 SCALE = [[k / 5, f"var(--scale-{k})"] for k in range(6)]  # viridis without the end that the background hides
 
@@ -67,14 +68,17 @@ def used_legend(channel: Channel) -> list[tuple[str, str]]:
 
 
 def channels(drawn: DisplayGraph, columns: list[str]) -> list[Channel]:
-    """What the nodes can be coloured by: their cluster, and the coefficients that vary most."""
+    """What the nodes can be coloured by: their cluster, errors and rows, and the coefficients that vary most."""
+    rows = np.where(drawn.n_labelled >= 0, drawn.n_labelled, np.nan)
+    facts = ((HELD_OUT_ERROR, drawn.held_out), (TRAINING_ERROR, drawn.error), (LABELLED_ROWS, rows))
+    known = [Channel(name, values, []) for name, values in facts if np.isfinite(values).any()]
     shown = most_varied(drawn.w, MOST_COLUMNS)
-    return [cluster_channel(drawn), *(Channel(columns[k], drawn.w[:, k], []) for k in shown)]
+    return [cluster_channel(drawn), *known, *(Channel(columns[k], drawn.w[:, k], []) for k in shown)]
 
 
 def plain_channel(channel: Channel) -> dict[str, Any]:
     """A channel as the page's script reads it."""
-    low, high = float(channel.values.min()), float(channel.values.max())
+    low, high = float(np.nanmin(channel.values)), float(np.nanmax(channel.values))
     scale = SCALE
     if channel.legend:
         count = len(channel.legend)

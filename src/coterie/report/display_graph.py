@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from coterie.problem import EmpiricalGraph
 from coterie.problem.arrays import Array
 from coterie.report.network import principal_tone
-from coterie.report.text import plural
+from coterie.report.text import measure_of, plural
 
 if TYPE_CHECKING:
     from coterie.estimators.base import NetworkedModel
@@ -32,7 +32,9 @@ class DisplayGraph:
         Which drawn node each node of the model belongs to, −1 where it is not drawn.
     n_nodes, n_labelled : arrays of shape (drawn,)
         How many nodes of the model each one stands for, and how many labelled rows they have.
-    w, error, cluster, undetermined : arrays with one row for each drawn node
+    w, cluster, undetermined : arrays with one row for each drawn node
+    error, held_out : arrays of shape (drawn,)
+        In units of the labels: the error of training, and of labels held out; nan where there were none.
     aggregated : str
         A sentence that says what is not shown one by one; empty where everything is.
     """
@@ -44,6 +46,7 @@ class DisplayGraph:
     n_labelled: NDArray[np.int64]
     w: Array
     error: Array
+    held_out: Array
     cluster: NDArray[np.int64]
     undetermined: NDArray[np.bool_]
     aggregated: str
@@ -74,12 +77,16 @@ class DisplayGraph:
         example = drawn[np.unique(of[drawn], return_index=True)[1]]
         undetermined = np.zeros(model.graph_.n_nodes, dtype=bool)
         undetermined[model.solution_.undetermined] = True
-        count, m = np.bincount(of[drawn]), model.n_labelled_
-        rows = np.bincount(of[drawn], m[drawn])
-        total = np.bincount(of[drawn], np.where(m > 0, m * model.node_errors_, 0.0)[drawn])
-        error = np.divide(total, rows, out=np.full(len(rows), np.nan), where=rows > 0)
+        count, rows = np.bincount(of[drawn]), np.bincount(of[drawn], model.n_labelled_[drawn]).astype(np.int64)
+        measure, held_out = measure_of(model), getattr(model, "held_out_", None)
+        nothing = np.full(model.graph_.n_nodes, np.nan)
+        trained = _mean_over(of, model.node_errors_, model.n_labelled_)
+        unseen = _mean_over(
+            of, nothing if held_out is None else held_out.node_errors**measure.degree, model.n_labelled_
+        )
+        errors = (measure.of_mean(trained), measure.of_mean(unseen))
         w, cluster = model.weights_[example], model.clusters_[example]
-        return cls(graph, names, of, count, rows.astype(np.int64), w, error, cluster, undetermined[example], aggregated)
+        return cls(graph, names, of, count, rows, w, *errors, cluster, undetermined[example], aggregated)
 
     def mean_of(self, values: Array) -> Array:
         """Average rows, one for each node of the model, over what each drawn node stands for."""
@@ -88,6 +95,15 @@ class DisplayGraph:
         count = np.bincount(self.of[known], minlength=len(self.names))
         sums = [np.bincount(self.of[known], column[known], minlength=len(self.names)) for column in values.T]
         return np.stack([np.where(count > 0, s / np.maximum(count, 1), np.nan) for s in sums], axis=1)
+
+
+def _mean_over(of: NDArray[np.int64], values: Array, m: NDArray[np.int64]) -> Array:
+    """The mean of values, where they are known, over what each drawn node stands for, by labelled rows."""
+    known = (of >= 0) & np.isfinite(values) & (m > 0)
+    count = int(of.max()) + 1
+    rows = np.bincount(of[known], m[known], minlength=count)
+    total = np.bincount(of[known], (m * values)[known], minlength=count)
+    return np.divide(total, rows, out=np.full(count, np.nan), where=rows > 0)
 
 
 def by_size(model: NetworkedModel) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -23,6 +23,8 @@ VECTOR_UP_TO = 1500  # nodes drawn as SVG; beyond, WebGL
 OUTLINED_UP_TO = 500  # nodes with a dark outline; where they are crowded, outlines would hide the colours
 MOST_EDGES = 10_000  # on the page; without a graphics card, more are slow to draw
 WEIGHTS_SHOWN, NEIGHBOURS_SHOWN = 12, 6
+MARGIN = 0.06  # of the extent of the nodes, around them
+FOUND = {"size": 22, "symbol": "circle-open", "color": CUT, "line": {"width": 3, "color": CUT}}
 SYMBOLS = ("circle", "square", "x")  # without labels, labelled, undetermined
 
 
@@ -97,6 +99,7 @@ def hover_texts(drawn: DisplayGraph, columns: list[str], error: str) -> list[str
     names = [markup(name) for name in drawn.names]
     shown = most_varied(drawn.w, WEIGHTS_SHOWN)
     labels, more = [markup(columns[k]) for k in shown], len(columns) - len(shown)
+    errors = ((f"{error}, held out", drawn.held_out), (f"{error}, training", drawn.error))
     texts = []
     for k, near in enumerate(neighbours(drawn.graph)):
         title = f"<b>{names[k]}</b>" if drawn.aggregated else f"<b>{names[k]}</b>  ·  cluster {drawn.cluster[k]}"
@@ -104,7 +107,7 @@ def hover_texts(drawn: DisplayGraph, columns: list[str], error: str) -> list[str
         lines += [f"{label}: {short(value, 4)}" for label, value in zip(labels, drawn.w[k, shown], strict=True)]
         lines += [f"… and {plural(more, 'more coefficient')}"] if more > 0 else []
         lines += ["no label reaches it"] if drawn.undetermined[k] else _labels(int(drawn.n_labelled[k]))
-        lines += [f"{error}: {short(drawn.error[k], 3)}"] if drawn.n_labelled[k] > 0 else []
+        lines += [f"{name}: {short(of[k], 3)}" for name, of in errors if np.isfinite(of[k])]
         lines.append(f"neighbours: {some([names[q] for q in near], NEIGHBOURS_SHOWN) or 'none'}")
         texts.append("<br>".join(lines))
     return texts
@@ -127,7 +130,7 @@ def map_figure(drawn: DisplayGraph, columns: list[str], coordinates: Coordinates
         _segments(scatter, x[cut], CUT, float(np.clip(1500 / max(len(cut), 1), 0.4, 0.9)), 1.3),
     ]
     marker = {
-        "size": marker_sizes(drawn),
+        "size": marker_sizes(drawn) if drawn.aggregated else float(marker_sizes(drawn)[0]),
         "symbol": [SYMBOLS[kind] for kind in kinds(drawn)],
         "line": {"color": INK if len(drawn.names) <= OUTLINED_UP_TO else PAPER, "width": 0.6},
         "colorbar": COLOUR_BAR,
@@ -141,12 +144,21 @@ def map_figure(drawn: DisplayGraph, columns: list[str], coordinates: Coordinates
         hovertext=hover_texts(drawn, columns, error),
         hoverinfo="text",
     )
+    found = scatter(x=[], y=[], mode="markers", marker=FOUND, hoverinfo="skip")  # nodes that a reader looks for
     hidden = {"visible": False}
     horizontal, vertical = (hidden, hidden) if coordinates is None else _axes(coordinates)
-    vertical = {**vertical, "scaleanchor": "x", "scaleratio": 1.0 if coordinates is None else coordinates.stretch}
+    horizontal, vertical = ({**axis, **_cropped(x[:, k])} for k, axis in enumerate((horizontal, vertical)))
+    vertical |= {"scaleanchor": "x", "scaleratio": 1.0 if coordinates is None else coordinates.stretch}
     look = {"showlegend": False, "hovermode": "closest", "dragmode": "zoom", "uirevision": "stay"}
     look |= {"margin": {"l": 8, "r": 8, "t": 64, "b": 8}}  # room for the colour bar
-    return figure([*lines, nodes], xaxis=horizontal, yaxis=vertical, **look)
+    return figure([*lines, nodes, found], xaxis=horizontal, yaxis=vertical, **look)
+
+
+def _cropped(x: Array) -> dict[str, Any]:
+    """An axis that ends where the nodes do; the picture becomes narrower, not the axis longer."""
+    low, high = (float(np.nanmin(x)), float(np.nanmax(x))) if np.isfinite(x).any() else (0.0, 1.0)
+    more = MARGIN * (high - low) or 1.0
+    return {"range": [low - more, high + more], "constrain": "domain"}
 
 
 def _axes(coordinates: Coordinates) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -9,13 +9,16 @@ coordinates : dict
     "names" (two strings; those that begin with lat and lon or lng make a map) and "values" (a pair of numbers, or
     null, for each node, in the order of ``nodes_``).
 baselines : dict
-    "methods", "errors" (methods × folds), "over" and "weights", as in :class:`coterie.Comparison`; without weights,
-    all folds count alike.
+    "methods", "errors" (methods × folds), "over", "weights", "measure", "degree" and "repeats", as in
+    :class:`coterie.Comparison`. Without weights, all folds count alike; without a measure, errors are means over rows
+    of what the loss of the model calls an error.
 resolvability : dict of columns
     One row per cluster, as ``Resolvability.to_dict()`` gives them; RESOLVABILITY below says which are needed.
 federation : dict
     What a federation leaves in its model: "sites" (names), "rounds", "label", "held" and "complaints" (names and
     sentences), "privacy" (null, or what was promised) and "clusters" (the cluster of each node).
+target : str
+    What is predicted.
 seed : int
 command : str
     How the model was made.
@@ -32,6 +35,8 @@ import numpy as np
 
 from coterie.graphs.knn import latitude_and_longitude
 from coterie.problem.arrays import Array
+from coterie.problem.losses.measure import Measure
+from coterie.report.text import measure_of
 
 if TYPE_CHECKING:
     from coterie.estimators.base import NetworkedModel
@@ -66,6 +71,7 @@ class Notes:
     coordinates: Coordinates | None = None
     baselines: Comparison | None = None
     resolvability: list[dict[str, Any]] = field(default_factory=list)
+    target: str | None = None
     seed: Any = None
     command: str | None = None
 
@@ -75,8 +81,9 @@ class Notes:
         readers: dict[str, Callable[[Any], Any]] = {
             "data": dict,
             "coordinates": lambda note: _coordinates(note, model.graph_.n_nodes),
-            "baselines": as_comparison,
+            "baselines": lambda note: as_comparison(note, measure_of(model)),
             "resolvability": _rows,
+            "target": str,
             "seed": lambda note: note,
             "command": str,
         }
@@ -102,8 +109,8 @@ def _coordinates(note: dict[str, Any], V: int) -> Coordinates:
     return Coordinates((names[across], names[up]), values[:, [across, up]], geographic=True)
 
 
-def as_comparison(note: dict[str, Any]) -> Comparison:
-    """The note of baselines as what compare_baselines returned."""
+def as_comparison(note: dict[str, Any], measure: Measure) -> Comparison:
+    """The note of baselines as what compare_baselines returned; without a measure, errors are means over rows."""
     from coterie.estimators.comparison import Comparison
 
     methods, errors = tuple(map(str, note["methods"])), np.array(note["errors"], dtype=float)
@@ -112,7 +119,10 @@ def as_comparison(note: dict[str, Any]) -> Comparison:
     weights = np.array(note.get("weights", np.ones(errors.shape[1])), dtype=float)
     if weights.shape != errors.shape[1:] or not (weights > 0).all():
         raise ValueError(f"{errors.shape[1]} folds need as many positive weights, got {weights.tolist()}")
-    return Comparison(methods, errors, str(note["over"]), weights)
+    if "measure" not in note:
+        note, errors = {**note, "measure": measure.name, "degree": measure.degree}, measure.of_mean(errors)
+    kind = {"measure": str(note["measure"]), "degree": int(note["degree"]), "repeats": int(note.get("repeats", 1))}
+    return Comparison(methods, errors, str(note["over"]), weights, **kind)  # type: ignore[arg-type]
 
 
 def _rows(note: dict[str, list[Any]]) -> list[dict[str, Any]]:

@@ -12,19 +12,23 @@ from coterie.report.coefficients import ClusterTable, coefficients_figure
 from coterie.report.colours import channels, plain_channel, used_legend
 from coterie.report.convergence import convergence_figure, gap_figure
 from coterie.report.display_graph import MOST_COLUMNS, DisplayGraph
+from coterie.report.held_out import Dots, held_out_figure
 from coterie.report.interactive import plain, plotly, script_json
 from coterie.report.map import MOST_EDGES, map_figure
 from coterie.report.network import drawn_edges
+from coterie.report.node_table import node_table
 from coterie.report.notes import Notes
 from coterie.report.summary import data_summary, model_summary, parameters, versions
 from coterie.report.text import (
     counted,
-    error_of,
     explanation,
     federation_of,
+    held_out_in_words,
     kind_of,
     labels_known,
+    measure_of,
     plural,
+    score_in_words,
     short,
     smallest_error,
     some,
@@ -78,12 +82,26 @@ def render(model: NetworkedModel) -> str:
     template, solution, notes, columns = _template(), model.solution_, Notes.of(model), column_names(model)
     drawn, table = DisplayGraph.of_model(model), ClusterTable.of(model)
     shown, figures = channels(drawn, columns), _figures(model, notes, drawn, table, columns)
+    held_out, measure = getattr(model, "held_out_", None), measure_of(model)
+    predictions = None if held_out is None else Dots.of(held_out)
+    if predictions is not None:
+        figures["predictions"] = held_out_figure(predictions)
     page = {
+        "nodes": node_table(drawn, columns),
         "figures": {name: plain(figure) for name, figure in figures.items()},
         "channels": [plain_channel(channel) for channel in shown],
     }
     return template.render(
-        kind=kind_of(model),
+        title=_title(model, notes),
+        held_out=held_out,
+        measure=measure,
+        score=_score(model),
+        unit=None if measure.of_classes else notes.target,
+        quality=held_out_in_words(model, notes.target),
+        predictions=predictions,
+        drawn=drawn,
+        hidden=len(columns) > MOST_COLUMNS,
+        n_coefficients=len(columns),
         model=model,
         solution=solution,
         converged=solution.status is Status.OPTIMAL,
@@ -98,14 +116,13 @@ def render(model: NetworkedModel) -> str:
         channels=[channel.name for channel in shown],
         legend=used_legend(shown[0]),
         has_undetermined=bool(len(solution.undetermined)),
-        about_map=_about_map(drawn, notes, len(shown) - 1 < len(columns)),
+        about_map=_about_map(drawn, notes, len(columns) > MOST_COLUMNS),
         has_cut=len(drawn_edges(drawn.graph, drawn.w, MOST_EDGES)[1]) > 0,
         on_map=notes.coordinates is not None,
         table=table,
         lines=_lines(table),
         choice=(choice := getattr(model, "lam_choice_", None)),
         smallest="" if choice is None else smallest_error(choice),
-        error=error_of(model),
         notes=notes,
         close=[] if notes.baselines is None else close_to_best(notes.baselines),
         resolvability=notes.resolvability[:MOST_LINES],
@@ -114,6 +131,20 @@ def render(model: NetworkedModel) -> str:
         versions=versions(model),
         page=script_json(page),
     )
+
+
+def _title(model: NetworkedModel, notes: Notes) -> str:
+    kind = kind_of(model)
+    return kind[0].upper() + kind[1:] + ("" if notes.target is None else f" of {notes.target}")
+
+
+def _score(model: NetworkedModel) -> tuple[str, str] | None:
+    """R² or accuracy: its name, and its value in words."""
+    held_out, measure = getattr(model, "held_out_", None), measure_of(model)
+    if held_out is None or held_out.score is None:
+        return None
+    name, _, value = score_in_words(measure, held_out.score).rpartition(" ")
+    return name, value
 
 
 def _template() -> Any:
@@ -135,7 +166,7 @@ def _template() -> Any:
 def _figures(
     model: NetworkedModel, notes: Notes, drawn: DisplayGraph, table: ClusterTable, columns: list[str]
 ) -> dict[str, Any]:
-    error = error_of(model)
+    error = measure_of(model).name
     figures = {
         "convergence": convergence_figure(model.solution_),
         "gap": gap_figure(model.solution_, model.tol),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coterie.report.notes import Notes
-from coterie.report.text import error_of, labels_of, penalty_of, plural, short, some, weighting_of
+from coterie.report.text import labels_of, measure_of, penalty_of, plural, short, some, weighting_of
 
 if TYPE_CHECKING:
     from coterie.estimators.base import NetworkedModel
@@ -54,7 +54,9 @@ def data_summary(model: NetworkedModel, notes: Notes) -> Summary:
         ("Labels", labels_of(model)),
     ]
     if labelled.any():
-        summary.append((f"Mean {error_of(model)} of labelled nodes", short(float(np.nanmean(model.node_errors_)), 3)))
+        m, measure = model.n_labelled_[labelled], measure_of(model)
+        error = measure.of_mean(np.average(model.node_errors_[labelled], weights=m))
+        summary.append(("Training error", f"{measure.name} {short(float(error), 3)} on the rows it was fitted to"))
     return summary + [(str(name).capitalize(), shown(value)) for name, value in notes.data.items() if name != "sha256"]
 
 

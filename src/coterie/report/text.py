@@ -6,12 +6,13 @@ import math
 import re
 from typing import TYPE_CHECKING
 
+from coterie.problem.losses.measure import Measure
 from coterie.problem.penalties import GroupTotalVariation, SquaredVariation, TotalVariation
 from coterie.solver import Solution, Status
 
 if TYPE_CHECKING:
     from coterie.estimators.base import NetworkedModel
-    from coterie.estimators.cross_validation import LamChoice
+    from coterie.estimators.lam_choice import LamChoice
 
 AS_GOOD_AS_ZERO, LARGE = 1e-15, 0.1  # relative gaps that are as good as zero, or say little
 MOST_SITES = 10  # named one by one
@@ -51,9 +52,27 @@ def kind_of(model: NetworkedModel) -> str:
     return " ".join(word.lower() for word in words).replace("lasso", "Lasso")
 
 
-def error_of(model: NetworkedModel) -> str:
+def measure_of(model: NetworkedModel) -> Measure:
     """What a model calls an error."""
-    return "log-loss" if hasattr(model, "classes_") else "squared error"
+    return model._loss(()).measure
+
+
+def score_in_words(measure: Measure, score: float) -> str:
+    """How good predictions are, without a unit."""
+    return f"{measure.score} {score:.1%}" if measure.of_classes else f"{measure.score} {short(score, 3)}"
+
+
+def held_out_in_words(model: NetworkedModel, target: str | None) -> list[str]:
+    """How well held-out labels are predicted, in one line; none where that is not known."""
+    if (found := getattr(model, "held_out_", None)) is None:
+        return []
+    measure = measure_of(model)
+    held = "labels" if found.over == "given" else found.over
+    sure = f" ± {short(found.standard_error)}" if found.n_folds > 1 else ""
+    unit = f" in units of {target}" if target is not None and not measure.of_classes else ""
+    folds = plural(found.n_folds, "fold") if found.n_folds > 1 else "one split"
+    score = "" if found.score is None else f", {score_in_words(measure, found.score)}"
+    return [f"Error on held-out {held}: {measure.name} {short(found.error, 3)}{sure}{unit}{score} ({folds})."]
 
 
 def penalty_of(model: NetworkedModel) -> str:

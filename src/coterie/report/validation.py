@@ -13,7 +13,7 @@ from coterie.report.text import short
 
 if TYPE_CHECKING:
     from coterie.estimators.comparison import Comparison
-    from coterie.estimators.cross_validation import LamChoice
+    from coterie.estimators.lam_choice import LamChoice
 
 WIDE = 20.0
 LINE, BEST, ONE_SE = COLOURS[0], COLOURS[4], COLOURS[2]
@@ -38,13 +38,13 @@ def error_scale(mean: Array) -> str:
 
 def error_axis(mean: Array, error: str) -> dict[str, Any]:
     """An axis of errors for the page."""
-    axis: dict[str, Any] = {"title": {"text": f"mean {error}"}, "type": error_scale(mean)}
+    axis: dict[str, Any] = {"title": {"text": error}, "type": error_scale(mean)}
     return axis | ({"dtick": 1} if axis["type"] == "log" else {})  # decades alone
 
 
 def error_label(over: str) -> str:
     """What the errors are of."""
-    return f"mean error of held-out {'rows' if over == 'given' else over}"
+    return f"error of held-out {'rows' if over == 'given' else over}"
 
 
 def draw_lam_choice(ax: Any, choice: LamChoice) -> None:

@@ -214,7 +214,9 @@ class FusedIteration:
         for part, out in list(zip(kept, whole, strict=True))[: 5 if probe else 1]:
             out[layout.whole : layout.whole + layout.hubs] = layout.joined(part)
 
-    def _launch(self, grid: int, first: int, kept: Any, k: int, x: Tensor, x_out: Tensor, mode: Mode, **how: Any) -> None:
+    def _launch(
+        self, grid: int, first: int, kept: Any, k: int, x: Tensor, x_out: Tensor, mode: Mode, **how: Any
+    ) -> None:
         layout = self.layout
         kernels.edge_step[(grid,)](
             *(layout.offset, layout.neighbour, self.box, self.sigma, layout.row_node, self.u, self.u0, self.u_hat),

@@ -298,9 +298,7 @@ def edge_step(
         na = tl.load(factors + 4)
         nb = tl.load(factors + 5)
         ng = tl.load(factors + 6)
-        _primal(
-            w, w0, w_hat, x_out, tau, label, P, q, i, s0, s1, s2, na, nb, ng, N, XS, W0, W1, W2, ANCHOR, KEEP, MOVE
-        )
+        _primal(w, w0, w_hat, x_out, tau, label, P, q, i, s0, s1, s2, na, nb, ng, N, XS, W0, W1, W2, ANCHOR, KEEP, MOVE)
     else:
         tl.store(sums + _row(row, XS, 0, W0), s0)
         if W1 > 0:

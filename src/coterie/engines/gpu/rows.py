@@ -14,7 +14,6 @@ import torch
 from coterie.engines.gpu.exact import EPS, Tensor, sum_exactly, total, two_product, two_sum
 from coterie.kernels.reference.blocks import blocks
 from coterie.kernels.reference.exact import FAINT
-from coterie.kernels.reference.rows import SQUARED
 from coterie.problem.losses.design import Design
 
 
@@ -42,7 +41,7 @@ class Rows:
     """The rows of all labelled nodes, in blocks. Duals of rows are lists, one tensor (k, m) for each block."""
 
     def __init__(self, design: Design, device: Any) -> None:
-        self.kind, self.n, self.K = design.kind, design.X.shape[1], design.n_nodes
+        self.is_squared, self.n, self.K = design.is_squared, design.X.shape[1], design.n_nodes
         self.ridge = torch.as_tensor(design.ridge, device=device)
         self.device = device
         parts: Any = blocks
@@ -76,7 +75,7 @@ class Rows:
         """L_i(w_i), with residuals in twice the precision."""
         out = self._empty()
         for block in self.blocks:
-            if self.kind == SQUARED:
+            if self.is_squared:
                 e = self.residuals(block, w)
                 terms = block.s * e * e
             else:
@@ -99,13 +98,13 @@ class Rows:
         for block in self.blocks:
             miss = self.misses(block, w)
             squares, sums = squares + total(block.s * miss**2), sums + total(block.s * miss)
-        return (level**0.5 + squares**0.5) ** 2 if self.kind == SQUARED else level + sums
+        return (level**0.5 + squares**0.5) ** 2 if self.is_squared else level + sums
 
     def slopes(self, w: Tensor) -> tuple[list[Tensor], Tensor]:
         """The duals of rows and of ridge that are best at w."""
         a = []
         for block in self.blocks:
-            if self.kind == SQUARED:
+            if self.is_squared:
                 a.append(-2 * block.s * self.residuals(block, w))
             else:
                 side = torch.where(block.y > 0.5, -1.0, 1.0).to(torch.float64)
@@ -142,7 +141,7 @@ class Rows:
         """What the duals a and b prove of L_i at w_i, less all rounding: see `kernels.reference.rows`."""
         s = torch.where(block.there, block.s, 1.0)
         doubts = self.misses(block, w) * a.abs()
-        if self.kind == SQUARED:
+        if self.is_squared:
             first, second = -a * self.residuals(block, w), -a * (a / (4 * s))
             doubts = doubts + 4 * EPS * (first.abs() + second.abs())
         else:

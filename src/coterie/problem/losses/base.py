@@ -20,6 +20,7 @@ from coterie.kernels.reference.exact import EPS
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
 from coterie.problem.losses.design import Design, Support
+from coterie.problem.losses.measure import ROOT_MEAN_SQUARED_ERROR, Measure
 
 if TYPE_CHECKING:
     from coterie.problem.losses.quadratic import Quadratics
@@ -34,6 +35,9 @@ class Loss(ABC):
     >>> isinstance(ct.SquaredError(ridge=0.1), ct.Loss)
     True
     """
+
+    measure: ClassVar[Measure] = ROOT_MEAN_SQUARED_ERROR
+    """What `error` of many rows adds up to, and its name."""
 
     @abstractmethod
     def bind(self, rows: LabelledRows) -> LocalLosses:

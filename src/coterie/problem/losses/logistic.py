@@ -12,6 +12,7 @@ from coterie.kernels.reference.exact import EPS
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
 from coterie.problem.losses.base import linear_predictor
+from coterie.problem.losses.measure import LOG_LOSS
 from coterie.problem.losses.row_loss import RowLoss, refuse_labels
 
 
@@ -40,6 +41,7 @@ class Logistic(RowLoss):
     True
     """
 
+    measure = LOG_LOSS
     kernel = kinds.LOGISTIC
     second_floats = True
     self_concordant = True  # ψ‴ = ψ″(1 − 2ψ′)

@@ -1,0 +1,96 @@
+"""What cross-validation says of each λ, and which one it chooses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.estimators.fold_errors import mean_over_folds, standard_error
+from coterie.problem.arrays import Array
+
+
+@dataclass(frozen=True, eq=False)
+class LamChoice:
+    """The errors of every λ in every fold, and what follows from them.
+
+    Attributes
+    ----------
+    lams : array of shape (K,), descending
+    errors : array of shape (K, folds)
+        Error of the rows held out, in units of y: the root mean squared error, or the log-loss.
+    gaps : array of shape (K, folds)
+        How far from optimal each fit can have been, relative.
+    over : str
+        What was held out: "nodes", "rows", or "given" where cv said so.
+    weights : array of shape (folds,)
+        How many rows each fold held out, by their weights.
+    repeats : int
+        How many times the folds were drawn; the folds of one draw stand together.
+    degree : int
+        Errors of many rows are a power mean of this degree: 2 where they are roots of mean squares.
+    """
+
+    lams: Array
+    errors: Array
+    gaps: Array
+    over: str
+    weights: Array
+    repeats: int = 1
+    degree: int = 1
+
+    @property
+    def mean(self) -> Array:
+        """The error of each λ over all rows held out."""
+        return mean_over_folds(self.errors, self.weights, self.degree)
+
+    @property
+    def standard_error(self) -> Array:
+        """The standard error of that mean."""
+        return standard_error(self.errors, self.weights, self.repeats, self.degree)
+
+    @property
+    def best(self) -> int:
+        """Which λ has the smallest error."""
+        return int(np.argmin(self.mean))
+
+    @property
+    def one_se(self) -> int:
+        """The largest λ whose error, before any root is taken, is within one standard error of the smallest."""
+        powers, best = self.errors**self.degree, self.best
+        mean = np.average(powers, axis=1, weights=self.weights)
+        return int(np.argmax(mean <= mean[best] + standard_error(powers, self.weights, self.repeats)[best]))
+
+    def by_rule(self, rule: str) -> int:
+        """Which λ the rule "best" or "one_se" chooses."""
+        return self.best if rule == "best" else self.one_se
+
+    def chosen_elsewhere(self, rule: str = "best") -> NDArray[np.int64]:
+        """For each fold, which λ the other folds of its draw choose; with one fold only, what it chooses itself.
+
+        Errors at these λ are hardly flattered by the choice (docs/decisions/0026-held-out-errors.md).
+        """
+        draws = np.arange(len(self.weights)).reshape(self.repeats, -1)
+        found = np.full(len(self.weights), self.by_rule(rule))
+        for draw in draws if draws.shape[1] > 1 else ():
+            for k in draw:
+                rest = draw[draw != k]
+                others = replace(self, errors=self.errors[:, rest], weights=self.weights[rest], repeats=1)
+                found[k] = others.by_rule(rule)
+        return found
+
+    def elsewhere(self, rule: str = "best") -> Array:
+        """The error of each fold at that λ."""
+        return self.errors[self.chosen_elsewhere(rule), np.arange(len(self.weights))]
+
+    def results(self) -> dict[str, Array]:
+        """The same as a dictionary of columns, which makes a frame."""
+        columns = {"lam": self.lams, "mean_error": self.mean, "standard_error": self.standard_error}
+        folds = {f"fold{k}_error": self.errors[:, k] for k in range(self.errors.shape[1])}
+        return {**columns, **folds, "largest_gap": self.gaps.max(axis=1)}
+
+    def __repr__(self) -> str:
+        tried = f"{len(self.lams)} lams, {self.errors.shape[1]} folds over {self.over}"
+        error = f"error {self.mean[self.best]:.4g} ± {self.standard_error[self.best]:.2g}"
+        return f"LamChoice({tried}; best {self.lams[self.best]:.4g}, {error})"
