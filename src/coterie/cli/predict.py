@@ -29,6 +29,7 @@ def predict(
         str | None,
         typer.Option(help="Column that says which node a row belongs to.", show_default="as when the model was fitted"),
     ] = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Write the columns of DATA too, as they stand.")] = False,
     json: Annotated[bool, JsonOption] = False,
     quiet: Annotated[bool, QuietOption] = False,
 ) -> None:
@@ -40,12 +41,19 @@ def predict(
     """
     with plain_errors(quiet):
         check_table(out, data)
+        from coterie.cli.kept import KeptColumns
         from coterie.cli.screen import say, show_json, working
         from coterie.estimators import load
         from coterie.io.tables import write_batches
 
         fitted = load(model)
         columns = _columns(fitted, model, data, node)
+        schema = _schema(fitted, columns)
+        kept = KeptColumns(data) if keep else None
+        if kept is not None:
+            added = {name: kind for name, kind in schema.items() if name != columns.node}
+            kept.refuse(list(added))
+            schema = kept.schema | added
         count = unreached = 0
 
         def batches() -> Iterator[pl.DataFrame]:
@@ -54,17 +62,17 @@ def predict(
                 count += len(frame)
                 unreached += int(frame[UNDETERMINED].sum()) if UNDETERMINED in frame.columns else 0
                 tell(f"{count:,} rows", None)
-                yield frame
+                yield frame if kept is None else kept.take(len(frame)).hstack(frame.drop(columns.node))
 
         with working(quiet) as tell:
-            write_batches(out, batches(), _schema(fitted, columns))
+            write_batches(out, batches(), schema)
         if unreached:
             say(
                 f"no label reaches the nodes of {unreached:,} rows, marked {UNDETERMINED}: nothing is known of them",
                 quiet,
             )
         if json:
-            show_json({"predictions": str(out), "rows": count, "columns": list(_schema(fitted, columns))})
+            show_json({"predictions": str(out), "rows": count, "columns": list(schema)})
         elif not quiet:
             echo(f"{count:,} predictions written to {out}")
 
