@@ -18,7 +18,7 @@ def test_version():
 
 def test_help_names_the_commands_and_the_exit_codes():
     text = " ".join(run("--help").output.replace("│", " ").split())
-    for command in ("fit", "predict", "inspect", "report", "graph", "resolve", "demo", "paper"):
+    for command in ("fit", "predict", "inspect", "coefficients", "report", "graph", "resolve", "demo", "paper"):
         assert f" {command} " in text
         assert run(command, "--help").exit_code == 0
     for code in ExitCode:

@@ -17,9 +17,11 @@ def test_the_example_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     exec("".join(re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)), {})
     commands = COMMAND.findall(PAGE)
-    assert len(commands) == 12
+    assert len(commands) == 14
     for words, code, message in commands:
         result = run(*shlex.split(words))
         assert result.exit_code == int(code or 0), (words, result.output)
         assert message in result.stderr
-    assert {"model", "predictions.parquet", "report.html", "edges.csv"} <= {path.name for path in tmp_path.iterdir()}
+    assert {"model", "coefficients.csv", "predictions.parquet", "report.html", "edges.csv"} <= {
+        path.name for path in tmp_path.iterdir()
+    }

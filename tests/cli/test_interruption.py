@@ -75,5 +75,5 @@ def test_nothing_but_results_in_a_pipe(tmp_path):
     done = subprocess.run([*COTERIE, *arguments], capture_output=True, text=True)
     assert done.returncode == 0
     assert done.stderr == ""
-    assert done.stdout.startswith("Within ")
+    assert done.stdout.startswith("Error on held-out ")
     assert "\x1b" not in done.stdout

@@ -35,6 +35,51 @@ def test_inspect_for_machines(model):
     assert found["notes"]["data"]["rows"] == 96
 
 
+def test_inspect_lists_nodes(model):
+    fitted = ct.load(model)
+    lines = run("inspect", model, "--nodes").stdout.splitlines()
+    table = lines[lines.index("") + 1 :]
+    assert table[0].startswith("node  cluster  labelled rows  held out error  training error  humidity")
+    assert [line.split()[0] for line in table[1:]] == fitted.nodes_.tolist()
+    found = parsed(run("inspect", model, "--nodes", "--json"))["node_models"]
+    assert [node["node"] for node in found] == fitted.nodes_.tolist()
+    assert [node["labelled_rows"] for node in found] == fitted.n_labelled_.tolist()
+    unlabelled = found[fitted.nodes_.tolist().index("s5")]
+    assert unlabelled["held_out_error"] is unlabelled["training_error"] is None
+    assert found[0]["held_out_error"] == fitted.held_out_.node_errors[0]
+    assert found[0]["training_error"] == pytest.approx(np.sqrt(fitted.node_errors_[0]))
+    assert found[0]["coefficients"]["wind"] == fitted.coef_[0, 1]
+
+
+def test_what_is_cut_is_counted_and_json_has_all_of_it(tmp_path):
+    data, graph = write(tmp_path)
+    run("fit", data, *FIT, "--graph", graph, "--lam", 0, "--no-baselines", "--out", tmp_path / "m")
+    fitted = ct.load(tmp_path / "m")
+    count = int(fitted.clusters_.max()) + 1
+    assert count > 10  # without any coupling, no two labelled nodes share a model
+    last = run("inspect", tmp_path / "m").stdout.splitlines()[-1]
+    assert last.startswith(f"... {count - 10} more cluster")
+    assert "coterie coefficients" in last
+    found = parsed(run("inspect", tmp_path / "m", "--json"))["cluster_models"]
+    assert len(found) == count
+    assert sorted(name for cluster in found for name in cluster["nodes"]) == sorted(fitted.nodes_)
+    for cluster in found:
+        k = fitted.nodes_.tolist().index(cluster["nodes"][0])
+        assert (cluster["cluster"], cluster["coefficients"]["humidity"]) == (fitted.clusters_[k], fitted.coef_[k, 0])
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "arrow"])
+def test_coefficients_of_all_nodes(model, tmp_path, ending):
+    out, fitted = tmp_path / f"all.{ending}", ct.load(model)
+    assert run("coefficients", model, "--out", out).stdout == f"The coefficients of 12 nodes written to {out}\n"
+    read = {"csv": pl.read_csv, "parquet": pl.read_parquet, "arrow": pl.read_ipc}[ending]
+    table = read(out)
+    assert table.columns == ["node", "humidity", "wind", "intercept", "cluster"]
+    assert table["node"].to_list() == fitted.nodes_.tolist()
+    np.testing.assert_allclose(table.select("humidity", "wind").to_numpy(), fitted.coef_)
+    assert_one_line(run("coefficients", model, "--out", tmp_path / "all.txt"), ExitCode.USAGE, "ends in .parquet")
+
+
 def test_inspect_what_is_not_a_model(tmp_path):
     assert_one_line(run("inspect", tmp_path / "none"), ExitCode.BAD_MODEL, "is not a model folder")
 

@@ -42,6 +42,32 @@ def test_several_files_in_batches(tmp_path, model):
     np.testing.assert_allclose(written["prediction"], expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("ending", READ)
+def test_columns_of_the_data_are_kept_as_they_stand(tmp_path, model, ending):
+    data, _ = write(tmp_path, rows=rows().with_columns(zip=pl.lit("01003"), lat=pl.lit(None)))
+    run("predict", model, data, "--keep", "--out", tmp_path / "p.csv")
+    kept = (tmp_path / "p.csv").read_text().splitlines()
+    assert [line.rpartition(",")[0] for line in kept] == data.read_text().splitlines()
+    assert kept[0].endswith(",prediction")
+    for day in range(2):
+        frame = rows(m=500, seed=day)
+        {"csv": frame.write_csv, "parquet": frame.write_parquet, "arrow": frame.write_ipc}[ending](
+            tmp_path / f"{day}.{ending}"
+        )
+    run("predict", model, tmp_path / f"[01].{ending}", "--keep", "--out", tmp_path / f"p.{ending}")
+    run("predict", model, tmp_path / f"[01].{ending}", "--out", tmp_path / f"plain.{ending}")
+    table, plain = READ[ending](tmp_path / f"p.{ending}"), READ[ending](tmp_path / f"plain.{ending}")
+    assert table.drop("prediction").equals(pl.concat([rows(m=500, seed=day) for day in range(2)]))
+    assert table["prediction"].equals(plain["prediction"])
+
+
+def test_a_column_that_is_in_the_way_is_named(tmp_path, model):
+    data, _ = write(tmp_path, rows=rows().with_columns(prediction=1))
+    result = run("predict", model, data, "--keep", "--out", tmp_path / "p.csv")
+    assert_one_line(result, ExitCode.USAGE, "column 'prediction' already")
+    assert not (tmp_path / "p.csv").exists()
+
+
 def test_classes_and_probabilities(tmp_path):
     data, graph = write(tmp_path)
     options = ("--target", "wet", "--features", "humidity,wind", "--loss", "logistic", "--lam", 0.1, "--quiet")

@@ -13,6 +13,7 @@ from coterie.estimators.folds import folds_of, without
 from coterie.estimators.held_out import held_out_of
 from coterie.estimators.lam_choice import LamChoice
 from coterie.estimators.scaling import Scaling
+from coterie.io.model import read_model, write_model
 from coterie.io.moments import Moments
 from coterie.io.rows import Columns
 
@@ -69,6 +70,21 @@ def test_a_choice_of_lam_knows_its_held_out_errors_and_a_file_keeps_them(tmp_pat
     again = ct.load(tmp_path / "m").held_out_
     for name, value in vars(found).items():
         np.testing.assert_array_equal(getattr(again, name), value)
+
+
+def test_errors_of_older_files_were_means_of_squares(tmp_path):
+    graph, X, y, nodes = two_halves()
+    model = ct.NetworkedLinearRegressionCV(graph, n_lams=4, cv=3, random_state=0, engine="numpy").fit(X, y, nodes)
+    model.save(tmp_path / "new")
+    record, arrays = read_model(tmp_path / "new")
+    newer = ("degree", "held_out", "format", "schema", "arrays")  # the last three are written anew
+    plain = {name: value for name, value in record.items() if name not in newer}
+    older = {name: array for name, array in arrays.items() if not name.startswith("held_out_")}
+    write_model(tmp_path / "old", plain, older | {"cv_errors": arrays["cv_errors"] ** 2})
+    back = ct.load(tmp_path / "old")
+    np.testing.assert_allclose(back.cv_results_["mean_error"], model.cv_results_["mean_error"])
+    assert not hasattr(back, "held_out_")
+    ct.write_report(back, tmp_path / "report.html")
 
 
 def test_moments_know_them_too_but_for_single_predictions():

@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 
 from coterie import __version__
 from coterie.cli.codes import ExitCode
+from coterie.cli.coefficients import coefficients
 from coterie.cli.demo import demo
 from coterie.cli.federate import federate
 from coterie.cli.fit import fit
@@ -57,7 +58,7 @@ app = typer.Typer(
     help=_unwrapped(HELP),
     epilog=EPILOG,
 )
-for command in (fit, predict, inspect, report, graph, resolve, demo, paper):
+for command in (fit, predict, inspect, coefficients, report, graph, resolve, demo, paper):
     app.command(help=_unwrapped(command.__doc__ or ""))(command)
 app.add_typer(federate, name="federate")
 

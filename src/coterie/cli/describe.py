@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from coterie.estimators.export import column_names
 from coterie.report.notes import as_comparison
 from coterie.report.text import (
     counted,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from coterie.estimators.base import NetworkedModel
 
 MOST_NAMED = 10
+MOST_NODES = 50
 
 
 def as_object(model: NetworkedModel) -> dict[str, Any]:
@@ -105,7 +107,11 @@ def _undetermined(model: NetworkedModel) -> list[str]:
     return [f"No label reaches {plural(len(names), 'node')}, whose models say nothing: {listed}."] if names else []
 
 
-def cluster_table(model: NetworkedModel) -> tuple[list[str], list[list[str]]]:
+Table = tuple[list[str], list[list[str]], str]
+"""A header, rows, and a sentence about what was left out of them; empty where nothing was."""
+
+
+def cluster_table(model: NetworkedModel) -> Table:
     """The largest clusters: how many nodes, how many of them labelled, and the model they share."""
     from coterie.report.coefficients import ClusterTable
 
@@ -113,4 +119,72 @@ def cluster_table(model: NetworkedModel) -> tuple[list[str], list[list[str]]]:
     columns = table.columns[:MOST_NAMED]
     rows = zip(table.clusters, table.sizes, table.n_labelled, table.w[:, : len(columns)], strict=True)
     lines = [[str(k), f"{size:,}", counted(int(m)), *(short(v, 4) for v in np.asarray(w))] for k, size, m, w in rows]
-    return ["cluster", "nodes", "labelled", *columns], lines[:MOST_NAMED]
+    more = _more(int(model.clusters_.max()) + 1 - MOST_NAMED, "cluster"), _more_columns(model, len(columns))
+    return ["cluster", "nodes", "labelled", *columns], lines[:MOST_NAMED], _left_out(*more)
+
+
+def node_table(model: NetworkedModel) -> Table:
+    """The first nodes: cluster, labelled rows, errors in units of the target, and coefficients."""
+    first = all_nodes(model)[:MOST_NODES]
+    names = list(first[0]["coefficients"])[:MOST_NAMED]
+    facts = ("cluster", "labelled_rows", "held_out_error", "training_error")
+    header = ["node", *(fact.replace("_", " ") for fact in facts), *names]
+    lines = []
+    for node in first:
+        values = [node[fact] for fact in facts] + [node["coefficients"][name] for name in names]
+        lines.append([str(node["node"]), *map(_cell, values)])
+    more = _more(model.graph_.n_nodes - MOST_NODES, "node"), _more_columns(model, len(names))
+    return header, lines, _left_out(*more)
+
+
+def all_clusters(model: NetworkedModel) -> list[dict[str, Any]]:
+    """Every cluster: its nodes, how many are labelled, and the model they share."""
+    of, names, weights = model.clusters_, model.nodes_.tolist(), model.weights_
+    members = np.split(np.argsort(of, kind="stable"), np.cumsum(np.bincount(of))[:-1])
+    labelled = labels_known(model)
+    return [
+        {
+            "cluster": k,
+            "nodes": [names[i] for i in nodes],
+            "labelled_nodes": int((model.n_labelled_[nodes] > 0).sum()) if labelled else None,
+            "coefficients": dict(zip(column_names(model), weights[nodes[0]].tolist(), strict=True)),
+        }
+        for k, nodes in enumerate(members)
+    ]
+
+
+def all_nodes(model: NetworkedModel) -> list[dict[str, Any]]:
+    """Every node: its cluster, labelled rows, errors in units of the target (None: not known), and its model."""
+    held_out, columns = getattr(model, "held_out_", None), column_names(model)
+    unseen = np.full(model.graph_.n_nodes, np.nan) if held_out is None else held_out.node_errors
+    errors = unseen, measure_of(model).of_mean(model.node_errors_)
+    found = zip(model.nodes_.tolist(), model.clusters_, model.n_labelled_, *errors, model.weights_, strict=True)
+    return [
+        {
+            "node": name,
+            "cluster": int(cluster),
+            "labelled_rows": int(m) if m >= 0 else None,
+            "held_out_error": None if np.isnan(unseen) else float(unseen),
+            "training_error": None if np.isnan(trained) else float(trained),
+            "coefficients": dict(zip(columns, w.tolist(), strict=True)),
+        }
+        for name, cluster, m, unseen, trained, w in found
+    ]
+
+
+def _cell(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value:,}" if isinstance(value, int) else short(value, 4)
+
+
+def _more(count: int, thing: str) -> str:
+    return f"{count:,} more {thing}{'' if count == 1 else 's'}" if count > 0 else ""
+
+
+def _more_columns(model: NetworkedModel, shown: int) -> str:
+    return _more(len(column_names(model)) - shown, "coefficient")
+
+
+def _left_out(*more: str) -> str:
+    return f"… {' and '.join(filter(None, more))}." if any(more) else ""

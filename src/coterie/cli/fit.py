@@ -221,13 +221,15 @@ def fit(
             interrupted = model.solution_.status is Status.INTERRUPTED
             try:
                 if not interrupted:
+                    tell("whether labels resolve the clusters", None)
                     notes |= _resolvability(model)
                     found = assess(
                         model, cv=folds, over=over.value, random_state=seed, baselines=baselines, condensed=condensed
                     )
                     notes |= {} if found is None else {"baselines": found.to_dict()}
             except ValueError as error:
-                say(f"it is not known how good predictions are: {error}", quiet)
+                hint = "; --over nodes holds out nodes" if condensed and over is not OverName.nodes else ""
+                say(f"it is not known how good predictions are: {error}{hint}", quiet)
             except KeyboardInterrupt:
                 interrupted = True
         model.set_params(verbose=0)

@@ -42,6 +42,7 @@ def predict(
     separator: Annotated[str | None, SeparatorOption] = None,
     decimal: Annotated[str, DecimalOption] = ".",
     encoding: Annotated[str, EncodingOption] = "utf-8",
+    keep: Annotated[bool, typer.Option("--keep", help="Write the columns of DATA too, as they stand.")] = False,
     json: Annotated[bool, JsonOption] = False,
     quiet: Annotated[bool, QuietOption] = False,
 ) -> None:
@@ -55,6 +56,7 @@ def predict(
     """
     with plain_errors(quiet):
         check_table(out, data)
+        from coterie.cli.kept import KeptColumns
         from coterie.cli.screen import say, show_json, working
         from coterie.estimators import load
         from coterie.io.formats import Table
@@ -65,7 +67,12 @@ def predict(
         fitted = load(model)
         table = Table(data, text_format(separator, decimal, encoding))
         columns = _columns(fitted, model, table, node)
-        known = KnownNodes(fitted.graph_)
+        known, schema = KnownNodes(fitted.graph_), _schema(fitted, columns)
+        kept = KeptColumns(table) if keep else None
+        if kept is not None:
+            added = {name: kind for name, kind in schema.items() if name != columns.node}
+            kept.refuse(list(added))
+            schema = kept.schema | added
         count = unreached = gaps = 0
 
         def batches() -> Iterator[pl.DataFrame]:
@@ -77,10 +84,10 @@ def predict(
                 gaps += 0 if rows.gaps is None else int(rows.gaps.sum().sum_horizontal().item())
                 unreached += int(frame[UNDETERMINED].sum()) if UNDETERMINED in frame.columns else 0
                 tell(f"{count:,} rows", None)
-                yield frame
+                yield frame if kept is None else kept.take(len(frame)).hstack(frame.drop(columns.node))
 
         with working(quiet) as tell:
-            write_batches(out, batches(), _schema(fitted, columns))
+            write_batches(out, batches(), schema)
         if gaps:
             became = "their rows have no prediction" if columns.keeps_gaps else "they get the means of the fit"
             say(f"{gaps:,} values are missing; {became}", quiet)
@@ -90,7 +97,7 @@ def predict(
                 quiet,
             )
         if json:
-            show_json({"predictions": str(out), "rows": count, "columns": list(_schema(fitted, columns))})
+            show_json({"predictions": str(out), "rows": count, "columns": list(schema)})
         elif not quiet:
             echo(f"{count:,} predictions written to {out}")
 

@@ -124,10 +124,11 @@ def compare(
                 means[row, k] = mean_error(problem, rows, weights_of(training, tested))
     errors = dict(zip(methods, unit * measure.of_mean(means), strict=True))
     if known is None:
-        known = _by_lam(model, problem, folds, over, _lams_of(model), NETWORK)
+        known = _by_lam(model, problem, folds, over, _lams_of(model), NETWORK, repeats=1)
     errors[NETWORK] = known.elsewhere(_rule_of(model))
     if tuned:
-        smooth = _by_lam(model, replace(problem, penalty=SquaredVariation()), folds, over, SMOOTH_LAMS, SMOOTH)
+        squared = replace(problem, penalty=SquaredVariation())
+        smooth = _by_lam(model, squared, folds, over, SMOOTH_LAMS, SMOOTH, known.repeats)
         errors[SMOOTH] = smooth.elsewhere()
     table, library = np.array(list(errors.values())), model.frame_library_
     return Comparison(tuple(errors), table, over, known.weights, library, measure.name, measure.degree, known.repeats)
@@ -165,6 +166,7 @@ def _by_lam(
     over: str,
     lams: Sequence[float] | int,
     name: str,
+    repeats: int,
 ) -> LamChoice:
     """The errors of every λ in every fold, in units of y; of one λ only, where there is one fold to choose by."""
     values, tell = lam_values(problem, lams), listener(model.verbose)
@@ -174,7 +176,7 @@ def _by_lam(
     if len(values) == 1:
         how["tol"] = max(model.tol, 1e-5)
     told = None if tell is None else steps(tell, len(folds), len(values), f"{name}, ")
-    choice = cross_validate_lam(problem, values, folds, over, progress=told, **how)
+    choice = cross_validate_lam(problem, values, folds, over, repeats=repeats, progress=told, **how)
     return replace(choice, errors=choice.errors * model.scaling_.y_spread)
 
 

@@ -42,12 +42,16 @@ class ExportMixin:
         ValueError
             If a feature is called "node", "cluster" or "intercept", like a column of the frame.
         """
+        return as_frame(self._coef_columns(), self.frame_library_)
+
+    def _coef_columns(self) -> dict[str, Any]:
+        """The same as a dictionary of columns."""
         names = ["node", *column_names(self), "cluster"]
         columns = [self.nodes_.tolist(), *self.weights_.T, self.clusters_]
         for k, name in enumerate(names):
             if name in names[:k]:
                 raise ValueError(f"coef_frame has a column {name!r} of its own; give the feature {name!r} another name")
-        return as_frame(dict(zip(names, columns, strict=True)), self.frame_library_)
+        return dict(zip(names, columns, strict=True))
 
     def to_networkx(self) -> Any:
         """Return the graph with the model of each node.

@@ -1,0 +1,37 @@
+"""coterie coefficients."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from coterie.cli.echo import echo
+from coterie.cli.errors import check_table, plain_errors
+from coterie.cli.options import ModelArgument, QuietOption
+
+
+def coefficients(
+    model: Annotated[Path, ModelArgument],
+    out: Annotated[Path, typer.Option(help="File to write: its name ends in .parquet, .csv or .arrow.")],
+    quiet: Annotated[bool, QuietOption] = False,
+) -> None:
+    """Write a table of all models: one row per node, with its coefficients, its intercept and its cluster."""
+    with plain_errors(quiet):
+        check_table(out, model)
+        from coterie.estimators import load
+        from coterie.io.errors import ModelFileError
+        from coterie.io.sources import import_polars
+        from coterie.io.tables import write_batches
+
+        fitted = load(model)
+        try:
+            columns = fitted._coef_columns()
+        except ValueError as error:
+            raise ModelFileError(f"{model}: {error}") from None
+        columns["node"] = [name if isinstance(name, str | int) else str(name) for name in columns["node"]]
+        table = import_polars().DataFrame(columns)
+        write_batches(out, iter([table]), dict(table.schema))
+        if not quiet:
+            echo(f"The coefficients of {len(table):,} nodes written to {out}")
