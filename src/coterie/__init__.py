@@ -37,12 +37,14 @@ if TYPE_CHECKING:
         largest_useful_lam,
     )
     from coterie.problem.losses import (
+        Huber,
         Lasso,
         Logistic,
         Loss,
         Poisson,
         RowLoss,
         SquaredError,
+        SquaredHinge,
     )
     from coterie.problem.penalties import (
         GroupTotalVariation,
@@ -91,12 +93,14 @@ _HOMES = {
         "largest_useful_lam",
     ),
     "coterie.problem.losses": (
+        "Huber",
         "Lasso",
         "Logistic",
         "Loss",
         "Poisson",
         "RowLoss",
         "SquaredError",
+        "SquaredHinge",
     ),
     "coterie.problem.penalties": (
         "GroupTotalVariation",
@@ -125,6 +129,7 @@ __all__ = [
     "Comparison",
     "EmpiricalGraph",
     "GroupTotalVariation",
+    "Huber",
     "Lasso",
     "LocalDatasets",
     "Logistic",
@@ -145,6 +150,7 @@ __all__ = [
     "RowLoss",
     "Solution",
     "SquaredError",
+    "SquaredHinge",
     "SquaredVariation",
     "Status",
     "TotalVariation",
