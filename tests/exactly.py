@@ -16,7 +16,7 @@ import coterie as ct
 from coterie.problem.losses.psi import SQUARED, Psi
 from problems import case_of
 
-LOGISTIC, POISSON = ct.Logistic(), ct.Poisson()
+LOGISTIC, POISSON, HUBER, HINGE = ct.Logistic(), ct.Poisson(), ct.Huber(), ct.SquaredHinge()
 __all__ = ["SQUARED"]
 DIGITS = 60
 Exact = Any  # a Fraction, or an mpf with 60 digits
@@ -60,6 +60,11 @@ def exact_psi(kind: Any, z: Fraction, y: Fraction) -> Exact:
         with mpmath.workdps(DIGITS):
             rate, count = mpmath.exp(high(z)), high(y)
             return rate - count * high(z) + (count * mpmath.log(count) - count if count else 0)
+    if isinstance(kind, ct.Huber):
+        size, delta = abs(y - z), Fraction(float(kind.delta))
+        return size**2 if size <= delta else delta * (2 * size - delta)
+    if isinstance(kind, ct.SquaredHinge):
+        return max(1 - (z if y > Fraction(1, 2) else -z), Fraction(0)) ** 2
     return (y - z) ** 2
 
 

@@ -85,20 +85,39 @@ def _convex_logistic(loss: Any, z: cp.Expression, y: np.ndarray, m: np.ndarray, 
     return scale @ (cp.logistic(z) - cp.multiply(y, z)) + cp.sum_squares(w @ np.diag(np.sqrt(ridge)))
 
 
-def _naive_poisson(loss: Any, X: np.ndarray, y: np.ndarray, w: np.ndarray) -> float:
-    total = 0.0
-    for x_r, y_r in zip(X, y, strict=True):
-        z = sum(x_r * w)
-        with np.errstate(over="ignore"):
-            total += np.exp(z) - y_r * z + (y_r * np.log(y_r) - y_r if y_r else 0.0)
-    return total / (len(y) if loss.reduction == "mean" else 1) + loss.ridge * sum(penalised(loss, len(w)) * w**2)
+def _naive_rows(psi: Callable[[Any, float, float], float]) -> Callable[..., float]:
+    """The formula of a loss, given ψ of a loss, a margin and a label."""
+
+    def naive(loss: Any, X: np.ndarray, y: np.ndarray, w: np.ndarray) -> float:
+        total = sum(psi(loss, sum(x_r * w), y_r) for x_r, y_r in zip(X, y, strict=True))
+        return total / (len(y) if loss.reduction == "mean" else 1) + loss.ridge * sum(penalised(loss, len(w)) * w**2)
+
+    return naive
 
 
-def _convex_poisson(loss: Any, z: cp.Expression, y: np.ndarray, m: np.ndarray, w: cp.Expression) -> cp.Expression:
-    ridge = loss.ridge * penalised(loss, w.shape[1])
-    scale = np.ones(len(m)) if loss.reduction == "sum" else 1 / m
-    full = y * np.log(np.maximum(y, 1.0)) - y
-    return scale @ (cp.exp(z) - cp.multiply(y, z) + full) + cp.sum_squares(w @ np.diag(np.sqrt(ridge)))
+def _convex_rows(psi: Callable[[Any, cp.Expression, np.ndarray], cp.Expression]) -> Callable[..., cp.Expression]:
+    """The same in CVXPY, given ψ of all rows."""
+
+    def convex(loss: Any, z: cp.Expression, y: np.ndarray, m: np.ndarray, w: cp.Expression) -> cp.Expression:
+        ridge = loss.ridge * penalised(loss, w.shape[1])
+        scale = np.ones(len(m)) if loss.reduction == "sum" else 1 / m
+        return scale @ psi(loss, z, y) + cp.sum_squares(w @ np.diag(np.sqrt(ridge)))
+
+    return convex
+
+
+def _poisson(loss: Any, z: float, y: float) -> float:
+    with np.errstate(over="ignore"):
+        return np.exp(z) - y * z + (y * np.log(y) - y if y else 0.0)
+
+
+def _huber(loss: Any, z: float, y: float) -> float:
+    size = abs(y - z)
+    return size**2 if size <= loss.delta else 2 * loss.delta * size - loss.delta**2
+
+
+def _hinge(loss: Any, z: float, y: float) -> float:
+    return max(0.0, 1 - (z if y > 0.5 else -z)) ** 2
 
 
 def _seen_by(strength: str) -> Callable[[Any, int], np.ndarray]:
@@ -153,8 +172,24 @@ LOSSES: dict[type[ct.Loss], LossCase] = {
     ct.Poisson: LossCase(
         (ct.Poisson(), ct.Poisson(ridge=0.1, unpenalised=(1,)), ct.Poisson(ridge=0.1, reduction="sum")),
         _counts,
-        _naive_poisson,
-        _convex_poisson,
+        _naive_rows(_poisson),
+        _convex_rows(
+            lambda loss, z, y: cp.exp(z) - cp.multiply(y, z) + (y * np.log(np.maximum(y, 1.0)) - y),
+        ),
+        _seen_by("ridge"),
+    ),
+    ct.Huber: LossCase(
+        (ct.Huber(delta=0.5), ct.Huber(ridge=0.1, unpenalised=(1,)), ct.Huber(ridge=0.1, reduction="sum", delta=0.2)),
+        lambda z, rng: z + 0.3 * rng.standard_t(2, len(z)),
+        _naive_rows(_huber),
+        _convex_rows(lambda loss, z, y: cp.huber(z - y, loss.delta)),
+        _seen_by("ridge"),
+    ),
+    ct.SquaredHinge: LossCase(
+        (ct.SquaredHinge(), ct.SquaredHinge(ridge=0.1), ct.SquaredHinge(ridge=0.1, reduction="sum", unpenalised=(1,))),
+        _binary_labels,
+        _naive_rows(_hinge),
+        _convex_rows(lambda loss, z, y: cp.square(cp.pos(1 - cp.multiply(2 * y - 1, z)))),
         _seen_by("ridge"),
     ),
 }

@@ -41,12 +41,14 @@ if TYPE_CHECKING:
         largest_useful_lam,
     )
     from coterie.problem.losses import (
+        Huber,
         Lasso,
         Logistic,
         Loss,
         Poisson,
         RowLoss,
         SquaredError,
+        SquaredHinge,
     )
     from coterie.problem.penalties import (
         GroupTotalVariation,
@@ -98,12 +100,14 @@ _HOMES = {
         "largest_useful_lam",
     ),
     "coterie.problem.losses": (
+        "Huber",
         "Lasso",
         "Logistic",
         "Loss",
         "Poisson",
         "RowLoss",
         "SquaredError",
+        "SquaredHinge",
     ),
     "coterie.problem.penalties": (
         "GroupTotalVariation",
@@ -133,6 +137,7 @@ __all__ = [
     "ConvexClustering",
     "EmpiricalGraph",
     "GroupTotalVariation",
+    "Huber",
     "Lasso",
     "LocalDatasets",
     "Logistic",
@@ -153,6 +158,7 @@ __all__ = [
     "RowLoss",
     "Solution",
     "SquaredError",
+    "SquaredHinge",
     "SquaredVariation",
     "Status",
     "TotalVariation",

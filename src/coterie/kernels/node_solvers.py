@@ -240,7 +240,7 @@ def _newton(
                     length *= 0.5
             for k in range(n):
                 z[k] += length * step[k]
-            if length == 1 and steepest * _way(X, first, last, step) <= accuracy * largest:
+            if length == 1 and psi.is_even(kind) and steepest * _way(X, first, last, step) <= accuracy * largest:
                 break  # curvature has changed by no larger a part than that: what is left of the gradient is less
             work -= _products(n, last - first, few)
             if work <= 0:

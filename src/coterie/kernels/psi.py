@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from coterie.kernels.exact import EPS, part, two_sum
-from coterie.kernels.kinds import LOGISTIC, POISSON
+from coterie.kernels.kinds import HUBER, LOGISTIC, POISSON, SQUARED_HINGE
 
 HIGHEST = 300.0  # a margin whose exponential is still far from overflow, times anything
 STEEP = 8.0  # a rate that far above its count: Newton's method would go down by one at a time
@@ -48,7 +48,7 @@ def _excess(d):
 @part
 def direction(kind, y):
     """±1, by which e changes with the margin."""
-    if kind == LOGISTIC:
+    if kind in (LOGISTIC, SQUARED_HINGE):
         return -1.0 if y > 0.5 else 1.0
     return 1.0 if kind == POISSON else -1.0
 
@@ -60,8 +60,9 @@ def argument(kind, y, hi, lo):
         return (-hi - lo) if y > 0.5 else (hi + lo)
     if kind == POISSON:
         return hi + lo
-    hi, error = two_sum(y, -hi)
-    return hi + (error - lo)
+    way = direction(kind, y)
+    hi, error = two_sum(1.0 if kind == SQUARED_HINGE else y, way * hi)
+    return hi + (error + way * lo)
 
 
 @part
@@ -71,7 +72,9 @@ def value(kind, c, e, y):
         return e + np.log1p(np.exp(-e)) if e > 0 else np.log1p(np.exp(e))
     if kind == POISSON:
         return y * _excess(e - np.log(y)) if y > 0 else np.exp(e)
-    return e * e
+    if kind == HUBER and abs(e) > c:
+        return c * (2 * abs(e) - c)
+    return 0.0 if kind == SQUARED_HINGE and e < 0 else e * e
 
 
 @part
@@ -82,7 +85,9 @@ def slope(kind, c, e, y):
         return 1 / (1 + t) if e > 0 else t / (1 + t)
     if kind == POISSON:
         return max(np.exp(min(e, HIGHEST)) - y, -y * INSIDE)
-    return 2 * e
+    if kind == HUBER:
+        return max(min(2 * e, 2 * c * INSIDE), -2 * c * INSIDE)
+    return 0.0 if kind == SQUARED_HINGE and e < 0 else 2 * e
 
 
 @part
@@ -91,7 +96,9 @@ def bend(kind, c, e, y):
     if kind == LOGISTIC:
         t = np.exp(-abs(e))
         return t / (1 + t) / (1 + t)
-    return np.exp(min(e, HIGHEST)) if kind == POISSON else 2.0
+    if kind == POISSON:
+        return np.exp(min(e, HIGHEST))
+    return 0.0 if (kind == HUBER and abs(e) > c) or (kind == SQUARED_HINGE and e <= 0) else 2.0
 
 
 @part
@@ -110,9 +117,9 @@ def slope_and_bend(kind, c, e, y):
 @part
 def most_bend(kind, c, e, y, way):
     """ψ″ at most, as far as `way` from e."""
-    if kind == LOGISTIC:
+    if kind in (LOGISTIC, HUBER):
         return bend(kind, c, max(abs(e) - way, 0.0), y)
-    return bend(kind, c, e + min(way, 1.0) if kind == POISSON else e, y)
+    return bend(kind, c, e + (min(way, 1.0) if kind == POISSON else way), y)
 
 
 @part
@@ -129,7 +136,14 @@ def conjugate(kind, c, t, y):
         return total
     if kind == POISSON:
         return _xlogx(t + y) - (t + y) - (_xlogx(y) - y) if t >= -y * (1 - 4 * EPS) else np.inf
-    return t * (t / 4)
+    outside = (kind == HUBER and abs(t) > 2 * c * (1 - 4 * EPS)) or (kind == SQUARED_HINGE and t < 0)
+    return np.inf if outside else t * (t / 4)
+
+
+@part
+def is_even(kind):
+    """Whether curvature changes by no larger a part than a margin by a number: |ψ‴| ≤ ψ″."""
+    return kind in (LOGISTIC, POISSON)
 
 
 @part

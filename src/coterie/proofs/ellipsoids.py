@@ -5,6 +5,7 @@ them all has F(v) = Σ L_i(v) ≤ T. In coordinates v = v₀ + Ct whose Gram mat
 
     squared error:  F(v) ≥ F(v₀) − ‖ĝ‖‖t‖ + ½(1 − φ)‖t‖²,
     |ψ‴| ≤ ψ″:      F(v) ≥ F(v₀) + ‖t‖ [(1 − φ)(e^−τ + τ − 1)/(κτ) − ‖ĝ‖]   wherever ‖t‖ ≥ τ/κ, for any τ > 0,
+    ψ ≥ c|e| − d:   the first of these, of Σ s²e² ≤ ((T + d Σ s)/c)²,
 
 with ĝ = Cᵀ∇F(v₀) and κ = max ‖Cᵀx_r‖. Both bound ‖t‖. See docs/certificate.md for the proofs.
 """
@@ -21,6 +22,7 @@ from coterie.kernels.interruption import TimeUp
 from coterie.problem.arrays import Array
 from coterie.problem.losses.design import Design
 from coterie.problem.losses.pooling import Coordinates, Pool, one_model, separating
+from coterie.problem.losses.psi import SQUARED
 from coterie.problem.reuse import reused
 from coterie.proofs.null_directions import independent_columns, null_columns
 
@@ -101,6 +103,14 @@ class Ellipsoids:
         cls, design: Design, groups: NDArray[np.int64], n_groups: int, cappable: NDArray[np.bool_], shift: bool
     ) -> Ellipsoids:
         n = design.X.shape[1]
+        if not design.psi.encloses:
+            return cls.unknown(design, groups, n_groups)
+        if design.psi.rise is not None:
+            inner = Design(SQUARED, design.X, design.y, design.s**2, design.starts, np.zeros(n))
+            found = cls._found(inner, groups, n_groups, cappable, shift)
+            pull = design.psi.lipschitz * design.s
+            off = stretched(design, pull, groups, np.ones((n_groups, n)))
+            return replace(found, design=design, pull=pull, off=off)
         columns, capped = np.ones((n_groups, n), dtype=bool), np.zeros((n_groups, n), dtype=bool)
         rows = np.bincount(groups, np.diff(design.starts), minlength=n_groups)
         short = rows + (design.ridge > 0).sum() < n  # nobody has to look whether they see all columns
@@ -161,6 +171,8 @@ class Ellipsoids:
     @property
     def floors(self) -> Array:
         """What the losses of each group add up to at least, (G,), if all its nodes have the same weights."""
+        if self.design.psi.rise is not None:
+            return np.zeros(len(self.least))
         with np.errstate(all="ignore"):
             kept = (1 - self.error) / WIDER
             if self.design.is_squared:
@@ -174,10 +186,13 @@ class Ellipsoids:
 
     def radius(self, level: Array, R: Array, caps: Array) -> Array:
         """The largest ‖t‖ of any minimiser, (G,), given what the losses of each group can be; infinite: unknown."""
-        T = self._budget(level, R, caps) - self.least
-        T, kept = np.maximum(T, 0.0), (1 - self.error) / WIDER
+        T, rise = self._budget(level, R, caps), self.design.psi.rise
+        if rise is not None:  # Σ s² e² is at most the square of Σ s|e|
+            weight = np.bincount(np.repeat(self.groups, np.diff(self.design.starts)), self.design.s, minlength=len(R))
+            T = ((T + rise[1] * weight) / rise[0]) ** 2 * WIDER
+        T, kept = np.maximum(T - self.least, 0.0), (1 - self.error) / WIDER
         with np.errstate(all="ignore"):
-            if self.design.is_squared:
+            if self.design.is_squared or rise is not None:
                 radius = (self.slope + np.sqrt(self.slope**2 + 2 * kept * T)) / kept
             else:
                 taus = self._taus
@@ -196,6 +211,9 @@ class Ellipsoids:
         extra = np.zeros((2, len(R)))
         if self.capped.any():
             extra = np.array(stretched(self.design, self.pull, self.groups, np.where(self.capped, caps, 0.0)))
+        if self.design.psi.rise is not None:
+            with np.errstate(invalid="ignore"):
+                return (level + np.where(R > 0, R * self.off[1], 0.0) + extra[1]) * WIDER
         (squares, sums), part = self.off, self.design.psi.curvature / 2  # f ≥ 0 with f'' ≤ 2p: √f is no steeper than √p
         with np.errstate(invalid="ignore"):
             far = np.where(R > 0, R * np.sqrt(part * squares + self.ridged), 0.0)

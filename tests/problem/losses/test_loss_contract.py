@@ -251,7 +251,7 @@ def test_support_is_close_where_it_is_asked_for(f: Any, rows: Any) -> None:
 
 def test_prediction(loss: ct.Loss) -> None:
     X, w = np.array([[1.0, 2.0], [1.0, -3.0], [0.0, 0.0]]), np.array([[1.0, 1.0], [1.0, 1.0], [4.0, 4.0]])
-    expected = {ct.Logistic: [1.0, 0.0, 1.0], ct.Poisson: np.exp([3.0, -2.0, 0.0])}
+    expected = {ct.Logistic: [1.0, 0.0, 1.0], ct.SquaredHinge: [1.0, 0.0, 1.0], ct.Poisson: np.exp([3.0, -2.0, 0.0])}
     np.testing.assert_array_equal(loss.predict(X, w), expected.get(type(loss), [3.0, -2.0, 0.0]))
 
 

@@ -131,7 +131,7 @@ def _newton(given, out, accuracy, max_steps):
         before = np.where(back, before, steepest)
         way = np.abs(by_node(given.X, fresh)).max(axis=1)
         # curvature has changed by no larger a part than the way: what is left of the gradient is less
-        arrived |= (length == 1) & (steepest * way <= accuracy * largest)
+        arrived |= given.psi.self_concordant & (length == 1) & (steepest * way <= accuracy * largest)
         out[nodes] = z
         if arrived.any():
             nodes, z, step, before, damped = (part[~arrived] for part in (nodes, z, fresh, before, damped))

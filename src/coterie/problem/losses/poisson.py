@@ -12,12 +12,12 @@ from coterie.kernels.reference.exact import EPS
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
 from coterie.problem.losses.base import linear_predictor
+from coterie.problem.losses.psi import INSIDE
 from coterie.problem.losses.row_loss import RowLoss, refuse_labels
 
 HIGHEST, LARGE = 300.0, 1e129  # a margin whose exponential, 2e130, is still far from overflow, times anything
 STEEP = 8.0  # in logarithms: a rate that far above its count is none that fits
 FURTHEST = 100.0  # an offset that nobody can mean
-INSIDE = 1 - 16 * EPS  # of the way to −y, where ψ* ends: what rounding cannot leave
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Poisson(RowLoss):
         return 8 * EPS * terms + eta * (1 + np.abs(_log(eta)) + np.abs(_log(v + eta)))
 
     def constant_loss(self, y: Array, s: Array) -> float:
-        """That of the mean count, but no less than Σ s y: a perfect fit is known to a part of that. Of no count, Σ s."""
+        """That of the mean count, but no less than Σ s y, of which a perfect fit is known to a part; else Σ s."""
         mean = float(s @ y) / float(s.sum()) if s.sum() > 0 else 0.0
         at_mean = float(s @ self.psi(np.full_like(y, np.log(mean)), y)) if mean > 0 else float(s.sum())
         return max(at_mean, float(s @ y))

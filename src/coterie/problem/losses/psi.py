@@ -16,6 +16,8 @@ from coterie.kernels import kinds
 from coterie.kernels.reference.exact import EPS
 from coterie.problem.arrays import Array
 
+INSIDE = 1 - 16 * EPS  # of the way to where ψ* ends: what rounding cannot leave
+
 
 class Psi(ABC):
     """ψ, ψ′, ψ″ and ψ*, and what is known of them.
@@ -74,6 +76,16 @@ class Psi(ABC):
     def absorb(self, y: Array, s: Array, offset: Array) -> tuple[Array, Array]:
         """Labels and factors of rows that say the same of ⟨x, w⟩ as these say of ⟨x, w⟩ + offset."""
         return y - offset, s
+
+    @property
+    def rise(self) -> tuple[float, float] | None:
+        """(c, d) with ψ(e) ≥ c|e| − d for a residual e, c > 0, which encloses minimisers; None: nothing is known."""
+        return None
+
+    @property
+    def encloses(self) -> bool:
+        """Whether anything is known that encloses minimisers."""
+        return self is SQUARED or self.self_concordant or self.rise is not None
 
     def in_units(self, y: float) -> tuple[Psi, float]:
         """ψ of labels y/y, and what its values are to be multiplied with."""
@@ -142,3 +154,13 @@ class SquaredResidual(Psi):
 
 
 SQUARED = SquaredResidual()
+
+
+def constant_quantile(psi: Psi, y: Array, s: Array, level: float) -> float:
+    """Σ s ψ where a quantile of the labels is all that is predicted."""
+    if not len(y):
+        return 0.0
+    order = np.argsort(y)
+    share = np.cumsum(s[order])
+    c = y[order][np.searchsorted(share, level * share[-1]).clip(max=len(y) - 1)]
+    return float(s @ psi.psi(y - c, y))

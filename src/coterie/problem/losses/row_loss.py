@@ -6,6 +6,8 @@ A family is one class: ψ, ψ′, ψ″ and ψ* (`psi.py`), and the labels that 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,6 +67,12 @@ class RowLoss(Loss, Psi):
         """ψ of each row."""
         with np.errstate(over="ignore"):
             return np.asarray(self.psi(self.direction(y) * linear_predictor(X, w) + self.shift(y), y))
+
+
+def check_positive(value: Any, name: str) -> None:
+    """Refuse a parameter that is not a finite number > 0."""
+    if not (isinstance(value, Real) and 0 < float(value) < np.inf):
+        raise ValueError(f"{name} must be a finite number > 0, got {value!r}")
 
 
 def refuse_labels(rows: LabelledRows, wrong: NDArray[np.bool_], rule: str) -> None:

@@ -49,8 +49,8 @@ class CloserLook:
 
     def third(self, w: Array, given: Sequence[Array], level: float, goal: float, proof: Certificate) -> Certificate:
         """The best of a proof and what duals near these prove in twice the precision, for small problems."""
-        design = self.problem.f.smooth_part.design
-        if not self.small or (design is not None and not design.psi.second_floats):
+        design = self.problem.f.design
+        if not self.small or design is None or not design.psi.second_floats:
             return proof
         for dual in (*given, proof.u, self.tight_on_cuts(w)):
             proof = self.in_twice_the_precision(w, dual, level, goal, proof)

@@ -124,7 +124,7 @@ class Locality:
         capped = self._ground(level) > 0
         columns = self._columns(level) & ~capped
         rows = np.bincount(groups, np.diff(d.starts), minlength=G) + (d.ridge > 0).sum()
-        if (rows < columns.sum(axis=1)).all():
+        if (rows < columns.sum(axis=1)).all() or not (d.is_squared or d.psi.self_concordant):
             return Ellipsoids.unknown(d, groups, G)
         pool = Pool.of(d, groups, G, columns)
         at = pool.coordinates(d.least_bend(self.w[M]))
