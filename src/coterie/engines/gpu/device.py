@@ -1,4 +1,4 @@
-"""Which device there is, what it lacks, and whether a problem fits into its memory. Torch is imported when asked for."""
+"""Which device there is, what it lacks, and whether a problem fits into its memory. Torch is loaded when asked for."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ from coterie.problem import BoundProblem
 
 INSTALL = 'pip install "coterie[gpu]"'
 OLDEST = (7, 0)  # compute capability that Triton compiles for
-EDGE_NUMBERS, EDGE = (
-    14,
-    110,
-)  # numbers of 8 bytes for each dual at the most that are held at once, and bytes for an edge
+EDGE_NUMBERS, EDGE = 36, 200  # numbers of 8 bytes for each dual that are held at once, and bytes for an edge
 NODE_NUMBERS = 30  # numbers of 8 bytes for each weight
 ROW_NUMBERS = 8  # numbers of 8 bytes for each entry of X, while products are made
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import numpy as np
 import torch
 
 from coterie.engines.base import Mode, Travel
@@ -70,6 +71,22 @@ class GpuEngine:
             from coterie.engines.gpu.fused import FusedIteration
 
         self.iteration = FusedIteration(self.problem, prover.edges, prover.layout, prover.losses, w, u, dtype)
+
+    def lanczos(self, s: Array, d: Array, start: Array, steps: int) -> tuple[Array, Array]:
+        """The tridiagonal matrix of ½ T^½ Dᵀ diag(s) D T^½, T = 1/d, on the device: see `kernels.norms`."""
+        edges, root = self.prover(self.problem).edges, self._in(d)[:, None].rsqrt()
+        weight, x = 0.5 * self._in(s)[:, None], self._in(start)[:, None]
+        alpha, beta = np.zeros(steps), np.zeros(steps)
+        before, q = torch.zeros_like(x), x / x.norm()
+        for k in range(steps):
+            y = root * edges.divergence(weight * edges.differences(q * root))
+            alpha[k] = float((q * y).sum())
+            y -= alpha[k] * q + (beta[k - 1] * before if k else 0.0)
+            beta[k] = float(y.norm())
+            if beta[k] < 1e-12:
+                return alpha[: k + 1], beta[: k + 1]
+            before, q = q, y / beta[k]
+        return alpha, beta
 
     def _in(self, x: Any) -> Tensor:
         return torch.as_tensor(x, dtype=torch.float64, device=self.device)

@@ -121,7 +121,7 @@ def node_step(
     N: tl.constexpr, XS: tl.constexpr, C: tl.constexpr, W0: tl.constexpr, W1: tl.constexpr, W2: tl.constexpr,
     ANCHOR: tl.constexpr, KEEP: tl.constexpr,
 ):  # fmt: skip
-    """The primal half alone, from sums (·, XS) = Dᵀu that are there. `factors` are (a, b, g) of the iteration, and whether w moves."""
+    """The primal half alone, from sums (·, XS) = Dᵀu; `factors` are (a, b, g) of the iteration and whether w moves."""
     fa = tl.load(factors)
     fb = tl.load(factors + 1)
     fg = tl.load(factors + 2)
@@ -187,7 +187,8 @@ def edge_step(
     """û = prox(u + σDx) and u ← a û + b u + g u₀ at one slab's entries, and the primal half of the next iteration.
 
     `scalars` are a strength and a step, `factors` (a, b, g) of this iteration, and of the next with whether
-    w moves then. BOX: strengths differ. SIGMA: 0, all edges have that step; 1, it times √c; 2, steps are given. Slabs are those from `first` on.
+    w moves then. BOX: strengths differ. SIGMA: 0, all edges have that step; 1, it times √c; 2, steps are given. Slabs
+    are those from `first` on.
     Without NODES, sums are stored instead; CUT: of parts of rows, whose nodes are `row_node`. With PROBE, û is stored,
     too, with its sums, the sums of û − u, and |û − u|²/σ and |û − u₀|²/σ, half of each at either end.
     """
