@@ -16,4 +16,4 @@ def engines() -> dict[str, Any]:
     from coterie.engines.gpu.engine import GpuEngine
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    return {f"torch, {device}": partial(GpuEngine, device)}
+    return {f"torch, {device}": partial(GpuEngine, device, fused=False)}

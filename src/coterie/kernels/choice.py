@@ -50,6 +50,12 @@ def is_chosen() -> bool:
     return chosen.get() is not None
 
 
+@cache
+def has_compiler() -> bool:
+    """Whether the compiler is installed: a solve on a GPU, or in NumPy, does without."""
+    return find_spec("numba") is not None
+
+
 def is_loaded() -> bool:
     """Whether this process has loaded the compiler."""
     return f"{COMPILED}.compiling" in sys.modules

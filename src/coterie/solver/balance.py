@@ -7,7 +7,9 @@ iterations, so the driver finds it and the user never sees it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.linalg import eigvalsh_tridiagonal
@@ -19,6 +21,7 @@ from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 
 norms = Either("norms")
+Lanczos = Callable[[Array, Array, Array, int], tuple[Array, Array]]  # (s, d, start, steps): see `kernels.norms`
 
 MOST_EDGES = 32  # at a node, for matchings
 
@@ -44,8 +47,8 @@ class Steps:
         return cls(np.empty(0), np.empty(0), pairs=True)
 
     @classmethod
-    def of(cls, problem: BoundProblem) -> Steps:
-        """Choose steps that suit a problem."""
+    def of(cls, problem: BoundProblem, lanczos: Lanczos | None = None) -> Steps:
+        """Choose steps that suit a problem. `lanczos`: an engine's way to the norm of D, where it has one."""
         graph, c = problem.graph, problem.c
         s = np.sqrt(c / c.mean()) if problem.lam > 0 and c.size else np.ones(graph.n_edges)
         d = np.bincount(graph.edges.ravel(), weights=np.repeat(s, 2), minlength=graph.n_nodes)
@@ -54,7 +57,7 @@ class Steps:
         if ascent is not None:
             return cls(s, d, ascent=ascent)
         check()
-        eta = _longest_eta(problem, s, d)
+        eta = _longest_eta(problem, s, d, lanczos or partial(norms.lanczos, graph.edges))
         check()
         return cls(s, d, eta, _first_omega(problem, d))
 
@@ -125,12 +128,12 @@ def _poorer_end(problem: BoundProblem, share: Array) -> Array | None:
     return None if len(poorer) and np.sqrt(richer / poorer).mean() > UNEVEN else poorer
 
 
-def _longest_eta(problem: BoundProblem, s: Array, d: Array) -> float:
+def _longest_eta(problem: BoundProblem, s: Array, d: Array, lanczos: Lanczos) -> float:
     """0.98/‖Σ^½ D T^½‖ by a few Lanczos steps, or 1: the norm is at most 1, and less the further from bipartite."""
     if problem.graph.n_edges == 0:
         return 1.0
     start = np.random.default_rng(0).standard_normal(problem.graph.n_nodes)
-    alpha, beta = norms.lanczos(problem.graph.edges, s, d, start, LANCZOS_STEPS)
+    alpha, beta = lanczos(s, d, start, LANCZOS_STEPS)
     largest = float(eigvalsh_tridiagonal(alpha, beta[:-1])[-1])
     return max(1.0, 0.98 / np.sqrt(largest))
 

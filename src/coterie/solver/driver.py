@@ -97,7 +97,8 @@ class Run:
         """Set the engine up, and choose steps."""
         self.engine.setup(self.problem, w, u)
         check()
-        self.steps = Steps.of(self.problem) if self.engine is self.plain else Steps.in_pairs()
+        lanczos = getattr(self.engine, "lanczos", None)
+        self.steps = Steps.of(self.problem, lanczos) if self.engine is self.plain else Steps.in_pairs()
         self.race = Race(*self.steps.modes)
 
     def to_its_end(self) -> Solution:

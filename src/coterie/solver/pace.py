@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 
-from coterie.kernels import BLOCK, is_wide
-from coterie.kernels.choice import are_kept, is_noted, note_kept
+from coterie.kernels import BLOCK, compilation, is_wide
+from coterie.kernels.choice import are_kept, has_compiler, is_noted, note_kept
 from coterie.kernels.forms import Form
 from coterie.problem import BoundProblem
 
@@ -26,6 +26,7 @@ LOADING_N, COMPILING_N = 0.1, 4.0  # seconds saved that are worth kernels that k
 ITERATIONS = 400  # of a solve
 OVERHEAD, EACH = 6e-5, 1.5e-8  # seconds for an iteration in NumPy, and for each number that it works on
 LESS = 1.5e-9  # what of it kernels that know n save beside those for any n
+WORTH_A_GPU = 60.0  # seconds in NumPy from which on a GPU is worth starting
 CERTIFIED = 0.02  # seconds for the certificates of a solve, however small it is
 
 _in_numpy: defaultdict[Hashable, float] = defaultdict(float)  # seconds, by kind
@@ -84,7 +85,7 @@ class Pace:
 
     def __init__(self, problem: BoundProblem) -> None:
         self.problem, self.kind, self.sort = problem, kind_of(problem), sort_of(problem)
-        self.can_compile = problem.penalty.kernel is not None
+        self.can_compile = problem.penalty.kernel is not None and has_compiler()
 
     def form(self, n_iter: int = 0) -> Form:
         """The form of kernels that pays, after so many iterations."""
@@ -93,6 +94,19 @@ class Pace:
         if self.sort in _compiled or self._knowing_n_pays(n_iter):
             return Form.THIS_N
         return Form.ANY_N if self.kind in _compiled or self._compiling_pays(n_iter) else Form.NUMPY
+
+    def suits_gpu(self) -> bool:
+        """Whether there is a GPU on which a solve takes less time than here: very large ones with quadratic losses do.
+
+        Only for those is torch loaded, which takes seconds.
+        """
+        long = seconds_in_numpy(self.problem) > WORTH_A_GPU
+        if not long or self.problem.penalty.kernel is None or self.problem.f.quadratic is None:
+            return False
+        from coterie.engines.gpu.device import bytes_free, bytes_needed, choose, missing
+
+        with compilation.running():
+            return missing() is None and bytes_needed(self.problem) <= bytes_free(choose())
 
     def ended(self, n_iter: int, form: Form) -> None:
         """Note what a solve was done with, and how long it took."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -15,6 +16,7 @@ import numpy as np
 from coterie.engines.base import Engine
 from coterie.engines.growing import GrowingEngine
 from coterie.engines.numpy import NumpyEngine
+from coterie.kernels import compilation
 from coterie.kernels.choice import form_here, is_loaded, using
 from coterie.kernels.forms import Form
 from coterie.kernels.interruption import TimeUp, allow, interruptible, seconds_left
@@ -29,7 +31,7 @@ from coterie.solver.reasons import in_words
 from coterie.solver.solution import NotConverged, Record, Solution, Status
 from coterie.solver.units import Units
 
-ENGINES = ("auto", "numba", "numpy")
+ENGINES = ("auto", "numba", "numpy", "gpu")
 
 
 @interruptible()
@@ -60,9 +62,10 @@ def solve(
         Called with a :class:`Record` whenever the gap has been computed.
     start : Solution, default=None
         Where to begin: the solution of a similar problem on the same graph.
-    engine : {"auto", "numba", "numpy"} or Engine, default="auto"
-        What computes the iterations: compiled kernels ("numba") or NumPy, which compiles nothing. "auto" begins small
-        problems of a new kind in NumPy, and goes on compiled where that takes too long.
+    engine : {"auto", "numba", "numpy", "gpu"} or Engine, default="auto"
+        What computes the iterations: compiled kernels ("numba"), NumPy, which compiles nothing, or an NVIDIA GPU
+        ("gpu", with the extra ``coterie[gpu]``). "auto" begins small problems of a new kind in NumPy, goes on compiled
+        where that takes too long, and takes a GPU for very large ones, where there is one.
     threads : int, default=None
         How many the compiled engine uses. None: as many as pay, up to the number of cores, or to
         NUMBA_NUM_THREADS or OMP_NUM_THREADS where these are set.
@@ -146,11 +149,27 @@ def engine_for(name: str | Engine, threads: int | None, pace: Pace) -> Engine:
         return name
     if name == "numpy":
         return NumpyEngine()
+    if name == "gpu" or (name == "auto" and pace.suits_gpu()):
+        return _gpu_engine(announce=name == "auto")
     if name == "auto" and pace.form() is not Form.THIS_N:
         return GrowingEngine(pace.form, threads)
     from coterie.engines.numba import NumbaEngine
 
     return NumbaEngine(threads)
+
+
+def _gpu_engine(announce: bool) -> Engine:
+    """The engine on the GPU; what starting it takes counts as compiling does: no limit counts it."""
+    with compilation.running():
+        from coterie.engines.gpu.device import choose
+
+        choose()
+        from coterie.engines.gpu.engine import GpuEngine
+
+        engine = GpuEngine()
+    if announce and sys.stderr.isatty():
+        print('coterie: solving on the GPU; engine="numba" would use the processor', file=sys.stderr)
+    return engine
 
 
 def _form(engine: Engine, pace: Pace) -> Form:

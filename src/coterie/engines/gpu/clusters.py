@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 
 from coterie.engines.gpu.edges import Edges
 from coterie.engines.gpu.exact import Tensor
+
+TOGETHER = 1 << 25  # edges and coordinates that are looked at together
 
 
 class Clusters:
@@ -18,11 +18,14 @@ class Clusters:
 
     def __init__(self, edges: Edges, joins: Tensor) -> None:
         self.columns = joins.shape[1]
-        edge, k = torch.nonzero(joins, as_tuple=True)
-        a, b = (end.index_select(0, edge).long() * self.columns + k for end in (edges.i, edges.j))
-        self.first = connected(edges.V * self.columns, a, b)
-        self.order = torch.argsort(self.first, stable=True)
-        _, self.size = torch.unique_consecutive(self.first[self.order], return_counts=True)
+        parent = torch.arange(edges.V * self.columns, device=joins.device)
+        together = max(TOGETHER // max(edges.E, 1), 1)
+        for first in range(0, self.columns, together):
+            edge, k = torch.nonzero(joins[:, first : first + together], as_tuple=True)
+            a, b = (end.index_select(0, edge).long() * self.columns + (k + first) for end in (edges.i, edges.j))
+            parent = connected(parent, a, b)
+        self.order = torch.argsort(parent, stable=True)
+        _, self.size = torch.unique_consecutive(parent[self.order], return_counts=True)
         self.n = edges.n
 
     @property
@@ -39,12 +42,11 @@ class Clusters:
         return out.reshape(x.shape)
 
 
-def connected(N: int, a: Tensor, b: Tensor) -> Any:
-    """The smallest member of each of N things' component, where a[k] and b[k] are joined.
+def connected(parent: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    """The smallest member of each thing's component, where a[k] and b[k] are joined; `parent` is that of others so far.
 
     Roots hook onto smaller roots, and paths are halved until they are short; pairs in one tree are dropped.
     """
-    parent = torch.arange(N, device=a.device)
     while len(a):
         low, high = torch.minimum(parent[a], parent[b]), torch.maximum(parent[a], parent[b])
         parent.scatter_reduce_(0, high, low, "amin")

@@ -17,13 +17,13 @@ from coterie.engines.gpu.affine import affine_updates
 from coterie.engines.gpu.edges import Edges
 from coterie.engines.gpu.exact import Tensor
 from coterie.engines.gpu.layout import Layout
-from coterie.engines.gpu.losses import HostLosses
+from coterie.engines.gpu.losses import DeviceQuadratics, HostLosses, by_node
 from coterie.engines.models import Models
 from coterie.kernels.interruption import check
 from coterie.problem import BoundProblem
 
+INLINE = 32  # coordinates up to which primal updates are part of the pass
 SAME = 1e-9  # relative: steps that differ by less are equal
-ROW = 8  # numbers of a row of factors: (a, b, g) of two iterations, each filled up to four
 
 
 class FusedIteration:
@@ -49,6 +49,7 @@ class FusedIteration:
         self.sums.copy_(layout.nodes_in(edges.divergence(u), dtype))
         self.residual, self.travel, self.tau = (self.w.new_zeros(layout.size) for _ in range(3))
         self.fresh, self.k = True, 0  # fresh: Tz is z itself
+        self.latest = w[self.M]  # the guess of the next primal update
         self._place_losses()
         self._place_strengths(edges)
 
@@ -58,10 +59,12 @@ class FusedIteration:
         self.at, self.by_place = at, torch.argsort(at)
         self.label = torch.full((self.layout.size,), -1, dtype=torch.int32, device=device)
         self.label[at[self.by_place]] = torch.arange(len(at), dtype=torch.int32, device=device)
-        self.affine = self.problem.f.quadratic is not None
-        self.models: Any = None if self.affine else Models(self.losses)
-        N, K = self.layout.N, max(len(at), 1)
-        self.P, self.q = self.w.new_zeros((K, N, N)), self.w.new_zeros((K, N))
+        quadratic, N = self.problem.f.quadratic is not None, self.layout.N
+        self.narrow = N <= INLINE
+        self.affine = quadratic and self.narrow
+        self.models: Any = None if quadratic else Models(self.losses)
+        K = len(at) if self.narrow else 0
+        self.P, self.q = self.w.new_zeros((max(K, 1), N, N)), self.w.new_zeros((max(K, 1), N))
         self.dual = False  # whether these are those of dual steps
 
     def _place_strengths(self, edges: Edges) -> None:
@@ -83,13 +86,13 @@ class FusedIteration:
                 break
         if self.given == 2:
             self.sigma = self.layout.edges_in(sigma, self.dtype)
-        if self.problem.f.quadratic is not None:
+        if self.models is None:
             self._set_updates(self.dual)
 
     def _set_updates(self, dual: bool) -> None:
         """P and q of the primal updates q + Pv."""
         self.dual, n = dual, self.layout.n
-        if not len(self.M):
+        if not len(self.M) or not self.narrow:
             return
         around = None if self.models is None else (self.model, self.models.centre)
         P, q = affine_updates(self.losses, self.tau_M, around, dual)
@@ -98,9 +101,9 @@ class FusedIteration:
     def advance(self, n_iter: int, mode: Mode) -> float:
         self._begin_block(mode)
         self._make_factors(n_iter, mode)
-        self._primal_half(0, self.x[0], mode, n_iter > 1)
+        self._primal_half(0, self.x[0], mode)
         for k in range(n_iter - 1):
-            self._pass(k, mode, move=k + 2 < n_iter)
+            self._pass(k, mode)
             check()
         self._probe(n_iter - 1, mode)
         self.fresh = False
@@ -110,20 +113,26 @@ class FusedIteration:
         if self.models is not None:
             self.latest = self.layout.nodes_out(self.w_hat)[self.M]
             self.model = self.models.around(self.latest)
-            self.affine = self.model is not None
+            self.affine = self.model is not None and self.narrow
             if self.affine:
                 self._set_updates(False)
+            elif self.model is not None:
+                self.updates = affine_updates(self.losses, self.tau_M, (self.model, self.models.centre), False)
         elif self.dual != (mode is Mode.DUAL):
             self._set_updates(mode is Mode.DUAL)
 
     def _make_factors(self, n_iter: int, mode: Mode) -> None:
-        """(a, b, g) of z ← a Tz + b z + g z₀ for every iteration of the block, beside that of the next."""
-        self.rows = [_factors(k, mode) for k in range(self.k, self.k + n_iter + 1)]
+        """(a, b, g) of z ← a Tz + b z + g z₀ for every iteration of the block, beside that of the next.
+
+        With each is whether w moves at once: in the last one ŵ is kept.
+        """
+        steps = range(n_iter + 1)
+        self.rows = [(*_factors(self.k + k, mode), float(k < n_iter - 1)) for k in steps]
         self.k += n_iter
-        table = [[*now, 0.0, *then, 0.0] for now, then in zip(self.rows, self.rows[1:], strict=False)]
+        table = [[*now, *then] for now, then in zip(self.rows, self.rows[1:], strict=False)]
         self.table = torch.tensor(table, dtype=self.dtype).to(self.w.device, non_blocking=True)
 
-    def _measure(self, factors: tuple[float, float, float], mode: Mode) -> float:
+    def _measure(self, factors: tuple[float, ...], mode: Mode) -> float:
         """r² = |dw|²/τ + |du|²/σ − 2⟨du, D dw⟩ for dz = Tz − z, and the last move of w."""
         r2 = self.residual.double().sum()
         if mode is Mode.DUAL:
@@ -134,9 +143,9 @@ class FusedIteration:
             self._move(self.w_hat, factors)
         return max(float(r2), 0.0) ** 0.5
 
-    def _move(self, h: Tensor, factors: tuple[float, float, float]) -> None:
+    def _move(self, h: Tensor, factors: tuple[float, ...]) -> None:
         """w ← a ŵ + b w + g w₀."""
-        a, b, g = factors
+        a, b, g = factors[:3]
         self.w.mul_(b).add_(h, alpha=a).add_(self.w0, alpha=g)
 
     def restart(self) -> Travel:
@@ -151,17 +160,23 @@ class FusedIteration:
         self.k, self.fresh = 0, True
         return travel
 
+    def noise(self) -> float:
+        """What rounding makes of a residual, about: x is off by 2⁻²⁴|x|, and √(Σ σ|x_i − x_j|²) ≤ √(Σ|x_i|²/τ_i)."""
+        if self.dtype is torch.float64:
+            return 0.0
+        return 2.0**-24 * float((self.w_hat.double() ** 2 / self.tau[:, None]).sum()) ** 0.5
+
     def point(self) -> tuple[Tensor, Tensor]:
         return self.layout.nodes_out(self.w_hat), self.layout.duals_out(self.u if self.fresh else self.u_hat)
 
-    def _pass(self, k: int, mode: Mode, move: bool) -> None:
-        """The dual half of iteration k of a block, and the primal half of the next; `move`: that is not the last."""
+    def _pass(self, k: int, mode: Mode) -> None:
+        """The dual half of iteration k of a block, and the primal half of the next."""
         x, x_out = self.x[k % 2], self.x[1 - k % 2]
-        self._edges(k, x, x_out, mode, nodes=self.affine, move=move)
+        self._edges(k, x, x_out, mode, nodes=self.affine)
         if self.layout.hubs:
             self._cut_edges(k, x, mode)
         if not self.affine or self.layout.hubs:
-            self._primal_half(k + 1, x_out, mode, move, cut_only=self.affine)
+            self._primal_half(k + 1, x_out, mode, cut_only=self.affine)
 
     def _probe(self, k: int, mode: Mode) -> None:
         """The dual half of the last iteration of a block: û, its sums and its residual are kept."""
@@ -169,10 +184,10 @@ class FusedIteration:
         if self.layout.hubs:
             self._cut_edges(k, self.x[k % 2], mode, probe=True)
 
-    def _primal_half(self, k: int, x_out: Tensor, mode: Mode, move: bool, cut_only: bool = False) -> None:
+    def _primal_half(self, k: int, x_out: Tensor, mode: Mode, cut_only: bool = False) -> None:
         """ŵ and x of iteration k of a block, from the sums; `cut_only`: at nodes with cut rows."""
         if not self.affine:
-            self._any_update(k, x_out, move)
+            self._any_update(k, x_out, mode)
             return
         first = self.layout.slabs if cut_only else 0
         kernels.node_step[(self.layout.size // self.layout.C - first,)](
@@ -180,28 +195,37 @@ class FusedIteration:
             *(self.table[k], first),
             **self.layout.shape,
             **_ways(mode),
-            MOVE=move,
             num_warps=self.layout.warps,
         )
 
-    def _any_update(self, k: int, x_out: Tensor, move: bool) -> None:
-        """The same for losses whose update is no affine map."""
-        h, n = self.w - self.tau[:, None] * self.sums, self.layout.n
-        self.latest = self.losses.prox(h[self.at, :n].double(), self.tau_M, self.latest)
-        h[self.at, :n] = self.latest.to(self.dtype)
-        torch.sub(2 * h, self.w, out=x_out)
-        if move:
+    def _any_update(self, k: int, x_out: Tensor, mode: Mode) -> None:
+        """The same for losses whose update is no affine map, or a wide one."""
+        dual, n = mode is Mode.DUAL, self.layout.n
+        h = -self.sums if dual else self.w - self.tau[:, None] * self.sums
+        h[self.at, :n] = self._updated(h[self.at, :n].double(), dual).to(self.dtype)
+        x_out.copy_(h if dual else 2 * h - self.w)
+        if dual:
+            self.w_hat.copy_(h)
+        elif self.rows[k][3]:
             self._move(h, self.rows[k])
         else:
             self.w_hat.copy_(h)
 
-    def _edges(
-        self, k: int, x: Tensor, x_out: Tensor, mode: Mode, nodes: bool = False, move: bool = False, probe: bool = False
-    ) -> None:
+    def _updated(self, v: Tensor, dual: bool) -> Tensor:
+        if dual:
+            assert isinstance(self.losses, DeviceQuadratics)
+            return self.losses.minimiser(-v)
+        if self.models is not None and self.model is not None:
+            P, q = self.updates
+            return q + by_node(P, v)
+        self.latest = self.losses.prox(v, self.tau_M, self.latest)
+        return self.latest
+
+    def _edges(self, k: int, x: Tensor, x_out: Tensor, mode: Mode, nodes: bool = False, probe: bool = False) -> None:
         """A pass over whole rows."""
         kept = self.sums, self.sums_hat, self.moves, self.residual, self.travel
         if self.layout.slabs:
-            self._launch(self.layout.slabs, 0, kept, k, x, x_out, mode, NODES=nodes, MOVE=move, PROBE=probe, CUT=False)
+            self._launch(self.layout.slabs, 0, kept, k, x, x_out, mode, NODES=nodes, PROBE=probe, CUT=False)
 
     def _cut_edges(self, k: int, x: Tensor, mode: Mode, probe: bool = False) -> None:
         """A pass over the parts of cut rows, whose sums are added up."""
@@ -209,7 +233,7 @@ class FusedIteration:
         sums = [self.w.new_zeros((parts, self.stride)) for _ in range(3)]
         kept = *sums, *(self.w.new_zeros(parts) for _ in range(2))
         count = parts // layout.C
-        self._launch(count, layout.slabs, kept, k, x, x, mode, NODES=False, MOVE=False, PROBE=probe, CUT=True)
+        self._launch(count, layout.slabs, kept, k, x, x, mode, NODES=False, PROBE=probe, CUT=True)
         whole = self.sums, self.sums_hat, self.moves, self.residual, self.travel
         for part, out in list(zip(kept, whole, strict=True))[: 5 if probe else 1]:
             out[layout.whole : layout.whole + layout.hubs] = layout.joined(part)

@@ -16,17 +16,16 @@ SQUARED = tl.constexpr(2)
 
 
 @triton.jit
-def _entry(p, ln, N: tl.constexpr, C: tl.constexpr, K0: tl.constexpr, W: tl.constexpr):
-    """Where a chunk of the duals of entries p (UN, C) lies."""
+def _entry(d, un, ln, N: tl.constexpr, C: tl.constexpr, K0: tl.constexpr, W: tl.constexpr):
+    """Where a chunk of the duals of slots d, d + C, … lies, from the slab's first; (UN, C, W)."""
     k = tl.arange(0, W)
-    row = (p - ln[None, :]).to(tl.int64)
-    return row[:, :, None] * N + K0 * C + ln[None, :, None] * W + k[None, None, :]
+    return (d + un * C)[:, None, None] * N + K0 * C + ln[None, :, None] * W + k[None, None, :]
 
 
 @triton.jit
 def _row(i, XS: tl.constexpr, K0: tl.constexpr, W: tl.constexpr):
     """Where a chunk of the vectors of nodes i (C,) lies."""
-    return i[:, None].to(tl.int64) * XS + K0 + tl.arange(0, W)[None, :]
+    return i[:, None] * XS + K0 + tl.arange(0, W)[None, :]
 
 
 @triton.jit
@@ -34,7 +33,7 @@ def _pull(u, x, xi, at, m, j, sg, XS: tl.constexpr, K0: tl.constexpr, W: tl.cons
     """A chunk of u, and of u + σ(x_i − x_j)."""
     k = tl.arange(0, W)
     now = tl.load(u + at, mask=m, other=0.0, eviction_policy="evict_first")
-    xj = tl.load(x + j[:, :, None].to(tl.int64) * XS + K0 + k[None, None, :], mask=m, other=0.0)
+    xj = tl.load(x + j[:, :, None] * XS + K0 + k[None, None, :], mask=m, other=0.0)
     return now, now + sg[:, :, None] * (xi[None, :, :] - xj)
 
 
@@ -99,33 +98,34 @@ def _update(
 
 
 @triton.jit
-def _finish(
-    w, w0, w_hat, x_out, at, wi, h, fa, fb, fg, ANCHOR: tl.constexpr, KEEP: tl.constexpr, MOVE: tl.constexpr
-):  # fmt: skip
+def _finish(w, w0, w_hat, x_out, at, wi, h, fa, fb, fg, move, ANCHOR: tl.constexpr, KEEP: tl.constexpr):
     """x ← 2ŵ − w (ŵ in dual steps), and either w ← a ŵ + b w + g w₀, or ŵ is kept."""
     if KEEP:
         tl.store(x_out + at, h)
     else:
         tl.store(x_out + at, 2 * h - wi)
-    if KEEP or not MOVE:
+    if KEEP:
         tl.store(w_hat + at, h)
-    else:
+    elif move > 0:
         new = fa * h + fb * wi
         if ANCHOR:
             new += fg * tl.load(w0 + at)
         tl.store(w + at, new)
+    else:
+        tl.store(w_hat + at, h)
 
 
 @triton.jit
 def node_step(
     w, w0, w_hat, x_out, sums, tau, label, P, q, factors, first,
     N: tl.constexpr, XS: tl.constexpr, C: tl.constexpr, W0: tl.constexpr, W1: tl.constexpr, W2: tl.constexpr,
-    ANCHOR: tl.constexpr, KEEP: tl.constexpr, MOVE: tl.constexpr,
+    ANCHOR: tl.constexpr, KEEP: tl.constexpr,
 ):  # fmt: skip
-    """The primal half alone, from sums (·, XS) = Dᵀu that are there. `factors` are (a, b, g) of the iteration."""
+    """The primal half alone, from sums (·, XS) = Dᵀu; `factors` are (a, b, g) of the iteration and whether w moves."""
     fa = tl.load(factors)
     fb = tl.load(factors + 1)
     fg = tl.load(factors + 2)
+    move = tl.load(factors + 3)
     i = (first + tl.program_id(0)) * C + tl.arange(0, C)
     a0 = tl.load(sums + _row(i, XS, 0, W0))
     a1 = a0
@@ -134,14 +134,14 @@ def node_step(
         a1 = tl.load(sums + _row(i, XS, W0, W1))
     if W2 > 0:
         a2 = tl.load(sums + _row(i, XS, W0 + W1, W2))
-    _primal(w, w0, w_hat, x_out, tau, label, P, q, i, a0, a1, a2, fa, fb, fg, N, XS, W0, W1, W2, ANCHOR, KEEP, MOVE)
+    _primal(w, w0, w_hat, x_out, tau, label, P, q, i, a0, a1, a2, fa, fb, fg, move, N, XS, W0, W1, W2, ANCHOR, KEEP)
 
 
 @triton.jit
 def _primal(
-    w, w0, w_hat, x_out, tau, label, P, q, i, a0, a1, a2, fa, fb, fg,
+    w, w0, w_hat, x_out, tau, label, P, q, i, a0, a1, a2, fa, fb, fg, move,
     N: tl.constexpr, XS: tl.constexpr, W0: tl.constexpr, W1: tl.constexpr, W2: tl.constexpr,
-    ANCHOR: tl.constexpr, KEEP: tl.constexpr, MOVE: tl.constexpr,
+    ANCHOR: tl.constexpr, KEEP: tl.constexpr,
 ):  # fmt: skip
     """ŵ = q + P(w − τs), or w − τs where there is no loss; in dual steps q − Ps."""
     t = tl.load(tau + i)[:, None]
@@ -168,11 +168,11 @@ def _primal(
             h1 = _update(P, q, of, has, v1, v0, v1, v2, N, W0, W1, W2, W0, W1)
         if W2 > 0:
             h2 = _update(P, q, of, has, v2, v0, v1, v2, N, W0, W1, W2, W0 + W1, W2)
-    _finish(w, w0, w_hat, x_out, _row(i, XS, 0, W0), w_0, h0, fa, fb, fg, ANCHOR, KEEP, MOVE)
+    _finish(w, w0, w_hat, x_out, _row(i, XS, 0, W0), w_0, h0, fa, fb, fg, move, ANCHOR, KEEP)
     if W1 > 0:
-        _finish(w, w0, w_hat, x_out, _row(i, XS, W0, W1), w_1, h1, fa, fb, fg, ANCHOR, KEEP, MOVE)
+        _finish(w, w0, w_hat, x_out, _row(i, XS, W0, W1), w_1, h1, fa, fb, fg, move, ANCHOR, KEEP)
     if W2 > 0:
-        _finish(w, w0, w_hat, x_out, _row(i, XS, W0 + W1, W2), w_2, h2, fa, fb, fg, ANCHOR, KEEP, MOVE)
+        _finish(w, w0, w_hat, x_out, _row(i, XS, W0 + W1, W2), w_2, h2, fa, fb, fg, move, ANCHOR, KEEP)
 
 
 @triton.jit
@@ -182,12 +182,13 @@ def edge_step(
     N: tl.constexpr, XS: tl.constexpr, C: tl.constexpr, UN: tl.constexpr,
     W0: tl.constexpr, W1: tl.constexpr, W2: tl.constexpr, KIND: tl.constexpr,
     BOX: tl.constexpr, SIGMA: tl.constexpr, ANCHOR: tl.constexpr, KEEP: tl.constexpr,
-    NODES: tl.constexpr, MOVE: tl.constexpr, PROBE: tl.constexpr, CUT: tl.constexpr,
+    NODES: tl.constexpr, PROBE: tl.constexpr, CUT: tl.constexpr,
 ):  # fmt: skip
     """û = prox(u + σDx) and u ← a û + b u + g u₀ at one slab's entries, and the primal half of the next iteration.
 
-    `scalars` are a strength and a step, `factors` (a, b, g) of this iteration and of the next. BOX: strengths differ.
-    SIGMA: 0, all edges have that step; 1, it times √c; 2, steps are given. Slabs are those from `first` on.
+    `scalars` are a strength and a step, `factors` (a, b, g) of this iteration, and of the next with whether
+    w moves then. BOX: strengths differ. SIGMA: 0, all edges have that step; 1, it times √c; 2, steps are given. Slabs
+    are those from `first` on.
     Without NODES, sums are stored instead; CUT: of parts of rows, whose nodes are `row_node`. With PROBE, û is stored,
     too, with its sums, the sums of û − u, and |û − u|²/σ and |û − u₀|²/σ, half of each at either end.
     """
@@ -203,7 +204,13 @@ def edge_step(
     if CUT:
         i = tl.load(row_node + row)
     lo = tl.load(offset + slab)
-    hi = tl.load(offset + slab + 1)
+    count = (tl.load(offset + slab + 1) - lo).to(tl.int32)
+    neighbour += lo
+    box += lo if BOX else 0
+    sigma += lo if SIGMA == 2 else 0
+    u += lo * N
+    u0 += lo * N
+    u_hat += lo * N
     un = tl.arange(0, UN)
     x0 = tl.load(x + _row(i, XS, 0, W0))
     a0 = tl.zeros((UN, C, W0), x0.dtype)
@@ -225,9 +232,9 @@ def edge_step(
     d2s = a2
     r2 = tl.zeros((UN, C), x0.dtype)
     t2 = tl.zeros((UN, C), x0.dtype)
-    for p0 in range(lo, hi, C * UN):
-        p = p0 + un[:, None] * C + ln[None, :]
-        pm = p < hi
+    for d in range(0, count, C * UN):
+        p = d + un[:, None] * C + ln[None, :]
+        pm = p < count
         j = tl.load(neighbour + p, mask=pm, other=0, eviction_policy="evict_first")
         if BOX:
             b = tl.load(box + p, mask=pm, other=0.0, eviction_policy="evict_first")
@@ -241,7 +248,7 @@ def edge_step(
             sg = tl.zeros((UN, C), x0.dtype) + sg_all
         k0 = tl.arange(0, W0)
         m0 = pm[:, :, None] & (k0 >= 0)[None, None, :]
-        at0 = _entry(p, ln, N, C, 0, W0)
+        at0 = _entry(d, un, ln, N, C, 0, W0)
         n0, t0 = _pull(u, x, x0, at0, m0, j, sg, XS, 0, W0)
         long2 = b
         if KIND == L2:
@@ -249,14 +256,14 @@ def edge_step(
         if W1 > 0:
             k1 = tl.arange(0, W1)
             m1 = pm[:, :, None] & (k1 >= 0)[None, None, :]
-            at1 = _entry(p, ln, N, C, W0, W1)
+            at1 = _entry(d, un, ln, N, C, W0, W1)
             n1, t1 = _pull(u, x, x1, at1, m1, j, sg, XS, W0, W1)
             if KIND == L2:
                 long2 += tl.sum(t1 * t1, 2)
         if W2 > 0:
             k2 = tl.arange(0, W2)
             m2 = pm[:, :, None] & (k2 >= 0)[None, None, :]
-            at2 = _entry(p, ln, N, C, W0 + W1, W2)
+            at2 = _entry(d, un, ln, N, C, W0 + W1, W2)
             n2, t2_ = _pull(u, x, x2, at2, m2, j, sg, XS, W0 + W1, W2)
             if KIND == L2:
                 long2 += tl.sum(t2_ * t2_, 2)
@@ -298,7 +305,8 @@ def edge_step(
         na = tl.load(factors + 4)
         nb = tl.load(factors + 5)
         ng = tl.load(factors + 6)
-        _primal(w, w0, w_hat, x_out, tau, label, P, q, i, s0, s1, s2, na, nb, ng, N, XS, W0, W1, W2, ANCHOR, KEEP, MOVE)
+        move = tl.load(factors + 7)
+        _primal(w, w0, w_hat, x_out, tau, label, P, q, i, s0, s1, s2, na, nb, ng, move, N, XS, W0, W1, W2, ANCHOR, KEEP)
     else:
         tl.store(sums + _row(row, XS, 0, W0), s0)
         if W1 > 0:
@@ -332,29 +340,31 @@ def laplacian(
     if CUT:
         i = tl.load(row_node + row)
     lo = tl.load(offset + slab)
-    hi = tl.load(offset + slab + 1)
-    _chunk_laplacian(neighbour, S, x, out, i, row, lo, hi, ln, N, XS, C, UN, 0, W0)
+    count = (tl.load(offset + slab + 1) - lo).to(tl.int32)
+    neighbour += lo
+    S += lo * N
+    _chunk_laplacian(neighbour, S, x, out, i, row, count, ln, N, XS, C, UN, 0, W0)
     if W1 > 0:
-        _chunk_laplacian(neighbour, S, x, out, i, row, lo, hi, ln, N, XS, C, UN, W0, W1)
+        _chunk_laplacian(neighbour, S, x, out, i, row, count, ln, N, XS, C, UN, W0, W1)
     if W2 > 0:
-        _chunk_laplacian(neighbour, S, x, out, i, row, lo, hi, ln, N, XS, C, UN, W0 + W1, W2)
+        _chunk_laplacian(neighbour, S, x, out, i, row, count, ln, N, XS, C, UN, W0 + W1, W2)
 
 
 @triton.jit
 def _chunk_laplacian(
-    neighbour, S, x, out, i, row, lo, hi, ln,
+    neighbour, S, x, out, i, row, count, ln,
     N: tl.constexpr, XS: tl.constexpr, C: tl.constexpr, UN: tl.constexpr, K0: tl.constexpr, W: tl.constexpr,
 ):  # fmt: skip
     un = tl.arange(0, UN)
     k = tl.arange(0, W)
     xi = tl.load(x + _row(i, XS, K0, W))
     acc = tl.zeros((UN, C, W), xi.dtype)
-    for p0 in range(lo, hi, C * UN):
-        p = p0 + un[:, None] * C + ln[None, :]
-        pm = p < hi
+    for d in range(0, count, C * UN):
+        p = d + un[:, None] * C + ln[None, :]
+        pm = p < count
         m = pm[:, :, None] & (k >= 0)[None, None, :]
         j = tl.load(neighbour + p, mask=pm, other=0)
-        s = tl.load(S + _entry(p, ln, N, C, K0, W), mask=m, other=0.0)
-        xj = tl.load(x + j[:, :, None].to(tl.int64) * XS + K0 + k[None, None, :], mask=m, other=0.0)
+        s = tl.load(S + _entry(d, un, ln, N, C, K0, W), mask=m, other=0.0)
+        xj = tl.load(x + j[:, :, None] * XS + K0 + k[None, None, :], mask=m, other=0.0)
         acc += s.to(xi.dtype) * (xi[None, :, :] - xj)
     tl.store(out + _row(row, XS, K0, W), tl.sum(acc, 0))

@@ -67,9 +67,8 @@ class Layout:
     def _place(self, degree: Tensor, labelled: Tensor) -> None:
         """Number the nodes."""
         node, hub = torch.arange(self.V, device=self.device), degree > SPLIT
-        key = (torch.where(hub, 1 << 40, node // WINDOW) * 2 + ~labelled) * (1 << 20) + (SPLIT + 1 - degree).clamp(
-            min=0
-        )
+        window = torch.where(hub, 1 << 40, node // WINDOW)
+        key = (window * 2 + ~labelled) * (1 << 20) + (SPLIT + 1 - degree).clamp(min=0)
         order = torch.argsort(key, stable=True)
         self.hubs = int(hub.sum())
         normal = self.V - self.hubs
