@@ -63,6 +63,9 @@ def exact_psi(kind: Any, z: Fraction, y: Fraction) -> Exact:
     if isinstance(kind, ct.Huber):
         size, delta = abs(y - z), Fraction(float(kind.delta))
         return size**2 if size <= delta else delta * (2 * size - delta)
+    if isinstance(kind, ct.Quantile):
+        q = Fraction(float(kind.q))
+        return max(q * (y - z), (q - 1) * (y - z))
     if isinstance(kind, ct.SquaredHinge):
         return max(1 - (z if y > Fraction(1, 2) else -z), Fraction(0)) ** 2
     return (y - z) ** 2

@@ -185,6 +185,13 @@ LOSSES: dict[type[ct.Loss], LossCase] = {
         _convex_rows(lambda loss, z, y: cp.huber(z - y, loss.delta)),
         _seen_by("ridge"),
     ),
+    ct.Quantile: LossCase(
+        (ct.Quantile(), ct.Quantile(ridge=0.1, unpenalised=(1,), q=0.8), ct.Quantile(reduction="sum", q=0.25)),
+        _real_labels,
+        _naive_rows(lambda loss, z, y: max(loss.q * (y - z), (loss.q - 1) * (y - z))),
+        _convex_rows(lambda loss, z, y: cp.maximum(loss.q * (y - z), (loss.q - 1) * (y - z))),
+        _seen_by("ridge"),
+    ),
     ct.SquaredHinge: LossCase(
         (ct.SquaredHinge(), ct.SquaredHinge(ridge=0.1), ct.SquaredHinge(ridge=0.1, reduction="sum", unpenalised=(1,))),
         _binary_labels,

@@ -117,8 +117,10 @@ def slope_and_bend(kind, c, e, y):
 @part
 def most_bend(kind, c, e, y, way):
     """ψ″ at most, as far as `way` from e."""
-    if kind in (LOGISTIC, HUBER):
+    if kind == LOGISTIC:
         return bend(kind, c, max(abs(e) - way, 0.0), y)
+    if kind == HUBER and way > 0:  # above ψ everywhere
+        return 2 * c / max(abs(e), c)
     return bend(kind, c, e + (min(way, 1.0) if kind == POISSON else way), y)
 
 

@@ -107,7 +107,7 @@ class Design:
         """L_i(w_i), with residuals in twice the precision."""
         out = np.empty(self.n_nodes)
         kernels.values(self.psi, *self._rows, self.ridge, w, out)
-        return out
+        return out if self.is_squared else np.where(np.isnan(out), np.inf, out)  # sums that overflow
 
     def slopes(self, w: Array) -> tuple[Array, Array]:
         """The duals of rows and of ridge that are best at w: s_r ψ'(⟨x_r, w_i⟩) and 2 ridge w."""

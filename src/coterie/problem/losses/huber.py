@@ -77,7 +77,9 @@ class Huber(RowLoss):
         return np.where(np.abs(e) <= self.delta, 2.0, 0.0)
 
     def most_bend(self, e: Array, y: Array, way: Array | float) -> Array:
-        return np.where(np.abs(e) - way <= self.delta, 2.0, 0.0)
+        """A quadratic with this curvature lies above ψ everywhere; a straight line would do so as far as δ alone."""
+        secant = 2 * self.delta / np.maximum(np.abs(e), self.delta)
+        return np.where(np.asarray(way) > 0, secant, self.bend(e, y))
 
     def conjugate(self, t: Array, y: Array) -> Array:
         return t * (t / 4)

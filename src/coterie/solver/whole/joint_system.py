@@ -33,7 +33,7 @@ TRACES = 1e-28, 1e-14  # added to the diagonal, for directions that nothing sees
 def is_small(problem: BoundProblem) -> bool:
     """Whether factorising the system of this problem is cheap."""
     design, duals = problem.f.design, problem.graph.n_edges * problem.n_features
-    if design is None or problem.penalty.kernel is None or not len(problem.M):
+    if design is None or problem.penalty.kernel is None or not len(problem.M) or not problem.f.smooth_part.smooth:
         return False
     unknowns = problem.graph.n_nodes * problem.n_features + len(design.X)
     numbers = design.X.size + duals * (problem.n_features if problem.penalty.couples else 1)

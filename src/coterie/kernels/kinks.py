@@ -1,0 +1,112 @@
+"""Nodes whose rows cost high_r·e for e > 0 and low_r·e for e < 0: their duals, node by node. See `reference.kinks`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from coterie.kernels.cholesky import solve_in_place
+from coterie.kernels.compiling import inline_llvm, jit
+from coterie.kernels.interruption import WORK, time_is_up
+from coterie.kernels.reference.kinks import MOST_ROWS, TRY_FREE
+
+
+def box_ascent(
+    X: Any, y: Any, starts: Any, D: Any, c: Any, low: Any, high: Any, b: Any, z: Any, accuracy: float, max_sweeps: int
+) -> None:
+    """b, z ← duals, from those given, and weights."""
+    node = 0
+    while node < len(z) and not time_is_up():
+        node = _box_ascent(X, y, starts, D, c, low, high, b, z, accuracy, max_sweeps, node, WORK)
+    z[node:] = c[node:]
+
+
+@inline_llvm
+def _residual(X, y, r, z):
+    e = y[r]
+    for k in range(len(z)):
+        e -= X[r, k] * z[k]
+    return e
+
+
+@jit
+def _box_ascent(X, y, starts, D, c, low, high, b, z, accuracy, max_sweeps, node, work):
+    """Go on with this node; return the one to go on with."""
+    n, most = X.shape[1], 0
+    for i in range(node, len(z)):
+        most = max(most, starts[i + 1] - starts[i])
+    most = min(most, MOST_ROWS)
+    K, g, step, tried = np.empty((most, most)), np.empty(most), np.empty(most), np.empty(most)
+    free, at = np.empty(most, dtype=np.int64), np.empty(n)
+    for i in range(node, len(z)):
+        if work <= 0:
+            return i
+        first, last, w = starts[i], starts[i + 1], z[i]
+        for k in range(n):
+            w[k] = c[i, k]
+        scale = 0.0
+        for r in range(first, last):
+            scale = max(scale, abs(y[r]), abs(_residual(X, y, r, w)))
+        enough = accuracy * scale
+        for r in range(first, last):
+            b[r] = min(max(b[r], low[r]), high[r])
+            for k in range(n):
+                w[k] += b[r] * X[r, k] / D[i, k]
+        for sweep in range(max_sweeps):
+            if sweep % TRY_FREE == 0 and last - first <= MOST_ROWS:
+                count = 0
+                for r in range(first, last):
+                    if low[r] < b[r] < high[r]:
+                        free[count] = r
+                        count += 1
+                for p in range(count):
+                    g[p] = -_residual(X, y, free[p], w)
+                    for q in range(p + 1):
+                        total = 0.0
+                        for k in range(n):
+                            total += X[free[p], k] * X[free[q], k] / D[i, k]
+                        K[p, q] = total
+                solve_in_place(g[:count], K[:count, :count], g[:count], step[:count])
+                for k in range(n):
+                    at[k] = w[k]
+                good = True
+                for p in range(count):
+                    tried[p] = b[free[p]] + step[p]
+                    good = good and low[free[p]] <= tried[p] <= high[free[p]]
+                    for k in range(n):
+                        at[k] += step[p] * X[free[p], k] / D[i, k]
+                if good:
+                    for r in range(first, last):
+                        e = _residual(X, y, r, at)
+                        good = good and (e <= enough or b[r] >= high[r]) and (e >= -enough or b[r] <= low[r])
+                work -= count * count * (n + count // 6) + (last - first) * n
+                if good:
+                    for p in range(count):
+                        b[free[p]] = tried[p]
+                    break
+            furthest = 0.0
+            for r in range(first, last):
+                curvature = 0.0
+                for k in range(n):
+                    curvature += X[r, k] * X[r, k] / D[i, k]
+                e = _residual(X, y, r, w)
+                new = b[r]
+                if curvature > 0:
+                    new = min(max(b[r] + e / curvature, low[r]), high[r])
+                elif e != 0:
+                    new = high[r] if e > 0 else low[r]
+                d = new - b[r]
+                b[r] = new
+                for k in range(n):
+                    w[k] += d * X[r, k] / D[i, k]
+                furthest = max(furthest, abs(d) * curvature)
+            work -= 4 * (last - first) * n
+            if furthest <= enough:
+                break
+        for k in range(n):
+            w[k] = c[i, k]
+        for r in range(first, last):
+            for k in range(n):
+                w[k] += b[r] * X[r, k] / D[i, k]
+    return len(z)

@@ -1,0 +1,84 @@
+"""Sums over rows of a ψ with a kink at e = 0 and straight lines on both sides, by the duals of rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.kernels.choice import Either
+from coterie.kernels.reference.interior_point import interior_point
+from coterie.problem.arrays import Array
+from coterie.problem.losses.base import LocalLosses, Model, sum_by_group
+from coterie.problem.losses.design import Support
+from coterie.problem.losses.row_losses import RowLosses
+
+kinks = Either("kinks")
+
+ACCURACY, SWEEPS = 1e-13, 3_000
+CONJUGATE_SWEEPS = 60  # any end of the ascent gives a valid bound
+NEAR = 1e-4  # of the mean curvature of squared error: what holds weights near those at which a dual is asked for
+
+
+@dataclass(frozen=True, eq=False)
+class KinkedLosses(RowLosses):
+    """Duals b_r of rows lie between s_r ψ′(−∞) and s_r ψ′(∞); a = −b, as e is a residual."""
+
+    smooth: ClassVar[bool] = False
+
+    def gradient(self, w: Array) -> Array:
+        return LocalLosses.gradient(self, w)
+
+    def hessian(self, w: Array) -> Array:
+        return LocalLosses.hessian(self, w)
+
+    def model(self, w: Array, before: Array | None) -> Model | None:
+        return None
+
+    def prox(self, v: Array, tau: Array, start: Array) -> Array:
+        """From the duals of the last primal update, if there was one."""
+        b = self.__dict__.setdefault("_last", np.zeros(len(self.rows.y)))
+        return self._ascend(np.zeros_like(v), v, 1 / tau, b, SWEEPS)
+
+    def conjugate(self, p: Array, near: Array) -> tuple[Array, Array]:
+        """Any duals b inside their bounds prove L*(q) ≤ −Σ b_r y_r + ridge ‖z‖² for q = −Σ b_r x_r + 2 ridge z."""
+        z, b = self._attaining_duals(p, near)
+        q, low, _ = self.design.forces(-b, 2 * self.ridge * z)
+        node = np.repeat(np.arange(len(z)), self.rows.m)
+        return q + low, z**2 @ self.ridge - np.bincount(node, b * self.rows.y, minlength=len(z))
+
+    def support(self, p: Array, w: Array) -> Support:
+        z, b = self._attaining_duals(p, w)
+        return self.design.support(-b, 2 * self.ridge * z, w)
+
+    def pooled(self, groups: NDArray[np.int64], n_groups: int) -> tuple[Array, Array]:
+        of = np.repeat(groups, self.rows.m)
+        order, size = np.argsort(of, kind="stable"), np.maximum(np.bincount(groups, minlength=n_groups), 1)[:, None]
+        X, y, b, v = self.rows.X[order], self.rows.y[order], np.empty(len(of)), np.zeros((n_groups, len(self.ridge)))
+        starts = np.concatenate([[0], np.cumsum(np.bincount(of, minlength=n_groups))])
+        interior_point(X, y, starts, 2 * self.ridge * size, 0 * v, *self._bounds(self.scale[order]), b, v)
+        v[np.diff(starts) == 0] = 0.0
+        duals = np.empty_like(b)
+        duals[order] = b
+        q, low, _ = self.design.forces(-duals, 2 * self.ridge * v[groups])
+        return v, q + low - (sum_by_group(q + low, groups, n_groups) / size)[groups]
+
+    def _bounds(self, s: Array) -> tuple[Array, Array]:
+        low, high = self.psi.slope(np.array([-1.0, 1.0]), np.zeros(2))
+        return s * low, s * high
+
+    def _attaining_duals(self, p: Array, near: Array) -> tuple[Array, Array]:
+        """Weights and duals of rows with forces close to p."""
+        curvature = np.full(len(p), NEAR * float(np.mean(self.rows.X**2)) + float(np.finfo(float).tiny))
+        b = self.__dict__.get("_last", np.zeros(len(self.rows.y))).copy()
+        return self._ascend(p, near, curvature, b, CONJUGATE_SWEEPS), b
+
+    def _ascend(self, p: Array, anchor: Array, curvature: Array, b: Array, sweeps: int) -> Array:
+        """Minimise L_i(z) − ⟨p_i, z⟩ + curvature_i ‖z − anchor_i‖²/2 for each node; b, a guess, becomes their duals."""
+        D = curvature[:, None] + 2 * self.ridge
+        c, z = (p + curvature[:, None] * anchor) / D, np.empty_like(anchor)
+        rows = self.rows
+        kinks.box_ascent(rows.X, rows.y, rows.starts, D, c, *self._bounds(self.scale), b, z, ACCURACY, sweeps)
+        return z

@@ -1,0 +1,86 @@
+"""Quantile loss: networked regression of a quantile, such as the median."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from numbers import Real
+
+import numpy as np
+
+from coterie.kernels.reference.exact import EPS
+from coterie.problem.arrays import Array
+from coterie.problem.datasets import LabelledRows
+from coterie.problem.losses.kinked_losses import KinkedLosses
+from coterie.problem.losses.psi import INSIDE, Psi, constant_quantile
+from coterie.problem.losses.row_loss import RowLoss
+
+
+@dataclass(frozen=True)
+class Quantile(RowLoss):
+    """L_i(w) = (1/m_i) Σ_r ρ(y_r − ⟨x_r, w⟩) + ridge ‖w‖₂²,  ρ(e) = q e for e ≥ 0, else (q − 1) e.
+
+    PU_i is a quadratic program in the duals of a node's rows, which ascent on single duals and on all free ones solves.
+
+    Parameters
+    ----------
+    ridge : float, default=0.0
+        Strength of the squared ℓ2 norm.
+    unpenalised : tuple of int, default=()
+        Columns, such as an intercept, that ridge leaves alone.
+    reduction : {"mean", "sum"}, default="mean"
+        As for :class:`SquaredError`.
+    q : float, default=0.5
+        The level of the quantile, between 0 and 1: about that part of the labels lies below the predictions.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> graph = ct.EmpiricalGraph.from_edges([(0, 1)])
+    >>> data = ct.LocalDatasets.from_rows([[1.0]] * 4, [1.0, 2.0, 3.0, 90.0], nodes=[0, 0, 0, 1], n_nodes=2)
+    >>> solution = ct.solve(ct.Problem(graph, data, loss=ct.Quantile(q=0.6, reduction="sum"), lam=9.0))
+    >>> solution.w.round(3).ravel().tolist()
+    [3.0, 3.0]
+    """
+
+    q: float = field(default=0.5, kw_only=True)
+
+    scales = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not (isinstance(self.q, Real) and 0 < float(self.q) < 1):
+            raise ValueError(f"q must be a number between 0 and 1, got {self.q!r}")
+
+    def bind(self, rows: LabelledRows) -> KinkedLosses:
+        f = super().bind(rows)
+        return KinkedLosses(self, f.rows, f.scale, f.ridge)
+
+    @property
+    def lipschitz(self) -> float:  # type: ignore[override]
+        return max(self.q, 1 - self.q)
+
+    @property
+    def rise(self) -> tuple[float, float]:
+        return min(self.q, 1 - self.q) * INSIDE, 0.0
+
+    def in_units(self, y: float) -> tuple[Psi, float]:
+        return self, y
+
+    def psi(self, e: Array, y: Array) -> Array:
+        return np.maximum(self.q * e, (self.q - 1) * e)
+
+    def slope(self, e: Array, y: Array) -> Array:
+        return np.where(e > 0, self.q, np.where(e < 0, self.q - 1, 0.0)) * INSIDE
+
+    def bend(self, e: Array, y: Array) -> Array:
+        return np.zeros_like(e)
+
+    def conjugate(self, t: Array, y: Array) -> Array:
+        return np.zeros_like(t)
+
+    def domain(self, y: Array) -> tuple[float, float]:
+        return (self.q - 1) * (1 - 4 * EPS), self.q * (1 - 4 * EPS)
+
+    def constant_loss(self, y: Array, s: Array) -> float:
+        """That of the quantile of all labels."""
+        return constant_quantile(self, y, s, self.q)
