@@ -16,7 +16,7 @@ import typer
 
 from coterie.cli.codes import ExitCode
 from coterie.cli.echo import echo
-from coterie.cli.errors import BadInputError, check_folder, plain_errors
+from coterie.cli.errors import BadInputError, check_folder, check_numbers, plain_errors
 from coterie.cli.network import check_choice, edge_table, read_network, split_names, text_format
 from coterie.cli.options import (
     DataArgument,
@@ -180,6 +180,7 @@ def fit(
     """
     with plain_errors(quiet):
         check_folder(out)
+        check_numbers(tol=tol, time_limit=time_limit, alpha=alpha, ridge=ridge)
         nearest = check_choice(graph, knn, weight, distance)
         choosing = {"cv": folds, "over": over.value, "cv_repeats": repeats, "random_state": seed}
         model = _new_model(loss, lam, alpha, ridge, choosing)
