@@ -196,8 +196,8 @@ def fit(
         from coterie.problem.convert import Measure
         from coterie.solver import Status
 
-        text = text_format(separator, decimal, encoding)
-        table, edges = Table(data, text), None if graph is None else edge_table(graph, text)
+        table = Table(data, text_format(separator, decimal, encoding))
+        edges = None if graph is None else edge_table(graph, table)
         with working(quiet) as tell, _without_convergence_warnings():
             tell(f"reading {data}", None)
             chosen = None if features is None else split_names(features)
