@@ -72,6 +72,13 @@ def test_the_other_decimal_sign_is_recognised(tmp_path, value, decimal, sign):
         read_rows(Table(tmp_path / "a.tsv", TextFormat(decimal=decimal)), Columns("node", ("x",), "y"))
 
 
+def test_a_thousand_is_not_taken_for_one_wherever_it_stands(tmp_path, monkeypatch):
+    monkeypatch.setattr("coterie.io.sources.LOOK_AHEAD", 1)
+    (tmp_path / "a.csv").write_text("node;x;y\nA;1,5;1\nB;1.234;2\n")
+    with pytest.raises(BadValueError, match=r"column 'x', row 2: '1\.234' is not a number"):
+        read_rows(Table(tmp_path / "a.csv", TextFormat(decimal=",")), Columns("node", ("x",), "y"))
+
+
 def test_classes_may_have_names(tmp_path):
     file = write(tmp_path, y=["spam", "ham", "spam", None])
     columns = Columns.of(file, "node", "y", classes=True)

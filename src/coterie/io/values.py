@@ -32,6 +32,11 @@ def is_text(source: Source, name: str) -> bool:
     return isinstance(kind, pl.String | pl.Categorical | pl.Enum) or (source.kind == "CSV" and kind == pl.Boolean)
 
 
+def comes_as_text(source: Source, name: str) -> bool:
+    """Whether a column is parsed here: text, and numbers with decimal commas, among which Polars takes 1.234 for one."""
+    return is_text(source, name) or (source.kind == "CSV" and source.text.decimal == ",")
+
+
 def id_type(source: Source, columns: Columns) -> Any:
     """Return Int64 or String: as which type ids are read."""
     pl = import_polars()
@@ -58,7 +63,7 @@ def check_types(source: Source, columns: Columns) -> None:
 def numbers_in(source: Source, name: str) -> pl.Expr:
     """Return a column as numbers; yes and true are 1, no and false are 0, where a column has nothing else."""
     pl = import_polars()
-    return _parsed(source, name) if is_text(source, name) else pl.col(name).cast(pl.Float64)
+    return _parsed(source, name) if comes_as_text(source, name) else pl.col(name).cast(pl.Float64)
 
 
 def _parsed(source: Source, name: str, strict: bool = True) -> pl.Expr:
