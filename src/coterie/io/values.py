@@ -33,7 +33,7 @@ def is_text(source: Source, name: str) -> bool:
 
 
 def comes_as_text(source: Source, name: str) -> bool:
-    """Whether a column is parsed here: text, and numbers with decimal commas, among which Polars takes 1.234 for one."""
+    """Whether a column is parsed here: text, and numbers with decimal commas, of which Polars takes 1.234 for one."""
     return is_text(source, name) or (source.kind == "CSV" and source.text.decimal == ",")
 
 
