@@ -8,6 +8,11 @@ drawn at random; what counts are the other days, at the stations that gave nothi
 cross-validation over the days, and over the labelled stations. Prints the mean squared error in °C² of the network, of
 each station alone (one without data takes the median of its neighbours' models), of one model for all, and of saying
 "as today".
+
+The data are not part of the project. They are open data of the Finnish Meteorological Institute
+(https://en.ilmatieteenlaitos.fi/open-data; download service http://opendata.fmi.fi/wfs): daily observations from 22
+January to 2 March 2026, as a table with one row per station and day, and the columns station, lat, lon, day, tmax and
+tmin (°C).
 """
 
 from __future__ import annotations
@@ -26,6 +31,7 @@ LAGS = (1, 2, 3)
 FEATURES = [f"{what}, {lag} days ago" for lag in LAGS for what in ("high", "low")]
 METHODS = ("networked, folds over days", "networked, folds over stations", "local only", "pooled", "as today")
 LABELLED = (5, 10, 20, 40, 80, 160)
+WHERE = "It is not part of the project; the first lines of this script say where it comes from"
 SCALE = 10.0  # °C: features and labels of about unit size
 RIDGE = 0.01
 
@@ -110,6 +116,8 @@ def main() -> None:
     parser.add_argument("--random", action="store_true", help="train on days drawn at random, not on the first ones")
     parser.add_argument("--figure", type=Path)
     arguments = parser.parse_args()
+    if not arguments.data.is_file():
+        parser.error(f"there is no file {arguments.data}. {WHERE}")
     rows, places = read_days(arguments.data)
     graph = ct.knn_graph(places, 5, ids=places.index.tolist())
     which = "days drawn at random" if arguments.random else "first days"

@@ -55,3 +55,13 @@ def test_temperatures_of_stations_that_gave_no_data() -> None:
     assert set(unseen) == set(weather.METHODS)
     assert unseen["networked, folds over stations"] < unseen["local only"]
     assert all(0 < error < 100 for error in unseen.values())
+
+
+@pytest.mark.parametrize("name", ["sacramento", "weather"])
+def test_an_example_without_its_data_says_where_they_are(name: str, monkeypatch, capsys) -> None:
+    monkeypatch.setattr("sys.argv", [f"{name}.py", "nowhere.csv"])
+    module = example(name)
+    with pytest.raises(SystemExit):
+        module.main()
+    assert "there is no file nowhere.csv" in capsys.readouterr().err
+    assert "The data are not part of the project" in module.__doc__

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from coterie.io.edges import read_graph
-from coterie.io.errors import MissingColumnError, UnreadableFileError
+from coterie.io.errors import BadGraphError, MissingColumnError, UnreadableFileError
 from coterie.io.formats import Table, TextFormat
 from coterie.io.rows import Columns, read_rows
 from coterie.io.sources import data_files, sha256_of
@@ -74,6 +74,12 @@ def test_edges_and_other_tables_are_read_alike(tmp_path):
     assert (sorted(graph.names), graph.weights.tolist()) == (["B", "Å"], [2.5])
     (tmp_path / "any.csv").write_text("a;b\n1;0,5\n")
     assert read_table(Table(tmp_path / "any.csv", TextFormat(decimal=",")))["b"].to_list() == [0.5]
+
+
+def test_rows_of_any_form_are_named(tmp_path):
+    (tmp_path / "edges.csv").write_bytes("a;b;weight\nÅ;B;2,5\nB;Å;-1,5\n".encode("latin-1"))
+    with pytest.raises(BadGraphError, match=r"edges\.csv: column 'weight', row 2: the weight is -1\.5"):
+        read_graph(Table(tmp_path / "edges.csv", TextFormat(decimal=",", encoding="latin-1")))
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,13 @@
 """Words, levels and gaps: what columns are before they are features."""
 
 import math
+import re
 
 import polars as pl
 import pytest
 
-from coterie.io.errors import BadValueError, ColumnTypeError, DataError, EmptyDataError
+from coterie.io.errors import BadValueError, ColumnTypeError, DataError, EmptyDataError, MissingColumnError
+from coterie.io.formats import Table, TextFormat
 from coterie.io.preparation import Preparation, prepare
 from coterie.io.rows import Columns, read_rows, scan_rows
 from coterie.io.stream import stream_moments
@@ -57,6 +59,26 @@ def test_text_is_refused_with_what_can_be_done(tmp_path):
         read_rows(file, Columns.of(file, "node", "y"))
 
 
+def test_all_columns_of_text_are_named_at_once(tmp_path):
+    file = write(tmp_path, x=["red"] * 4, z=["a"] * 4, u=["yes", "no", "no", "no"], v=[1, 2, 3, 4], w=["Mo"] * 4)
+    with pytest.raises(BadValueError, match=r"row 1: 'red' is not a number \(nor is what 'z', 'w' hold\); name"):
+        read_rows(file, Columns.of(file, "node", "y"))
+
+
+@pytest.mark.parametrize(("value", "decimal", "sign"), [("1,5", ".", ","), ("-.5", ",", "."), ("1.234", ",", ".")])
+def test_the_other_decimal_sign_is_recognised(tmp_path, value, decimal, sign):
+    (tmp_path / "a.tsv").write_text(f"node\tx\ty\nA\t{value}\t1\n")
+    with pytest.raises(BadValueError, match=f"give --decimal {re.escape(sign)}$"):
+        read_rows(Table(tmp_path / "a.tsv", TextFormat(decimal=decimal)), Columns("node", ("x",), "y"))
+
+
+def test_a_thousand_is_not_taken_for_one_wherever_it_stands(tmp_path, monkeypatch):
+    monkeypatch.setattr("coterie.io.sources.LOOK_AHEAD", 1)
+    (tmp_path / "a.csv").write_text("node;x;y\nA;1,5;1\nB;1.234;2\n")
+    with pytest.raises(BadValueError, match=r"column 'x', row 2: '1\.234' is not a number"):
+        read_rows(Table(tmp_path / "a.csv", TextFormat(decimal=",")), Columns("node", ("x",), "y"))
+
+
 def test_classes_may_have_names(tmp_path):
     file = write(tmp_path, y=["spam", "ham", "spam", None])
     columns = Columns.of(file, "node", "y", classes=True)
@@ -92,6 +114,8 @@ def test_what_cannot_be_one_hot(tmp_path):
     file = write(tmp_path, colour=["red"] * 4)
     with pytest.raises(BadValueError, match="'colour' has 1 level"):
         prepare(file, Columns.of(file, "node", "y"), ["colour"])
+    with pytest.raises(MissingColumnError, match="no column 'Colour'"):
+        prepare(file, Columns.of(file, "node", "y"), ["Colour"])
     with pytest.raises(DataError, match="'y' is to be one-hot, but is no feature"):
         prepare(file, Columns.of(file, "node", "y"), ["y"])
     file = write(tmp_path, colour=["red", "blue", "red", "red"], **{"colour=red": [1, 2, 3, 4]})

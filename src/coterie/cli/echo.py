@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import typer
@@ -20,4 +21,7 @@ def echo(text: str, err: bool = False) -> None:
     if not stream.isatty() or (stream.encoding or "ascii").lower().replace("-", "") not in ("utf8", "utf16"):
         text = text.translate(SIGNS)
     encoding = stream.encoding or "utf-8"
-    typer.echo(text.encode(encoding, "backslashreplace").decode(encoding), err=err)
+    try:
+        typer.echo(text.encode(encoding, "backslashreplace").decode(encoding), err=err)
+    except BrokenPipeError:  # whoever reads, such as `head`, has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -27,8 +27,10 @@ class BadInputError(Exception):
 def plain_errors(quiet: bool = False) -> Iterator[None]:
     """Turn what can go wrong outside the program into one line and an exit code; `quiet`: warnings are not shown."""
     from coterie.io.files import MissingExtraError
+    from coterie.kernels import compilation
 
     with warnings.catch_warnings(), _ended_like_ctrl_c():
+        compilation.silent = quiet
         warnings.simplefilter("ignore" if quiet else "default", UserWarning)
         warnings.showwarning = _one_line
         try:
@@ -68,6 +70,13 @@ def end(why: Exception | str, code: ExitCode) -> NoReturn:
     """Say in one line why a command ends, and end it."""
     echo(f"coterie: {' '.join(str(why).split())}", err=True)
     raise typer.Exit(code) from None
+
+
+def check_numbers(**options: float | None) -> None:
+    """Refuse what is no number: the lower ends of ranges let it through."""
+    for name, value in options.items():
+        if value is not None and value != value:
+            raise BadInputError(f"--{name.replace('_', '-')} {value}: give a number")
 
 
 def check_folder(out: Path) -> None:

@@ -16,7 +16,7 @@ import typer
 
 from coterie.cli.codes import ExitCode
 from coterie.cli.echo import echo
-from coterie.cli.errors import BadInputError, check_folder, plain_errors
+from coterie.cli.errors import BadInputError, check_folder, check_numbers, plain_errors
 from coterie.cli.network import check_choice, edge_table, read_network, split_names, text_format
 from coterie.cli.options import (
     DataArgument,
@@ -184,6 +184,7 @@ def fit(
     """
     with plain_errors(quiet):
         check_folder(out)
+        check_numbers(tol=tol, time_limit=time_limit, alpha=alpha, ridge=ridge)
         nearest = check_choice(graph, knn, weight, distance)
         choosing = {"cv": folds, "over": over.value, "cv_repeats": repeats, "random_state": seed}
         model = _new_model(loss, lam, alpha, ridge, choosing)
@@ -200,8 +201,8 @@ def fit(
         from coterie.problem.convert import Measure
         from coterie.solver import Status
 
-        text = text_format(separator, decimal, encoding)
-        table, edges = Table(data, text), None if graph is None else edge_table(graph, text)
+        table = Table(data, text_format(separator, decimal, encoding))
+        edges = None if graph is None else edge_table(graph, table)
         with working(quiet) as tell, _without_convergence_warnings():
             tell(f"reading {data}", None)
             chosen = None if features is None else split_names(features)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,12 +31,12 @@ def text_format(separator: str | None, decimal: str, encoding: str) -> TextForma
         raise BadInputError(f"--separator, --decimal, --encoding: {error}") from None
 
 
-def edge_table(graph: Path, text: TextFormat) -> Table:
+def edge_table(graph: Path, data: Table) -> Table:
     """The file of the edges: written like DATA if its header is, else as `coterie graph` writes it."""
     from coterie.io.formats import Table
     from coterie.io.sources import sources
 
-    alike = Table(graph, text)
+    alike = Table(graph, replace(data.text, separator=data.text.separator_of(data.path)))
     try:
         return alike if all(source.is_separated for source in sources(alike)) else Table(graph)
     except UnreadableFileError:  # the letters are others

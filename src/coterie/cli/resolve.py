@@ -64,8 +64,8 @@ def resolve(
         else:
             from coterie.io.formats import Table
 
-            text = text_format(separator, decimal, encoding)
-            found = _of_table(Table(source, text), edge_table(graph, text), (weight, distance), node, cluster, target)
+            table = Table(source, text_format(separator, decimal, encoding))
+            found = _of_table(table, edge_table(graph, table), (weight, distance), node, cluster, target)
         _show(found, json)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -237,7 +237,7 @@ class FileFit:
             return
         wrong = ~(pl.col(name).is_in([0.0, 1.0]) | pl.col(name).is_nan())
         if y.to_frame().select(wrong.any()).item():
-            where = find_row(self.path, self.columns, wrong, name)
+            where = find_row(self.path, replace(self.columns, text_labels=False), wrong, name)
             raise BadLabelError(
                 f"{where} is not a class; labels of a logistic regression are 0 or 1, or two names, empty where unknown"
             )

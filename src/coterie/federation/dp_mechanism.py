@@ -93,5 +93,5 @@ def accounting() -> Any:
         import dp_accounting.pld
         import dp_accounting.pld.privacy_loss_mechanism
     except ImportError:
-        raise MissingExtraError("accounting for privacy needs dp-accounting: pip install 'coterie[privacy]'") from None
+        raise MissingExtraError("accounting for privacy needs the extra coterie[privacy]") from None
     return dp_accounting

@@ -116,7 +116,7 @@ def opendp_noisy(values: Array, scale: float) -> Array:
     try:
         import opendp.prelude as dp
     except ImportError:
-        raise MissingExtraError("noise for rows is drawn by OpenDP: pip install 'coterie[privacy]'") from None
+        raise MissingExtraError("noise for rows is drawn by OpenDP: it comes with the extra coterie[privacy]") from None
     dp.enable_features("contrib")
     numbers = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.l2_distance(T=float)
     mechanism = numbers >> dp.m.then_gaussian(scale)

@@ -80,6 +80,8 @@ def knn_graph(
         raise ValueError(f"coordinates has {len(points)} rows, but there are {len(call)} ids")
     numbering(call)
     _refuse_gaps(points, call)
+    if len(points) == 1:
+        raise ValueError(f"there is one node only, {call[0]!r}, and nothing to join it to; a network has two or more")
     k = check_k(k, len(points))
     if metric == "haversine":
         neighbours, chords = nearest(_on_the_sphere(points, columns, call), k, "euclidean")

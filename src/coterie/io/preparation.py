@@ -104,6 +104,7 @@ def prepare(
         raise ValueError(f'missing is "mean", "drop" or None, not {missing!r}')
     if not one_hot and missing is None:
         return columns, None
+    sources(path)[0].require(one_hot)
     if unknown := [name for name in one_hot if name not in columns.features]:
         raise DataError(f"{path}: column {unknown[0]!r} is to be one-hot, but is no feature")
     levels = {name: _levels(path, name) for name in one_hot}

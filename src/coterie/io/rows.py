@@ -12,7 +12,7 @@ import numpy as np
 
 from coterie.io.errors import DataError, EmptyDataError
 from coterie.io.sources import Source, cell, import_polars, sources
-from coterie.io.values import check_types, check_values, id_type, is_text, name_unreadable, numbers_in
+from coterie.io.values import check_types, check_values, comes_as_text, id_type, is_text, name_unreadable, numbers_in
 from coterie.problem import EmpiricalGraph
 from coterie.problem.ids import are_text
 
@@ -209,7 +209,7 @@ def _batches(source: Source, columns: Columns) -> Iterator[tuple[pl.DataFrame, p
 def _types(source: Source, columns: Columns) -> dict[str, Any]:
     """As what the columns of a CSV file are read."""
     pl = import_polars()
-    text = [name for name in columns.read if name in columns.levels or is_text(source, name)]
+    text = [name for name in columns.read if name in columns.levels or comes_as_text(source, name)]
     text += [str(columns.target)] if columns.text_labels else []
     types = dict.fromkeys(columns.read, pl.Float64) | dict.fromkeys(text, pl.String)
     return types | {columns.node: id_type(source, columns)}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import takewhile
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +13,7 @@ from coterie.io.errors import ColumnTypeError, EmptyDataError
 from coterie.io.files import staged_file
 from coterie.io.formats import KINDS, TextFormat
 from coterie.io.sources import Source, cell, import_polars, sources
+from coterie.kernels.interruption import interruptible, is_pressed
 
 if TYPE_CHECKING:
     import polars as pl
@@ -57,7 +60,7 @@ def first_row(table: pl.DataFrame, wrong: pl.Expr) -> int | None:
 def place_in(path: str | PathLike[str], row: int, name: str) -> str:
     """Return file, column and row, for a message: rows of the files are counted from 1, each file by itself."""
     for source in sources(path):
-        rows = count_rows(source.file)
+        rows = _length(source)
         if row < rows:
             return cell(source.file, name, row + 1)
         row -= rows
@@ -66,11 +69,12 @@ def place_in(path: str | PathLike[str], row: int, name: str) -> str:
 
 def count_rows(path: str | PathLike[str]) -> int:
     """Count rows; quick but for CSV, which has to be read through."""
-    total = 0
-    for source in sources(path):
-        with source.reading():
-            total += source.scan().select(import_polars().len()).collect(engine="streaming").item()
-    return total
+    return sum(map(_length, sources(path)))
+
+
+def _length(source: Source) -> int:
+    with source.reading():
+        return source.scan().select(import_polars().len()).collect(engine="streaming").item()
 
 
 def write_batches(path: Path, batches: Iterator[pl.DataFrame], schema: dict[str, Any]) -> None:
@@ -84,7 +88,7 @@ def write_batches(path: Path, batches: Iterator[pl.DataFrame], schema: dict[str,
 
     def source(columns: Any, predicate: Any, n_rows: Any, batch_size: Any) -> Iterator[pl.DataFrame]:
         try:
-            yield from batches
+            yield from takewhile(lambda frame: not is_pressed(), batches)
         except BaseException as error:
             failed.append(error)
             raise
@@ -95,7 +99,9 @@ def write_batches(path: Path, batches: Iterator[pl.DataFrame], schema: dict[str,
         sink = {"CSV": table.sink_csv, "Parquet": table.sink_parquet, "Arrow": table.sink_ipc}[kind]
         options = {"separator": TextFormat().separator_of(path)} if kind == "CSV" else {}
         try:
-            sink(temporary, **options)
+            # A query that writes panics when it is interrupted: this thread notes Ctrl-C, and no further batch comes.
+            with interruptible(), ThreadPoolExecutor(1) as other:
+                other.submit(sink, temporary, **options).result()
         except import_polars().exceptions.ComputeError:
             if failed:  # some versions of Polars wrap the error of a source in their own
                 raise failed[0] from None

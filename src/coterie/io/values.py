@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +21,7 @@ NO_FEATURE = "name the features (--features), leave it out (--exclude), or make 
 NO_LABEL = "labels are numbers, or names of two classes with --loss logistic"
 MISSING = "fill it, drop the row, or say what to do with such values (--missing mean or drop)"
 WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
+OTHER_DECIMAL = {".": re.compile(r"[-+]?\d*,\d+"), ",": re.compile(r"[-+]?\d*\.\d+")}  # numbers, with the other sign
 FIRST_ROWS = 10_000  # of a column of text, in which yes and no are looked for
 ROW = " row"  # a column name of our own while a bad value is looked for
 
@@ -28,6 +30,11 @@ def is_text(source: Source, name: str) -> bool:
     """Whether a column holds text; in a CSV file, as its first rows suggest."""
     pl, kind = import_polars(), source.schema[name]
     return isinstance(kind, pl.String | pl.Categorical | pl.Enum) or (source.kind == "CSV" and kind == pl.Boolean)
+
+
+def comes_as_text(source: Source, name: str) -> bool:
+    """Whether a column is parsed here: text, and numbers with decimal commas, of which Polars takes 1.234 for one."""
+    return is_text(source, name) or (source.kind == "CSV" and source.text.decimal == ",")
 
 
 def id_type(source: Source, columns: Columns) -> Any:
@@ -56,7 +63,7 @@ def check_types(source: Source, columns: Columns) -> None:
 def numbers_in(source: Source, name: str) -> pl.Expr:
     """Return a column as numbers; yes and true are 1, no and false are 0, where a column has nothing else."""
     pl = import_polars()
-    return _parsed(source, name) if is_text(source, name) else pl.col(name).cast(pl.Float64)
+    return _parsed(source, name) if comes_as_text(source, name) else pl.col(name).cast(pl.Float64)
 
 
 def _parsed(source: Source, name: str, strict: bool = True) -> pl.Expr:
@@ -66,8 +73,8 @@ def _parsed(source: Source, name: str, strict: bool = True) -> pl.Expr:
     if is_text(source, name) and _has_words(source, name):
         default: dict[str, Any] = {} if strict else {"default": None}
         return text.str.to_lowercase().replace_strict({**WORDS, None: None}, return_dtype=pl.Float64, **default)
-    if source.text.decimal == ",":
-        text = text.str.replace(",", ".", literal=True)
+    if source.text.decimal == ",":  # 1.234 may mean 1,234 or 1234: it is no number here
+        text = text.str.replace_all(".", "?", literal=True).str.replace(",", ".", literal=True)
     return text.cast(pl.Float64, strict=strict)
 
 
@@ -84,6 +91,16 @@ def _has_words(source: Source, name: str) -> bool:
         found = source.scan({name: pl.String}).select(_text(name)).head(FIRST_ROWS).collect()[name]
     words = set(found.drop_nulls().str.to_lowercase().unique())
     return bool(words) and words <= WORDS.keys()
+
+
+def _is_mere_text(source: Source, name: str) -> bool:
+    """Whether the first value of a column is neither a number nor yes or no."""
+    if not is_text(source, name) or _has_words(source, name):
+        return False
+    pl = import_polars()
+    with source.reading():
+        first = source.scan({name: pl.String}).select(_text(name)).drop_nulls().head(1)
+        return bool(first.select(_parsed(source, name, strict=False).is_null()).collect()[name].any())
 
 
 def check_values(rows: Rows, columns: Columns) -> None:
@@ -175,8 +192,14 @@ def _refuse_cell(source: Source, columns: Columns, name: str, first: pl.DataFram
     if name in columns.levels:
         known = some_of(columns.levels[name])
         raise BadValueError(f"{where}: {value!r} is a level that the model was not fitted with; it knows {known}")
+    if OTHER_DECIMAL[source.text.decimal].fullmatch(value.strip()):
+        sign = "," if source.text.decimal == "." else "."
+        raise BadValueError(f"{where}: {value!r} is not a number; if {sign} is the decimal sign, give --decimal {sign}")
     if source.kind == "CSV":
-        raise BadValueError(f"{where}: {value!r} is not a number; {_advice(columns, name)}") from None
+        text = [other for other in columns.read if other != name and other not in columns.levels]
+        text = [other for other in text if other != columns.target and _is_mere_text(source, other)]
+        too = f" (nor is what {', '.join(map(repr, text))} hold{'s' * (len(text) == 1)})" if text else ""
+        raise BadValueError(f"{where}: {value!r} is not a number{too}; {_advice(columns, name)}") from None
     kind = source.schema[name]
     raise ColumnTypeError(
         f"{source.file}: column {name!r} is {kind}, not numbers ({value!r} in row {row}); {_advice(columns, name)}"

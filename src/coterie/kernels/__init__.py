@@ -69,6 +69,7 @@ class Stopwatch:
 
     def __init__(self) -> None:
         self.seconds = 0.0
+        self.silent = False  # nobody wants to be told
 
     @contextmanager
     def running(self) -> Iterator[None]:

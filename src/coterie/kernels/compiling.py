@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 import warnings
+from multiprocessing import parent_process
 from typing import Any
 
 import numba
@@ -52,14 +53,14 @@ def inline_llvm(function: Any) -> Any:
 
 
 class _Announcer(event.Listener):
-    """Says once why the first use takes longer: on a terminal, or as a warning where every process compiles anew.
+    """Says once why the first use takes longer: in a line on standard error, or as a warning where nothing can be kept.
 
     It also sets what our kernels are compiled with: unrolled loops become vector instructions only by a pass that Numba
     leaves off (1.3 to 2.6 times slower).
     """
 
     def __init__(self) -> None:
-        self.silent = not sys.stderr.isatty()
+        self.silent = parent_process() is not None  # the first process says it for all that it starts
         self.cached = True
         self.settings: list[int] = []  # of others, one for each compilation that is going on
 
@@ -77,7 +78,7 @@ class _Announcer(event.Listener):
         ours = (event.data["dispatcher"].py_func.__module__ or "").startswith("coterie.")
         if ours:
             numba.config.SLP_VECTORIZE = 1  # type: ignore[attr-defined]
-        if ours and not self.silent:
+        if ours and not self.silent and not compilation.silent:
             self.silent = True
             print("coterie: compiling kernels on first use; later processes find them ready", file=sys.stderr)
 

@@ -77,6 +77,11 @@ def seconds_worked() -> float:
     return time.perf_counter() - seconds_compiling()
 
 
+def is_pressed() -> bool:
+    """Whether Ctrl-C has been pressed and nobody has noticed yet: for other threads, which do not raise it."""
+    return _pressed
+
+
 def check() -> None:
     """Raise KeyboardInterrupt if Ctrl-C was pressed, TimeUp if the time is over; otherwise do nothing, quickly."""
     if time_is_up():
