@@ -2,9 +2,11 @@
 
     python -m benchmarks.sites [--losses squared lasso logistic]
     python -m benchmarks.sites --many 50
+    python -m benchmarks.sites --gossip
 
 Prints how far the objective of the model is above that of `ct.solve`, rounds, the median of their seconds,
-and seconds from the first start of a process to the last end. With --many: so many sites of five nodes each.
+and seconds from the first start of a process to the last end. With --many: so many sites of five nodes each. With
+--gossip: the paper's network at five sites, without a server; rounds are iterations.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import numpy as np
 import coterie as ct
 from benchmarks.many_sites import network
 from coterie.datasets import stochastic_block_model
+from coterie.federation.gossip_project import LocalGossip
 from coterie.federation.local import LocalFederation
 from coterie.federation.project import write_app, write_sites
 
@@ -73,6 +76,27 @@ def measure(name: str, problem: ct.Problem, site_of: np.ndarray, config: dict[st
     return f"| {name} | {above:.1e} | {model.gap_:.1e} | {model.n_iter_} | {each:.2f} | {seconds:.0f} |"
 
 
+def gossip(app: Path) -> str:
+    """Run the paper's network at five sites without a server, and return a line of the table."""
+    problem = papers_problem(ct.SquaredError())
+    names = [f"site{k}" for k in range(5)]
+    write_app(app, app.name)
+    write_sites(app, problem, np.arange(300) // 60, names)
+    for path, old, new in (
+        (app / "pyproject.toml", "lam = 0.01", f"lam = {LAM}"),
+        *((site, '"finish"]', '"finish", "gossip"]') for site in app.glob("sites/*/site.toml")),
+    ):
+        path.write_text(path.read_text().replace(old, new))
+    began = time.monotonic()
+    with LocalGossip(app, [app / "sites" / name for name in names], app.with_suffix(".work")) as sites:
+        result = sites.result(lambda line: None)
+    seconds = time.monotonic() - began
+    w = np.nansum([weights(app / "sites" / name / "weights.csv", 300) for name in names], axis=0)
+    above = problem.objective(w) / ct.solve(problem, 1e-9).objective - 1
+    each = seconds / result["iterations"]
+    return f"| no server | {above:.1e} | {result['gap']:.1e} | {result['iterations']} | {each:.2f} | {seconds:.0f} |"
+
+
 def weights(path: Path, n_nodes: int) -> np.ndarray:
     with path.open(newline="", encoding="utf-8") as file:
         header, *rows = csv.reader(file)
@@ -86,6 +110,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--losses", nargs="+", default=list(LOSSES), choices=list(LOSSES))
     parser.add_argument("--many", type=int, metavar="SITES", help="instead, sites of five nodes each")
+    parser.add_argument("--gossip", action="store_true", help="instead, five sites without a server")
     given = parser.parse_args()
     print("| what | objective above that of `ct.solve`, relative | gap | rounds | s per round | s in all |")
     print("|---|---|---|---|---|---|")
@@ -93,6 +118,9 @@ def main() -> None:
         if given.many:
             problem, site_of = network(given.many)
             print(measure(f"{given.many} sites", problem, site_of, {"loss": "squared"}, Path(folder) / "many"))
+            return
+        if given.gossip:
+            print(gossip(Path(folder) / "gossip"))
             return
         for name in given.losses:
             print(run(name, Path(folder)), flush=True)

@@ -13,6 +13,7 @@ from coterie.cli.audit import audit
 from coterie.cli.codes import ExitCode
 from coterie.cli.echo import echo
 from coterie.cli.errors import BadInputError, end, plain_errors
+from coterie.cli.gossip import gossip
 from coterie.cli.join import join
 from coterie.cli.serve import serve
 
@@ -148,5 +149,5 @@ def _gap(line: Mapping[str, Any]) -> str:
     return "no gap" if line["gap"] is None else f"gap {line['gap']:.1e}"
 
 
-for command in (join, serve, audit):
+for command in (join, serve, gossip, audit):
     federate.command()(command)

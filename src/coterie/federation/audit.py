@@ -17,7 +17,7 @@ from pathlib import Path
 
 from coterie.federation.site_folder import AUDIT
 
-COUNTED = ("answer", "release", "finish")
+COUNTED = ("answer", "release", "finish", "gossip")
 
 
 @dataclass(frozen=True)

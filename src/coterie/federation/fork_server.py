@@ -29,6 +29,7 @@ POLL = 0.02
 NEEDS = {  # by the words that a program is started with: what to import before the fork. Polars would start threads.
     ("coterie", "federate", "serve"): ("coterie.cli", "coterie.federation.transport.superlink"),
     ("coterie", "federate", "join"): ("coterie.cli", "coterie.federation.resident"),
+    ("coterie", "federate", "gossip"): ("coterie.cli", "coterie.federation.gossip_life"),
     ("flwr",): ("flwr.cli.app",),
 }
 

@@ -19,7 +19,8 @@ from coterie.federation.refusals import Code, RefusedError
 from coterie.federation.site_folder import AUDIT, POLICY
 from coterie.problem import LocalDatasets
 
-QUESTIONS = ("introduce", "answer", "release", "finish")
+QUESTIONS = ("introduce", "answer", "release", "finish")  # of a server
+KINDS = (*QUESTIONS, "gossip")  # of neighbours, without a server
 LEAST_ROWS, MOST = 5, 1000  # what a new policy says
 
 TEXT = """\
@@ -97,9 +98,9 @@ class Policy:
         privacy = content.get("privacy")
         _check_shape({name: part for name, part in content.items() if name != "privacy"})
         columns, problem, questions, server = (content[name] for name in SHAPE)
-        unknown = set(questions["kinds"]) - set(QUESTIONS)
+        unknown = set(questions["kinds"]) - set(KINDS)
         if unknown:
-            raise ValueError(f"kinds: there is no question {sorted(unknown)}; choose of {', '.join(QUESTIONS)}")
+            raise ValueError(f"kinds: there is no question {sorted(unknown)}; choose of {', '.join(KINDS)}")
         return cls(
             columns["node"],
             columns["label"],

@@ -37,6 +37,7 @@ class Site:
 
     def __init__(self, problem: Problem | BoundProblem, boundary: NDArray[np.int64]) -> None:
         self.problem, self.boundary = bound(problem), boundary
+        self.gap = SITE_GAP  # of its own solves, relative
         self.enclosure = Enclosure(self.problem, shift=False)
         self._last: tuple[ProxRequest, Array, Array] | None = None  # the end often asks the same again
 
@@ -74,7 +75,7 @@ class Site:
         proximal = with_proximal_terms(self.problem, self.boundary, rho=rho, v=request.v, force=nothing)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NotConverged)  # the bound says how exact the reply is
-            solution = solve(proximal, SITE_GAP, max_iter=MOST_ITERATIONS)
+            solution = solve(proximal, self.gap, max_iter=MOST_ITERATIONS)
         return solution.w, solution.u
 
     def _tilted_bound(self, w: Array, u: Array, force: Array) -> tuple[float, float]:

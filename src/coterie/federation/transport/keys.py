@@ -42,6 +42,18 @@ def write_keys(folder: Path, names: Sequence[str]) -> None:
         (folder / f"{name}.pub").write_bytes(key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH))
 
 
+def write_own_certificates(folder: Path, names: Sequence[str]) -> None:
+    """Write NAME.key and NAME.crt, a certificate that its site has signed itself, for every site."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        key, subject = ec.generate_private_key(ec.SECP384R1()), _name(name)
+        host = x509.SubjectAlternativeName([x509.DNSName(name)])
+        one = _certificate(subject, subject, key.public_key()).add_extension(host, critical=False)
+        (folder / f"{name}.crt").write_bytes(one.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM))
+        private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        _write_private(folder / f"{name}.key", private)
+
+
 def _write_private(path: Path, content: bytes) -> None:
     path.touch(mode=0o600)
     path.write_bytes(content)
