@@ -12,6 +12,7 @@ C × 1. n is filled up with zeros to the next number that is a sum of three.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -119,6 +120,14 @@ class Layout:
         if not self.hubs:
             return row
         return torch.where(row < self.whole, row, self.row_node[(row - self.whole).clamp(min=0)])
+
+    @cached_property
+    def edge(self) -> Tensor:
+        """The edge of every entry, e + 1 at its first end and −e − 1 at its second; 0 where there is none."""
+        number = torch.arange(1, self.E + 1, dtype=torch.int32, device=self.device)
+        inside = torch.zeros(self.entries, dtype=torch.int32, device=self.device)
+        inside[self.first], inside[self.second] = number, -number
+        return inside
 
     @property
     def slabs(self) -> int:
