@@ -41,7 +41,8 @@ class Layout:
 
     Attributes
     ----------
-    C, widths, N : lanes of a slab; chunks of coordinates, and how many these hold
+    C, slots, warps : lanes of a slab, slots that a program takes at a time, and its warps
+    widths, N : chunks of coordinates, and how many these hold
     rank : (V,)
         The place of each node inside. Nodes with cut rows come last, from `whole` on.
     size, whole : places inside; those of nodes whose row is not cut; multiples of C
@@ -55,11 +56,11 @@ class Layout:
         The node of each part of a cut row, as its place and as its number among such nodes.
     """
 
-    def __init__(self, i: Tensor, j: Tensor, labelled: Tensor, n: int, C: int) -> None:
+    def __init__(self, i: Tensor, j: Tensor, labelled: Tensor, n: int, C: int, slots: int = 2, warps: int = 1) -> None:
         self.C, self.n, self.widths = C, n, chunks(n)
         self.N = sum(self.widths)
         self.stride = self.N if self.N <= 2 else _up(self.N, 4)  # numbers from one node's vector to the next
-        self.slots, self.warps = 2, 1
+        self.slots, self.warps = slots, warps
         self.V, self.E, self.device = len(labelled), len(i), i.device
         degree = torch.bincount(i, minlength=self.V) + torch.bincount(j, minlength=self.V)
         self._place(degree, labelled)

@@ -27,8 +27,17 @@ from coterie.problem.arrays import Array
 from coterie.proofs.dual_clusters import MARGIN
 from coterie.proofs.enclosure import Enclosure, Rest
 
-LANES, WIDE, WIDE_LANES = 32, 16, 8  # nodes side by side; from WIDE coordinates on these are side by side as well
 SUM_ERROR = 32 * EPS  # of the size of its terms: far more than sums in twice the precision can be off
+
+
+def lanes(n: int) -> tuple[int, int, int]:
+    """Nodes side by side, slots at a time, and warps of a program: what was fastest on an H200 (decision 28).
+
+    From 16 coordinates on, these are side by side as well.
+    """
+    if n >= 16:
+        return 8, 1, 1
+    return (64, 4, 2) if n == 1 else (32, 4, 1) if n <= 4 else (32, 2, 1)
 
 
 class DeviceRest(NamedTuple):
@@ -103,7 +112,7 @@ class DeviceProver(Corrections):
         labelled = torch.zeros(self.problem.graph.n_nodes, dtype=torch.bool, device=self.device)
         labelled[self.M] = True
         n = self.problem.n_features
-        return Layout(self.edges.i, self.edges.j, labelled, n, LANES if n < WIDE else WIDE_LANES)
+        return Layout(self.edges.i, self.edges.j, labelled, n, *lanes(n))
 
     def _use_kernels(self) -> None:
         from coterie.engines.gpu.sliced import divergence
