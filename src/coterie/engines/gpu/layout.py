@@ -21,6 +21,7 @@ from coterie.engines.gpu.exact import Tensor
 
 WINDOW = 4096  # nodes that are sorted among each other
 SPLIT = 512  # entries of a row at most
+FILLED = 4  # times as many numbers, at most, where parts of rows are filled up to the same number
 
 
 def chunks(n: int) -> tuple[int, ...]:
@@ -99,8 +100,13 @@ class Layout:
             row = torch.where(is_hub, self.whole + first_part[hub] + within // SPLIT, own)
             within = torch.where(is_hub, within % SPLIT, within)
         cut, self.n_parts = int(parts.sum()), parts[: self.hubs]
+        self.most_parts = int(parts.max()) if self.hubs else 0
         self.rows = self.whole + _up(cut, self.C)
         self.row_hub = torch.repeat_interleave(torch.arange(len(parts), device=self.device), parts)
+        self.part_place = (
+            torch.arange(cut, device=self.device)
+            - (first_part - self.most_parts * torch.arange(len(parts), device=self.device))[self.row_hub]
+        )
         self.row_node = torch.full((self.rows - self.whole,), max(self.size - 1, 0), device=self.device)
         self.row_node[:cut] = self.row_hub + self.whole
         length = torch.bincount(row, minlength=self.rows).view(-1, self.C).amax(1) if self.rows else row[:0]
@@ -142,8 +148,13 @@ class Layout:
         return {"N": self.N, "XS": self.stride, "C": self.C, **widths}
 
     def joined(self, parts: Tensor) -> Tensor:
-        """What the parts of each cut row add up to, in their order."""
-        return torch.segment_reduce(parts[: len(self.row_hub)], "sum", lengths=self.n_parts, axis=0, unsafe=True)
+        """What the parts of each cut row add up to, always in the same order."""
+        parts = parts[: len(self.row_hub)]
+        if self.hubs * self.most_parts > FILLED * len(parts):
+            return torch.segment_reduce(parts, "sum", lengths=self.n_parts, axis=0, unsafe=True)
+        square = parts.new_zeros((self.hubs * self.most_parts, *parts.shape[1:]))
+        square[self.part_place] = parts
+        return square.view(self.hubs, self.most_parts, *parts.shape[1:]).sum(1)
 
     def nodes_in(self, x: Tensor, dtype: Any) -> Tensor:
         """Node values (V, n) in the inner order, filled up with zeros."""
