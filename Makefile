@@ -8,10 +8,11 @@ BENCH  := .venv-bench
 CUT    := .venv-cut
 WHEEL  := .venv-wheel
 LOWEST := .venv-lowest
+GPU    := .venv-gpu
 PIP    := -m pip install --quiet --disable-pip-version-check
 FAST   := tests/problem tests/datasets tests/graphs tests/io tests/test_package.py tests/test_docstrings.py
 
-.PHONY: help demo paper check test coverage wheel lowest install bench bench-large bench-kernel bench-stream lint types imports pytest clean
+.PHONY: help demo paper check test coverage wheel lowest install bench bench-large bench-kernel bench-stream bench-gpu test-gpu lint types imports pytest clean
 
 help:            ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -42,6 +43,19 @@ lowest:          ## the fast tests with the lowest versions that pyproject.toml 
 	$(LOWEST)/bin/python $(PIP) uv
 	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct --editable '.[dev]'
 	HYPOTHESIS_PROFILE=quick $(LOWEST)/bin/pytest -n auto -m 'not slow' -W ignore::DeprecationWarning $(FAST) tests/estimators
+
+test-gpu: $(GPU)/.ready   ## the GPU engine, on a GPU where there is one, else in Triton's interpreter
+	if $(GPU)/bin/python -c 'import sys, torch; sys.exit(not torch.cuda.is_available())'; \
+	    then $(GPU)/bin/pytest -n 0 -k 'cuda or gpu' tests/engines; \
+	    else TRITON_INTERPRET=1 $(GPU)/bin/pytest -n auto -k 'cpu or gpu' tests/engines; fi
+
+bench-gpu: $(GPU)/.ready   ## the GPU engine beside the bandwidth of the card, and end to end
+	$(GPU)/bin/python -m benchmarks.gpu $(ARGS)
+
+$(GPU)/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(GPU)
+	$(GPU)/bin/python $(PIP) --constraint constraints.txt --editable '.[dev,gpu]'
+	@touch $@
 
 install: $(READY)   ## create .venv with the package and its development tools
 
@@ -94,4 +108,4 @@ $(CUT)/.ready: pyproject.toml benchmarks/requirements-cut-pursuit.txt
 	@touch $@
 
 clean:           ## remove the environments and what tools left behind
-	rm -rf $(VENV) $(BENCH) $(CUT) $(WHEEL) $(LOWEST) dist .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(BENCH) $(CUT) $(WHEEL) $(LOWEST) $(GPU) dist .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -53,7 +53,11 @@ def everything(prover: Prover, w: np.ndarray, u: np.ndarray) -> dict[str, Any]:
     got: dict[str, Any] = {"arrays": None}  # some have handles elsewhere
     for name in ("needs_repair", "scales", "largest_strength"):
         got[name] = getattr(prover, name)
-    w, u, gather = prover.scatter(w), prover.scatter(u), prover.gather
+    w, u = prover.scatter(w), prover.scatter(u)
+
+    def gather(x: Any) -> np.ndarray:
+        return prover.gather(x).copy()  # what moves later is another array in some provers, and in others the same
+
     got["scatter"], got["gather"] = gather(w), gather(u)
     clipped = prover.copy(u)
     prover.clip(clipped)

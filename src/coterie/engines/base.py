@@ -73,7 +73,8 @@ class Engine(Protocol):
     def restart(self) -> Travel:
         """Go to Tz, make it the anchor, and say how far it lies from the last anchor."""
 
-    # An engine may have `lanczos(s, d, start, steps)`, which does the same as `kernels.norms`, where its numbers are.
+    # An engine may have `lanczos(s, d, start, steps)`, which does the same as `kernels.norms`, where its numbers are,
+    # and `unwatched`, the seconds in which nothing is proven that a glance tells is not good enough.
 
     def for_pairs(self) -> Engine | None:
         """Return the engine for Mode.PAIRS, where there is one."""

@@ -38,7 +38,7 @@ class Clusters:
         values = x.reshape(-1, self.n // self.columns)
         sums = torch.segment_reduce(values[self.order], "sum", lengths=self.size, axis=0, unsafe=True)
         out = torch.empty_like(values)
-        out[self.order] = torch.repeat_interleave(sums / self.size[:, None], self.size, dim=0)
+        out[self.order] = torch.repeat_interleave(sums / self.size[:, None], self.size, dim=0, output_size=len(values))
         return out.reshape(x.shape)
 
 

@@ -10,7 +10,8 @@ from coterie.problem import BoundProblem
 
 INSTALL = 'pip install "coterie[gpu]"'
 OLDEST = (7, 0)  # compute capability that Triton compiles for
-EDGE_NUMBERS, EDGE = 36, 200  # numbers of 8 bytes for each dual that are held at once, and bytes for an edge
+EDGE_NUMBERS, EDGE = 20, 300  # numbers of 8 bytes for each dual that are held at once, and bytes for an edge
+PIECE = 1 << 26  # bytes of a large tensor that come to the host at a time
 NODE_NUMBERS = 30  # numbers of 8 bytes for each weight
 ROW_NUMBERS = 8  # numbers of 8 bytes for each entry of X, while products are made
 
@@ -87,3 +88,18 @@ def refuse_large(problem: BoundProblem, device: Any) -> None:
             f'{needed:,} bytes on a GPU, and {free:,.0f} are free there: leave engine="gpu" out, and the processor '
             "does the work"
         )
+
+
+def on_host(x: Any) -> Any:
+    """A tensor as an array of this process; large ones come in pieces through memory that the GPU can write to."""
+    import torch
+
+    if x.device.type != "cuda" or x.numel() * x.element_size() < 2 * PIECE:
+        return x.cpu().numpy()
+    whole = torch.empty(x.shape, dtype=x.dtype)
+    source, target, each = x.contiguous().view(-1), whole.view(-1), PIECE // x.element_size()
+    room = torch.empty(each, dtype=x.dtype, pin_memory=True)
+    for first in range(0, len(source), each):
+        piece = source[first : first + each]
+        target[first : first + each] = room[: len(piece)].copy_(piece)
+    return whole.numpy()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ class Edges:
         self.c = torch.as_tensor(problem.c, device=device)[:, None]
         self.degree = (_counts(self.i, self.V) + _counts(self.j, self.V))[:, None].double()
         self.Dt = self._transposed()
+        self.sliced: Callable[[Tensor], Tensor] | None = None  # a kernel for Dᵀu, where there is one
 
     def _transposed(self) -> Tensor:
         """Dᵀ, one row per node."""
@@ -42,6 +44,8 @@ class Edges:
 
     def divergence(self, u: Tensor) -> Tensor:
         """Dᵀu."""
+        if self.sliced is not None and u.shape[1] == self.n:
+            return self.sliced(u)
         return self.Dt @ u if self.E else torch.zeros((self.V, u.shape[1]), dtype=u.dtype, device=self.device)
 
     def at_ends(self, values: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -36,11 +37,14 @@ class GpuEngine:
         Whether iterations are Triton's kernels, or plain torch; None: Triton's, where they can run.
     """
 
+    unwatched = 10.0  # a proof takes as long as hundreds of iterations
+
     def __init__(self, device: Any = None, dtype: Any = None, fused: bool | None = None) -> None:
         self.device, self.dtype = choose(device), dtype
         interpreted = os.environ.get("TRITON_INTERPRET") == "1"
         self.fused = self.device.type == "cuda" or interpreted if fused is None else fused
         self._prover: DeviceProver | None = None
+        self.ready: set[tuple[Mode, Any]] = set()
 
     def prover(self, problem: BoundProblem) -> DeviceProver:
         """The prover of a problem: one for iterations as well, as it holds the edges and the losses."""
@@ -95,7 +99,10 @@ class GpuEngine:
         self.iteration.set_steps(self._in(tau), self._in(sigma))
 
     def advance(self, n_iter: int, mode: Mode) -> float:
-        self.residual: float = self.iteration.advance(n_iter, mode)
+        way = mode, self.iteration.dtype
+        with nullcontext() if way in self.ready else compilation.running():  # the first block compiles
+            self.residual: float = self.iteration.advance(n_iter, mode)
+        self.ready.add(way)
         return self.residual
 
     def restart(self) -> Travel:

@@ -368,3 +368,45 @@ def _chunk_laplacian(
         xj = tl.load(x + j[:, :, None] * XS + K0 + k[None, None, :], mask=m, other=0.0)
         acc += s.to(xi.dtype) * (xi[None, :, :] - xj)
     tl.store(out + _row(row, XS, K0, W), tl.sum(acc, 0))
+
+
+@triton.jit
+def row_sums(
+    offset, edge, u, out, first, n,
+    XS: tl.constexpr, C: tl.constexpr, UN: tl.constexpr, W: tl.constexpr,
+):  # fmt: skip
+    """out ← Σ ±u_e over the entries of each row, for W columns of u (E, n) at a time; `edge` is ±(e + 1), or 0."""
+    slab = tl.program_id(0) + first
+    ln = tl.arange(0, C)
+    k = tl.program_id(1) * W + tl.arange(0, W)
+    un = tl.arange(0, UN)
+    lo = tl.load(offset + slab)
+    count = (tl.load(offset + slab + 1) - lo).to(tl.int32)
+    edge += lo
+    acc = tl.zeros((UN, C, W), tl.float64)
+    for d in range(0, count, C * UN):
+        p = d + un[:, None] * C + ln[None, :]
+        e = tl.load(edge + p, mask=p < count, other=0)
+        at = (tl.abs(e) - 1).to(tl.int64)[:, :, None] * n + k[None, None, :]
+        flow = tl.load(u + at, mask=(e != 0)[:, :, None] & (k < n)[None, None, :], other=0.0)
+        acc += tl.where((e > 0)[:, :, None], flow, -flow)
+    at = (tl.program_id(0) * C + ln)[:, None] * XS + k[None, :]
+    tl.store(out + at, tl.sum(acc, 0), mask=(k < n)[None, :] & (ln >= 0)[:, None])
+
+
+@triton.jit
+def partial_sums(x, high, low, size, STEPS: tl.constexpr, BLOCK: tl.constexpr):
+    """high + low ← sums of STEPS entries of x each, BLOCK apart, in twice the precision."""
+    lane = tl.arange(0, BLOCK)
+    begin = tl.program_id(0).to(tl.int64) * (STEPS * BLOCK)
+    hi = tl.zeros((BLOCK,), tl.float64)
+    lo = tl.zeros((BLOCK,), tl.float64)
+    for step in range(STEPS):
+        at = begin + step * BLOCK + lane
+        a = tl.load(x + at, mask=at < size, other=0.0)
+        s = hi + a
+        t = s - hi
+        lo += (hi - (s - t)) + (a - t)
+        hi = s
+    tl.store(high + tl.program_id(0) * BLOCK + lane, hi)
+    tl.store(low + tl.program_id(0) * BLOCK + lane, lo)

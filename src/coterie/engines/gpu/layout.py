@@ -12,6 +12,7 @@ C × 1. n is filled up with zeros to the next number that is a sum of three.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -20,6 +21,7 @@ from coterie.engines.gpu.exact import Tensor
 
 WINDOW = 4096  # nodes that are sorted among each other
 SPLIT = 512  # entries of a row at most
+FILLED = 4  # times as many numbers, at most, where parts of rows are filled up to the same number
 
 
 def chunks(n: int) -> tuple[int, ...]:
@@ -40,7 +42,8 @@ class Layout:
 
     Attributes
     ----------
-    C, widths, N : lanes of a slab; chunks of coordinates, and how many these hold
+    C, slots, warps : lanes of a slab, slots that a program takes at a time, and its warps
+    widths, N : chunks of coordinates, and how many these hold
     rank : (V,)
         The place of each node inside. Nodes with cut rows come last, from `whole` on.
     size, whole : places inside; those of nodes whose row is not cut; multiples of C
@@ -54,11 +57,11 @@ class Layout:
         The node of each part of a cut row, as its place and as its number among such nodes.
     """
 
-    def __init__(self, i: Tensor, j: Tensor, labelled: Tensor, n: int, C: int) -> None:
+    def __init__(self, i: Tensor, j: Tensor, labelled: Tensor, n: int, C: int, slots: int = 2, warps: int = 1) -> None:
         self.C, self.n, self.widths = C, n, chunks(n)
         self.N = sum(self.widths)
         self.stride = self.N if self.N <= 2 else _up(self.N, 4)  # numbers from one node's vector to the next
-        self.slots, self.warps = 2, 1
+        self.slots, self.warps = slots, warps
         self.V, self.E, self.device = len(labelled), len(i), i.device
         degree = torch.bincount(i, minlength=self.V) + torch.bincount(j, minlength=self.V)
         self._place(degree, labelled)
@@ -97,8 +100,13 @@ class Layout:
             row = torch.where(is_hub, self.whole + first_part[hub] + within // SPLIT, own)
             within = torch.where(is_hub, within % SPLIT, within)
         cut, self.n_parts = int(parts.sum()), parts[: self.hubs]
+        self.most_parts = int(parts.max()) if self.hubs else 0
         self.rows = self.whole + _up(cut, self.C)
         self.row_hub = torch.repeat_interleave(torch.arange(len(parts), device=self.device), parts)
+        self.part_place = (
+            torch.arange(cut, device=self.device)
+            - (first_part - self.most_parts * torch.arange(len(parts), device=self.device))[self.row_hub]
+        )
         self.row_node = torch.full((self.rows - self.whole,), max(self.size - 1, 0), device=self.device)
         self.row_node[:cut] = self.row_hub + self.whole
         length = torch.bincount(row, minlength=self.rows).view(-1, self.C).amax(1) if self.rows else row[:0]
@@ -120,6 +128,14 @@ class Layout:
             return row
         return torch.where(row < self.whole, row, self.row_node[(row - self.whole).clamp(min=0)])
 
+    @cached_property
+    def edge(self) -> Tensor:
+        """The edge of every entry, e + 1 at its first end and −e − 1 at its second; 0 where there is none."""
+        number = torch.arange(1, self.E + 1, dtype=torch.int32, device=self.device)
+        inside = torch.zeros(self.entries, dtype=torch.int32, device=self.device)
+        inside[self.first], inside[self.second] = number, -number
+        return inside
+
     @property
     def slabs(self) -> int:
         """Slabs of whole rows."""
@@ -132,8 +148,13 @@ class Layout:
         return {"N": self.N, "XS": self.stride, "C": self.C, **widths}
 
     def joined(self, parts: Tensor) -> Tensor:
-        """What the parts of each cut row add up to, in their order."""
-        return torch.segment_reduce(parts[: len(self.row_hub)], "sum", lengths=self.n_parts, axis=0, unsafe=True)
+        """What the parts of each cut row add up to, always in the same order."""
+        parts = parts[: len(self.row_hub)]
+        if self.hubs * self.most_parts > FILLED * len(parts):
+            return torch.segment_reduce(parts, "sum", lengths=self.n_parts, axis=0, unsafe=True)
+        square = parts.new_zeros((self.hubs * self.most_parts, *parts.shape[1:]))
+        square[self.part_place] = parts
+        return square.view(self.hubs, self.most_parts, *parts.shape[1:]).sum(1)
 
     def nodes_in(self, x: Tensor, dtype: Any) -> Tensor:
         """Node values (V, n) in the inner order, filled up with zeros."""

@@ -9,6 +9,8 @@ import torch
 from coterie.engines.gpu.exact import Tensor
 from coterie.engines.gpu.rows import Rows, Support
 from coterie.problem.losses.base import LocalLosses
+from coterie.problem.losses.lasso import SparseQuadratics
+from coterie.problem.losses.logistic import LogisticLosses
 from coterie.problem.losses.quadratic import Quadratics
 
 
@@ -24,6 +26,14 @@ def on_device(f: LocalLosses, device: Any) -> HostLosses:
     """The losses where the numbers are; those that have no form there are asked on the host."""
     if isinstance(f, Quadratics):
         return DeviceQuadratics(f, device)
+    if isinstance(f, SparseQuadratics) and f._B is None:
+        from coterie.engines.gpu.sparse import DeviceSparseQuadratics
+
+        return DeviceSparseQuadratics(f, device)
+    if isinstance(f, LogisticLosses):
+        from coterie.engines.gpu.logistic import DeviceLogistic
+
+        return DeviceLogistic(f, device)
     return HostLosses(f, device)
 
 

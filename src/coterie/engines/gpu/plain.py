@@ -18,6 +18,8 @@ from coterie.problem import BoundProblem
 class PlainIteration:
     """z = (w, u), z₀ and Tz as float64 tensors in the order of the graph."""
 
+    dtype = torch.float64
+
     def __init__(self, problem: BoundProblem, edges: Edges, losses: HostLosses, w: Tensor, u: Tensor) -> None:
         self.problem, self.edges, self.losses = problem, edges, losses
         self.w, self.u = w.clone(), u.clone()

@@ -6,7 +6,7 @@ that hold for any order of additions; what the charges of `coterie.engines.array
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ import torch
 from coterie.engines.base import Minorant
 from coterie.engines.gpu.clusters import Clusters
 from coterie.engines.gpu.corrections import Corrections
+from coterie.engines.gpu.device import on_host
 from coterie.engines.gpu.exact import EPS, Tensor, in_any_order, sum_exactly, total, two_product, two_sum
 from coterie.engines.gpu.layout import Layout
 from coterie.engines.gpu.losses import HostLosses, on_device
@@ -26,8 +27,17 @@ from coterie.problem.arrays import Array
 from coterie.proofs.dual_clusters import MARGIN
 from coterie.proofs.enclosure import Enclosure, Rest
 
-LANES, WIDE, WIDE_LANES = 32, 16, 8  # nodes side by side; from WIDE coordinates on these are side by side as well
 SUM_ERROR = 32 * EPS  # of the size of its terms: far more than sums in twice the precision can be off
+
+
+def lanes(n: int) -> tuple[int, int, int]:
+    """Nodes side by side, slots at a time, and warps of a program: what was fastest on an H200 (decision 28).
+
+    From 16 coordinates on, these are side by side as well.
+    """
+    if n >= 16:
+        return 8, 1, 1
+    return (64, 4, 2) if n == 1 else (32, 4, 1) if n <= 4 else (32, 2, 1)
 
 
 class DeviceRest(NamedTuple):
@@ -65,6 +75,8 @@ class DeviceRest(NamedTuple):
         each, error = sum_exactly(*two_product(r, far), dim=1)
 
         def add(x: Tensor) -> Tensor:
+            if G == 1:
+                return x.sum(0, keepdim=True)
             return torch.zeros((G, x.shape[1]), dtype=x.dtype, device=device).index_add_(0, of, x)
 
         terms = add(torch.ones((len(of), 1), dtype=torch.float64, device=device))
@@ -90,6 +102,8 @@ class DeviceProver(Corrections):
         super().__init__(problem, device)
         self.fused = fused  # whether products with the Laplacian are a kernel's
         self.losses = on_device(problem.f, device)
+        if fused and self.edges.E:
+            self._use_kernels()
         self.enclosure = Enclosure(problem)
 
     @cached_property
@@ -98,7 +112,12 @@ class DeviceProver(Corrections):
         labelled = torch.zeros(self.problem.graph.n_nodes, dtype=torch.bool, device=self.device)
         labelled[self.M] = True
         n = self.problem.n_features
-        return Layout(self.edges.i, self.edges.j, labelled, n, LANES if n < WIDE else WIDE_LANES)
+        return Layout(self.edges.i, self.edges.j, labelled, n, *lanes(n))
+
+    def _use_kernels(self) -> None:
+        from coterie.engines.gpu.sliced import divergence
+
+        self.edges.sliced = partial(divergence, self.layout)
 
     def laplacian(self) -> Any:
         if not self.fused:
@@ -111,7 +130,7 @@ class DeviceProver(Corrections):
         return self._in(x)
 
     def gather(self, x: Tensor) -> Array:
-        return x.cpu().numpy()
+        return on_host(x)
 
     def copy(self, x: Tensor) -> Tensor:
         return x.clone()
@@ -165,7 +184,7 @@ class DeviceProver(Corrections):
         if model is None:
             return np.inf
         pull = rest[self.M] + model.slope
-        fall = 0.5 * float((pull * torch.linalg.solve(model.H, pull)).sum())
+        fall = 0.5 * float((pull * torch.linalg.solve_ex(model.H, pull)[0]).sum())
         return level - self.edges.variation(w) + float((rest * w).sum()) - fall - edges
 
     def minorant(self, w: Tensor, u: Tensor, s: Tensor | None) -> Minorant:

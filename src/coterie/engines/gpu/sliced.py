@@ -10,6 +10,27 @@ from coterie.engines.gpu.edges import Edges
 from coterie.engines.gpu.exact import Tensor
 from coterie.engines.gpu.layout import Layout
 
+COLUMNS = 4  # that are added up together
+
+
+def divergence(layout: Layout, u: Tensor) -> Tensor:
+    """Dᵀu of duals (E, n) in double precision."""
+    out, parts = (u.new_zeros((rows, layout.stride)) for rows in (layout.size, len(layout.row_node)))
+    width = min(COLUMNS, layout.widths[0])
+    for target, first, count in ((out, 0, layout.slabs), (parts, layout.slabs, len(parts) // layout.C)):
+        if count:
+            kernels.row_sums[(count, -(-layout.n // width))](
+                *(layout.offset, layout.edge, u, target, first, layout.n),
+                XS=layout.stride,
+                C=layout.C,
+                UN=layout.slots,
+                W=width,
+                num_warps=layout.warps,
+            )
+    if layout.hubs:
+        out[layout.whole : layout.whole + layout.hubs] = layout.joined(parts)
+    return layout.nodes_out(out)
+
 
 class SlicedLaplacian(Laplacian):
     """DᵀSD on the layout's rows."""

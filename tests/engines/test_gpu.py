@@ -1,0 +1,197 @@
+"""What only the GPU engine has: sums in any order, its layout, clusters, sentences, and the way from float32 to 64."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from fractions import Fraction
+from typing import Any
+
+import gpu
+import numpy as np
+import pytest
+
+import coterie as ct
+from coterie.kernels.choice import using
+from coterie.proofs.dual_clusters import DualClusters
+from coterie.solver.pace import Pace
+from problems import EVERY_PENALTY, instance
+
+needs_torch = pytest.mark.skipif(not gpu.HERE, reason="torch is not installed")
+needs_kernels = pytest.mark.skipif(not gpu.kernels_run(), reason="no GPU, and TRITON_INTERPRET=1 is not set")
+
+
+def exactly(numbers: Any) -> Fraction:
+    return sum((Fraction(float(x)) for x in numbers), Fraction(0))
+
+
+@needs_torch
+@pytest.mark.parametrize("spread", [0, 20, 60])
+def test_sums_in_any_order_are_within_their_bounds(spread: int) -> None:
+    import torch
+
+    from coterie.engines.gpu.exact import in_any_order
+
+    rng = np.random.default_rng(spread)
+    x = rng.standard_normal((300, 2)) * 2.0 ** rng.integers(-spread, spread + 1, (300, 2))
+    group = torch.as_tensor(rng.integers(0, 5, 300))
+    terms = torch.bincount(group, minlength=5)[:, None].double()
+
+    def add(values: Any) -> Any:
+        return torch.zeros((5, 2), dtype=torch.float64).index_add_(0, group, values)
+
+    hi, lo, bound = in_any_order(add, torch.as_tensor(x), terms)
+    for g in range(5):
+        for k in range(2):
+            true = exactly(x[group.numpy() == g, k])
+            assert abs(exactly([hi[g, k], lo[g, k]]) - true) <= Fraction(float(bound[g, k]))
+
+
+@needs_torch
+@pytest.mark.parametrize("size", [0, 1, 2, 1000])
+def test_totals_are_rounded_once(size: int) -> None:
+    import torch
+
+    from coterie.engines.gpu.exact import total
+
+    x = np.random.default_rng(0).standard_normal(size) * 1e10
+    x = np.concatenate([x, -x, np.full(min(size, 3), 0.1)])
+    assert total(torch.as_tensor(x)) == pytest.approx(float(exactly(x)), rel=1e-15)
+
+
+@needs_torch
+@pytest.mark.parametrize("n", [1, 3, 7, 10, 19, 32])
+@pytest.mark.parametrize("split", [512, 3])
+def test_the_layout_gives_back_what_it_took(n: int, split: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    from coterie.engines.gpu import layout
+
+    monkeypatch.setattr(layout, "SPLIT", split)
+    rng = np.random.default_rng(n)
+    edges = np.unique(np.sort(rng.integers(0, 70, (200, 2)), axis=1), axis=0)
+    i, j = torch.as_tensor(edges[edges[:, 0] != edges[:, 1]].T.astype(np.int32))
+    labelled = torch.as_tensor(rng.random(70) < 0.5)
+    made = layout.Layout(i, j, labelled, n, 8)
+    assert (made.hubs > 0) == (split == 3)
+    w, u = torch.as_tensor(rng.standard_normal((70, n))), torch.as_tensor(rng.standard_normal((len(i), n)))
+    assert torch.equal(made.nodes_out(made.nodes_in(w, torch.float64)), w)
+    assert torch.equal(made.duals_out(made.duals_in(u, torch.float64)), u)
+    assert torch.equal(made.neighbour[made.first].long(), made.rank[j.long()])
+    assert torch.equal(made.neighbour[made.second].long(), made.rank[i.long()])
+
+
+@needs_torch
+@pytest.mark.parametrize("penalty", EVERY_PENALTY[:2], ids=repr)
+def test_clusters_are_those_of_the_reference(penalty: ct.Penalty) -> None:
+    import torch
+
+    from coterie.engines.gpu.engine import GpuEngine
+
+    problem = instance("weighted edges", penalty=penalty).bound
+    prover = GpuEngine("cpu", fused=False).prover(problem)
+    rng = np.random.default_rng(0)
+    w = rng.standard_normal((problem.graph.n_nodes, problem.n_features))
+    u = problem.c[:, None] * rng.choice([0.1, 1.0], (problem.graph.n_edges, problem.n_features))
+    with using(compiled=False):
+        expected = DualClusters.shown_by(problem, u)
+        assert expected is not None
+        average = expected.average(w)
+    clusters = prover.dual_clusters(torch.as_tensor(u))
+    assert clusters is not None
+    assert clusters.total == expected.total
+    np.testing.assert_allclose(prover.average(clusters, torch.as_tensor(w)), average)
+
+
+@needs_torch
+@pytest.mark.parametrize("loss", [ct.SquaredError(), ct.Lasso(0.1), ct.Logistic(ridge=0.05)], ids=str)
+def test_a_solve_is_certified(loss: ct.Loss) -> None:
+    from coterie.engines.gpu.engine import GpuEngine
+
+    problem = instance("few labelled", loss)
+    here, there = (ct.solve(problem, 1e-6, engine=engine) for engine in ("numpy", GpuEngine("cpu", fused=False)))
+    assert there.status is ct.Status.OPTIMAL
+    assert there.dual_bound <= here.objective * (1 + 1e-12)
+    assert there.objective == pytest.approx(here.objective, rel=3e-6)
+    assert ct.certify(problem, there.w, there.u).unconditional
+
+
+@needs_kernels
+def test_single_precision_gives_way_to_double() -> None:
+    import torch
+
+    from coterie.engines.gpu.engine import GpuEngine
+
+    engine = GpuEngine("cuda" if torch.cuda.is_available() else "cpu")
+    solution = ct.solve(instance("all labelled", ct.Lasso(0.1)), 1e-9, engine=engine)
+    assert solution.status is ct.Status.OPTIMAL
+    assert engine.iteration.dtype is torch.float64
+
+
+@needs_torch
+def test_a_problem_that_is_too_large_is_refused_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    from coterie.engines.gpu import device, engine
+
+    monkeypatch.setattr(device, "bytes_free", lambda where: 1000)
+    problem = instance()
+    with pytest.raises(
+        MemoryError, match=rf"{device.bytes_needed(problem.bound):,} bytes on a GPU, and 1,000 are free"
+    ):
+        ct.solve(problem, engine=engine.GpuEngine("cpu"))
+
+
+def test_without_torch_a_sentence_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    from coterie.engines.gpu import device
+
+    device.missing.cache_clear()
+    monkeypatch.setattr(device, "find_spec", lambda name: None)
+    with pytest.raises(device.NoGPU, match="needs torch, which is not installed: pip install"):
+        ct.solve(instance(), engine="gpu")
+    device.missing.cache_clear()
+
+
+@needs_torch
+def test_without_a_gpu_a_sentence_says_so() -> None:
+    import torch
+
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    with pytest.raises(RuntimeError, match=r'engine="gpu" (needs a build of torch for CUDA|cannot use a GPU here)'):
+        ct.solve(instance(), engine="gpu")
+
+
+def test_auto_loads_torch_for_large_problems_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    from coterie.engines.gpu import device
+    from coterie.solver import pace
+
+    asked: list[None] = []
+    monkeypatch.setattr(device, "missing", lambda: asked.append(None) or "nothing here")
+    assert not Pace(instance().bound).suits_gpu()
+    assert not asked
+    monkeypatch.setattr(pace, "WORTH_A_GPU", 0.0)
+    assert not Pace(instance().bound).suits_gpu()
+    assert asked
+    assert not Pace(instance("few labelled", ct.Logistic()).bound).suits_gpu()
+    assert len(asked) == 1
+
+
+WITHOUT_NUMBA = """
+import sys
+sys.modules["numba"] = None
+import importlib.util as util
+found = util.find_spec
+util.find_spec = lambda name, package=None: None if name == "numba" else found(name, package)
+import coterie as ct
+graph = ct.EmpiricalGraph.from_edges([(0, 1), (1, 2)])
+data = ct.LocalDatasets.from_rows([[1.0], [1.0]], [1.0, 3.0], nodes=[0, 2], n_nodes=3)
+engines = ["auto"]
+if found("torch") is not None:
+    from coterie.engines.gpu.engine import GpuEngine
+    engines.append(GpuEngine("cpu", fused=False))
+for engine in engines:
+    assert ct.solve(ct.Problem(graph, data, lam=0.5), engine=engine).status is ct.Status.OPTIMAL
+"""
+
+
+def test_neither_the_package_nor_the_engine_needs_numba() -> None:
+    subprocess.run([sys.executable, "-c", WITHOUT_NUMBA], check=True)
