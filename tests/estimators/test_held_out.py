@@ -1,5 +1,7 @@
 """Is it any good? Errors on labels that were held out."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, r2_score
@@ -16,6 +18,7 @@ from coterie.estimators.scaling import Scaling
 from coterie.io.model import read_model, write_model
 from coterie.io.moments import Moments
 from coterie.io.rows import Columns
+from coterie.problem.losses.measure import ACCURACY, Measure
 
 
 def two_halves(V=8, m=5, seed=0):
@@ -49,6 +52,28 @@ def test_errors_and_scores_are_those_of_predictions_of_the_rest(loss):
     np.testing.assert_allclose(found.node_errors, of_node ** (1 / loss.measure.degree), rtol=1e-2)
     assert found.counts.sum() == len(y)
     assert (found.measure, found.over, found.n_folds) == (loss.measure.name, "rows", 4)
+
+
+@dataclass(frozen=True)
+class OwnLoss(ct.SquaredError):
+    """Classes by least squares, without probabilities: all that a loss has to say of errors is in two lines."""
+
+    measure = Measure("squared distance", score=ACCURACY)
+
+    def predict(self, X, w):
+        return (super().predict(X, w) >= 0.5).astype(float)
+
+
+def test_a_loss_names_its_measure():
+    graph, X, y, nodes = two_halves()
+    data = ct.LocalDatasets.from_rows(np.c_[X, np.ones(len(X))], (y > 10).astype(float), nodes)
+    problem = ct.Problem(graph, data, loss=OwnLoss())
+    folds, over = folds_of(data, 3, "rows", np.arange(len(y)), 0)
+    paths = solve_folds(problem, [0.1], folds, ones=np.ones(len(y)), engine="numpy")
+    found = held_out_of(problem, paths, choice_of(problem, [0.1], paths, over), 0, "best", Scaling.none(2))
+    assert found.measure == "squared distance"
+    assert 0.5 < found.score <= 1
+    assert found.counts is None
 
 
 def test_a_fold_has_no_say_in_its_own_lam():
