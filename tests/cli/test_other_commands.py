@@ -124,6 +124,13 @@ def test_resolve_the_clusters_of_a_model(model):
     assert parsed(run("resolve", model, "--json"))["clusters"]["margin"] == pytest.approx([c.margin for c in found])
 
 
+def test_resolve_counts_what_it_leaves_out(model, monkeypatch):
+    clusters = int(ct.load(model).clusters_.max()) + 1
+    assert "more cluster" not in run("resolve", model).stdout
+    monkeypatch.setattr("coterie.cli.resolve.MOST_ROWS", clusters - 1)
+    assert "... 1 more cluster; --json has all of them." in run("resolve", model).stdout
+
+
 def test_resolve_clusters_that_a_table_names(tmp_path):
     few = pl.when(pl.col("station").is_in(["n0", "s3"])).then(pl.col("rain"))
     table = rows().with_columns(valley=pl.col("station").str.slice(0, 1), rain=few)

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from sklearn.metrics import accuracy_score, r2_score
 from towns import empirical, names, rows
@@ -19,6 +21,8 @@ from coterie.io.model import read_model, write_model
 from coterie.io.moments import Moments
 from coterie.io.rows import Columns
 from coterie.problem.losses.measure import ACCURACY, Measure
+
+DATA = {pd: "data", pl: "values"}  # what a series calls its numbers
 
 
 def two_halves(V=8, m=5, seed=0):
@@ -95,6 +99,17 @@ def test_a_choice_of_lam_knows_its_held_out_errors_and_a_file_keeps_them(tmp_pat
     again = ct.load(tmp_path / "m").held_out_
     for name, value in vars(found).items():
         np.testing.assert_array_equal(getattr(again, name), value)
+
+
+@pytest.mark.parametrize("library", [pd, pl])
+def test_the_target_has_the_name_that_y_had(tmp_path, library):
+    graph, X, y, nodes = two_halves()
+    model = ct.NetworkedLinearRegression(graph, engine="numpy").fit(
+        X, library.Series(name="rain", **{DATA[library]: y}), nodes
+    )
+    model.save(tmp_path / "m")
+    assert model.target_name_ == ct.load(tmp_path / "m").target_name_ == "rain"
+    assert model.fit(X, library.Series(**{DATA[library]: y}), nodes).target_name_ is None
 
 
 def test_errors_of_older_files_were_means_of_squares(tmp_path):

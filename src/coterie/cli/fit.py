@@ -183,7 +183,7 @@ def fit(
             measure = Measure(weight, distance)
             network = read_network(data, node, graph, nearest, measure, text_ids=ids is IdsName.text)
             model.set_params(graph=network.graph, verbose=tell)
-            notes = _notes(context, data, target, network, seed)
+            notes = _notes(context, data, network, seed)
             files = FileFit(model, data, columns.like(network.graph), partial(say, quiet=quiet), over.value)
             condensed = files.fit() is None
             interrupted = model.solution_.status is Status.INTERRUPTED
@@ -254,7 +254,7 @@ def _checked_engine(name: str) -> str:
     return name
 
 
-def _notes(context: typer.Context, data: Path, target: str, network: Network, seed: int) -> dict[str, Any]:
+def _notes(context: typer.Context, data: Path, network: Network, seed: int) -> dict[str, Any]:
     """What travels with the model; docs/report.md lists the keys."""
     from coterie.io.sources import data_files, sha256_of
     from coterie.io.tables import count_rows
@@ -262,7 +262,6 @@ def _notes(context: typer.Context, data: Path, target: str, network: Network, se
     return {
         "command": shlex.join(["coterie", *(context.obj or [])]),
         "seed": seed,
-        "target": target,
         "data": {"files": list(map(str, data_files(data))), "rows": count_rows(data), "sha256": sha256_of(data)},
         "coordinates": network.coordinates,
     }

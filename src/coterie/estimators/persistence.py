@@ -77,6 +77,7 @@ class PersistenceMixin:
             "classes": getattr(self, "classes_", None),
             "groups_column": self.groups_column_,
             "frame_library": self.frame_library_,
+            "target_name": getattr(self, "target_name_", None),
             "nodes": None if graph.ids is None else [_json_id(name) for name in graph.ids],
             "certificate": {name: getattr(solution, name) for name in CERTIFICATE} | {"status": solution.status.name},
             "history": [list(line) for line in solution.history],
@@ -171,7 +172,7 @@ def _restore(record: dict[str, Any], arrays: dict[str, Array]) -> NetworkedModel
         model.classes_ = np.array(record["classes"])
     model.groups_column_, model.frame_library_ = record["groups_column"], record["frame_library"]
     model.lam_, model.notes_, model.versions_ = _number(record["lam"]), record["notes"], record["versions"]
-    model.row_weight_ = record["row_weight"]
+    model.row_weight_, model.target_name_ = record["row_weight"], record.get("target_name")
     model.n_labelled_, model.node_errors_ = arrays["n_labelled"], arrays["node_errors"]
     *centre, y_centre = arrays["centre"]
     *spread, y_spread = arrays["spread"]
