@@ -1,6 +1,7 @@
 """inspect, graph, resolve and report."""
 
 import json
+from importlib import import_module
 
 import numpy as np
 import polars as pl
@@ -127,7 +128,7 @@ def test_resolve_the_clusters_of_a_model(model):
 def test_resolve_counts_what_it_leaves_out(model, monkeypatch):
     clusters = int(ct.load(model).clusters_.max()) + 1
     assert "more cluster" not in run("resolve", model).stdout
-    monkeypatch.setattr("coterie.cli.resolve.MOST_ROWS", clusters - 1)
+    monkeypatch.setattr(import_module("coterie.cli.resolve"), "MOST_ROWS", clusters - 1)
     assert "... 1 more cluster; --json has all of them." in run("resolve", model).stdout
 
 
