@@ -1,6 +1,7 @@
 """inspect, graph, resolve and report."""
 
 import json
+from importlib import import_module
 
 import numpy as np
 import polars as pl
@@ -122,6 +123,13 @@ def test_resolve_the_clusters_of_a_model(model):
     assert lines[0].split()[:3] == ["cluster", "nodes", "labelled"]
     assert lines[-1].startswith(f"{sum(c.resolved for c in found)} of {len(found)} clusters resolved.")
     assert parsed(run("resolve", model, "--json"))["clusters"]["margin"] == pytest.approx([c.margin for c in found])
+
+
+def test_resolve_counts_what_it_leaves_out(model, monkeypatch):
+    clusters = int(ct.load(model).clusters_.max()) + 1
+    assert "more cluster" not in run("resolve", model).stdout
+    monkeypatch.setattr(import_module("coterie.cli.resolve"), "MOST_ROWS", clusters - 1)
+    assert "... 1 more cluster; --json has all of them." in run("resolve", model).stdout
 
 
 def test_resolve_clusters_that_a_table_names(tmp_path):

@@ -1,6 +1,10 @@
 """Is it any good? Errors on labels that were held out."""
 
+from dataclasses import dataclass
+
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from sklearn.metrics import accuracy_score, r2_score
 from towns import empirical, names, rows
@@ -16,6 +20,9 @@ from coterie.estimators.scaling import Scaling
 from coterie.io.model import read_model, write_model
 from coterie.io.moments import Moments
 from coterie.io.rows import Columns
+from coterie.problem.losses.measure import ACCURACY, Measure
+
+DATA = {pd: "data", pl: "values"}  # what a series calls its numbers
 
 
 def two_halves(V=8, m=5, seed=0):
@@ -51,6 +58,28 @@ def test_errors_and_scores_are_those_of_predictions_of_the_rest(loss):
     assert (found.measure, found.over, found.n_folds) == (loss.measure.name, "rows", 4)
 
 
+@dataclass(frozen=True)
+class OwnLoss(ct.SquaredError):
+    """Classes by least squares, without probabilities: all that a loss has to say of errors is in two lines."""
+
+    measure = Measure("squared distance", score=ACCURACY)
+
+    def predict(self, X, w):
+        return (super().predict(X, w) >= 0.5).astype(float)
+
+
+def test_a_loss_names_its_measure():
+    graph, X, y, nodes = two_halves()
+    data = ct.LocalDatasets.from_rows(np.c_[X, np.ones(len(X))], (y > 10).astype(float), nodes)
+    problem = ct.Problem(graph, data, loss=OwnLoss())
+    folds, over = folds_of(data, 3, "rows", np.arange(len(y)), 0)
+    paths = solve_folds(problem, [0.1], folds, ones=np.ones(len(y)), engine="numpy")
+    found = held_out_of(problem, paths, choice_of(problem, [0.1], paths, over), 0, "best", Scaling.none(2))
+    assert found.measure == "squared distance"
+    assert 0.5 < found.score <= 1
+    assert found.counts is None
+
+
 def test_a_fold_has_no_say_in_its_own_lam():
     errors = np.array([[1.0, 3.0, 3.0], [2.0, 2.5, 1.0]])
     choice = LamChoice(np.array([1.0, 0.1]), errors, np.zeros((2, 3)), "rows", np.ones(3))
@@ -70,6 +99,17 @@ def test_a_choice_of_lam_knows_its_held_out_errors_and_a_file_keeps_them(tmp_pat
     again = ct.load(tmp_path / "m").held_out_
     for name, value in vars(found).items():
         np.testing.assert_array_equal(getattr(again, name), value)
+
+
+@pytest.mark.parametrize("library", [pd, pl])
+def test_the_target_has_the_name_that_y_had(tmp_path, library):
+    graph, X, y, nodes = two_halves()
+    model = ct.NetworkedLinearRegression(graph, engine="numpy").fit(
+        X, library.Series(name="rain", **{DATA[library]: y}), nodes
+    )
+    model.save(tmp_path / "m")
+    assert model.target_name_ == ct.load(tmp_path / "m").target_name_ == "rain"
+    assert model.fit(X, library.Series(**{DATA[library]: y}), nodes).target_name_ is None
 
 
 def test_errors_of_older_files_were_means_of_squares(tmp_path):

@@ -47,6 +47,7 @@ def with_everything():
     ids = [NASTY, "<i>b</i>", *(f"node {k}" for k in range(2, 14))]
     model = fitted(ct.NetworkedLinearRegressionCV, ids=ids, apart=2, n_lams=6, cv=3, random_state=0)
     model.feature_names_in_ = np.array([NASTY, "speed & <u>"], dtype=object)
+    model.target_name_ = NASTY
     angle = np.linspace(0, 6, 14)
     model.notes_ = {
         "data": {"files": [NASTY, "b.csv"], "rows": 48, "sha256": "ab" * 32},
@@ -64,7 +65,6 @@ def with_everything():
             "next_label": [None, NASTY],
             "gain": [0.0, 1.0],
         },
-        "target": NASTY,
         "seed": 7,
         "command": f"coterie fit {NASTY}",
     }

@@ -74,7 +74,7 @@ def test_everything_is_there(page):
 
 def test_the_first_tile_has_the_held_out_error_in_the_unit_of_the_target():
     model = fitted(ct.NetworkedLinearRegressionCV, n_lams=4, cv=3, random_state=0)
-    model.notes_ = {"target": "rain"}
+    model.target_name_ = "rain"
     found = model.held_out_
     tiles = Reader(render(model)).text.partition("with labels.")[2]
     assert tiles.split()[0] == short(found.error, 3)

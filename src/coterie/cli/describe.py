@@ -73,7 +73,7 @@ def in_words(model: NetworkedModel, notes: dict[str, Any]) -> list[str]:
     choice = getattr(model, "lam_choice_", None)
     how = "" if choice is None else f", chosen by cross-validation over {choice.over} ({smallest_error(choice)})"
     return [
-        *held_out_in_words(model, notes.get("target")),
+        *held_out_in_words(model),
         *_beside(model, notes),
         verdict(model.solution_),
         *explanation(model.solution_, model.tol),

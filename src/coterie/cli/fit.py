@@ -213,7 +213,7 @@ def fit(
             measure = Measure(weight, distance)
             network = read_network(table, node, edges, nearest, measure, text_ids=ids is IdsName.text)
             model.set_params(graph=network.graph, verbose=tell)
-            notes = _notes(context, table, target, network, seed)
+            notes = _notes(context, table, network, seed)
             levels, gap = [] if one_hot is None else split_names(one_hot), None if missing is None else missing.value
             columns, gaps = prepare(table, columns.like(network.graph), levels, gap)
             files = FileFit(model, table, columns, partial(say, quiet=quiet), over.value)
@@ -287,7 +287,7 @@ def _checked_engine(name: str) -> str:
     return name
 
 
-def _notes(context: typer.Context, data: Table, target: str, network: Network, seed: int) -> dict[str, Any]:
+def _notes(context: typer.Context, data: Table, network: Network, seed: int) -> dict[str, Any]:
     """What travels with the model; docs/report.md lists the keys."""
     from coterie.io.sources import data_files, sha256_of
     from coterie.io.tables import count_rows
@@ -295,7 +295,6 @@ def _notes(context: typer.Context, data: Table, target: str, network: Network, s
     return {
         "command": shlex.join(["coterie", *(context.obj or [])]),
         "seed": seed,
-        "target": target,
         "data": {"files": list(map(str, data_files(data))), "rows": count_rows(data), "sha256": sha256_of(data)},
         "coordinates": network.coordinates,
     }

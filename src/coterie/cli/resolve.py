@@ -102,6 +102,8 @@ def _show(found: Resolvability, json: bool) -> None:
         for one in sorted(found, key=lambda one: -one.n_nodes)[:MOST_ROWS]
     ]
     show_table(HEADER, rows)
-    more = f"; the {MOST_ROWS} largest are shown" if len(found) > MOST_ROWS else ""
+    left = len(found) - MOST_ROWS
+    if left > 0:
+        echo(f"… {left:,} more cluster{'' if left == 1 else 's'}; --json has all of them.")
     advice = "" if found.next_label is None else f" Label next: {found.next_label}."
-    echo(f"\n{resolved} of {len(found)} clusters resolved{more}.{advice}")
+    echo(f"\n{resolved} of {len(found)} clusters resolved.{advice}")

@@ -126,6 +126,8 @@ solution_ : Solution
     What the solver returned, with its certificate.
 graph_ : EmpiricalGraph
     The graph of the fit, with the nodes that were added since.
+target_name_ : str, or None
+    The name of y, where it was a series.
 n_features_in_ : int
     The number of features.
 feature_names_in_ : array of shape (n_features_in_,)

@@ -13,7 +13,15 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from coterie.estimators.scaling import Scaling
-from coterie.estimators.tables import as_graph, as_row_weights, check_numbers, has_column, library_of, take_groups
+from coterie.estimators.tables import (
+    as_graph,
+    as_row_weights,
+    check_numbers,
+    has_column,
+    library_of,
+    name_of,
+    take_groups,
+)
 from coterie.io.preparation import Preparation
 from coterie.problem import EmpiricalGraph, LocalDatasets, Problem
 from coterie.problem.arrays import Array
@@ -75,7 +83,7 @@ class InputMixin:
         """The problem at λ = 0, and the row of X that each row of its data was."""
         groups = self.node if groups is None else groups
         self.groups_column_ = groups if isinstance(groups, str) else None
-        self.frame_library_ = library_of(X)
+        self.frame_library_, self.target_name_ = library_of(X), name_of(y)
         graph = as_graph(self.graph, groups)
         data, nodes = self._rows(X, y, groups, sample_weight, graph, first=True)
         return self._stated(graph, data), np.argsort(nodes, kind="stable")

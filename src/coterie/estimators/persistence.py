@@ -81,6 +81,7 @@ class PersistenceMixin:
             "class_weights": getattr(self, "class_weight_", None),
             "groups_column": self.groups_column_,
             "frame_library": self.frame_library_,
+            "target_name": getattr(self, "target_name_", None),
             "nodes": None if graph.ids is None else [_json_id(name) for name in graph.ids],
             "certificate": {name: getattr(solution, name) for name in CERTIFICATE} | {"status": solution.status.name},
             "history": [list(line) for line in solution.history],
@@ -178,6 +179,7 @@ def _restore(record: dict[str, Any], arrays: dict[str, Array]) -> NetworkedModel
     model.groups_column_, model.frame_library_ = record["groups_column"], record["frame_library"]
     model.lam_, model.notes_, model.versions_ = _number(record["lam"]), record["notes"], record["versions"]
     model.row_weight_, model.preparation_ = record["row_weight"], _preparation(record.get("preparation"))
+    model.target_name_ = record.get("target_name")
     model.n_labelled_, model.node_errors_ = arrays["n_labelled"], arrays["node_errors"]
     *centre, y_centre = arrays["centre"]
     *spread, y_spread = arrays["spread"]

@@ -45,7 +45,7 @@ class NetworkedRegressor(RegressorMixin, NetworkedModel):
         """
         graph = as_graph(self.graph, moments.ids)
         self.n_features_in_, self.feature_names_in_ = moments.n_features, np.array(columns.features, dtype=object)
-        self.groups_column_, self.frame_library_ = columns.node, "polars"
+        self.groups_column_, self.frame_library_, self.target_name_ = columns.node, "polars", columns.target
         problem = self._stated(graph, moments.datasets(graph, self.fit_intercept))
         self._learn(problem, self._prepare(problem, None))
         self.n_labelled_ = np.zeros(graph.n_nodes, dtype=np.int64)

@@ -75,6 +75,12 @@ def library_of(X: Any) -> str | None:
     return str(frame.implementation.value) if isinstance(frame, nw.DataFrame) else None
 
 
+def name_of(y: Any) -> str | None:
+    """The name of labels that are a series; None where they have none."""
+    name = getattr(y, "name", None)
+    return name if isinstance(name, str) and name else None
+
+
 def as_labels(y: Any, n_rows: int) -> Array:
     """Return numbers, nan where a row has no label."""
     y = column_or_1d(_without_nulls(y), warn=True)

@@ -33,7 +33,8 @@ class TestedRows(NamedTuple):
     node_errors, node_weights : arrays of shape (K, k) and (k,)
         Sums of errors and of weights of their rows.
     counts : array of int of shape (K, bins, bins), or (K, bins, 2), or None
-        How many rows have this label (across: this prediction); or this predicted probability, and each class.
+        How many rows have this label (across: this prediction); or this predicted probability, and each class. None
+        where single predictions, or probabilities, are not known.
     """
 
     errors: Array
@@ -55,7 +56,9 @@ class TestedRows(NamedTuple):
         data, loss = problem.data, cast(Any, problem.loss)
         X, y, s = data.X[rows], data.y[rows], data.weights[rows]
         nodes, of = np.unique(data.nodes[rows], return_inverse=True)
-        edges = None if ones is None or (ones != 1).any() else edges_of(problem)
+        single = ones is not None and (ones == 1).all()
+        counted = single and (hasattr(loss, "predict_proba") or not loss.measure.of_classes)
+        edges = edges_of(problem) if counted else None
         errors, scores, counts = [], [], []
         for w in solutions:
             own = w[data.nodes[rows]]

@@ -17,8 +17,6 @@ resolvability : dict of columns
 federation : dict
     What a federation leaves in its model: "sites" (names), "rounds", "label", "held" and "complaints" (names and
     sentences), "privacy" (null, or what was promised) and "clusters" (the cluster of each node).
-target : str
-    What is predicted.
 seed : int
 command : str
     How the model was made.
@@ -71,7 +69,6 @@ class Notes:
     coordinates: Coordinates | None = None
     baselines: Comparison | None = None
     resolvability: list[dict[str, Any]] = field(default_factory=list)
-    target: str | None = None
     seed: Any = None
     command: str | None = None
 
@@ -83,7 +80,6 @@ class Notes:
             "coordinates": lambda note: _coordinates(note, model.graph_.n_nodes),
             "baselines": lambda note: as_comparison(note, measure_of(model)),
             "resolvability": _rows,
-            "target": str,
             "seed": lambda note: note,
             "command": str,
         }

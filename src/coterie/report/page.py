@@ -32,6 +32,8 @@ from coterie.report.text import (
     short,
     smallest_error,
     some,
+    target_of,
+    unit_of,
     verdict,
 )
 from coterie.report.validation import close_to_best, comparison_figure, lam_choice_figure
@@ -92,12 +94,12 @@ def render(model: NetworkedModel) -> str:
         "channels": [plain_channel(channel) for channel in shown],
     }
     return template.render(
-        title=_title(model, notes),
+        title=_title(model),
         held_out=held_out,
         measure=measure,
         score=_score(model),
-        unit=None if measure.of_classes else notes.target,
-        quality=held_out_in_words(model, notes.target),
+        unit=unit_of(model),
+        quality=held_out_in_words(model),
         predictions=predictions,
         drawn=drawn,
         hidden=len(columns) > MOST_COLUMNS,
@@ -133,9 +135,9 @@ def render(model: NetworkedModel) -> str:
     )
 
 
-def _title(model: NetworkedModel, notes: Notes) -> str:
-    kind = kind_of(model)
-    return kind[0].upper() + kind[1:] + ("" if notes.target is None else f" of {notes.target}")
+def _title(model: NetworkedModel) -> str:
+    kind, target = kind_of(model), target_of(model)
+    return kind[0].upper() + kind[1:] + ("" if target is None else f" of {target}")
 
 
 def _score(model: NetworkedModel) -> tuple[str, str] | None:

@@ -62,14 +62,24 @@ def score_in_words(measure: Measure, score: float) -> str:
     return f"{measure.score} {score:.1%}" if measure.of_classes else f"{measure.score} {short(score, 3)}"
 
 
-def held_out_in_words(model: NetworkedModel, target: str | None) -> list[str]:
+def target_of(model: NetworkedModel) -> str | None:
+    """What is predicted, where its name is known."""
+    return getattr(model, "target_name_", None)
+
+
+def unit_of(model: NetworkedModel) -> str | None:
+    """What errors are in units of; classes have none."""
+    return None if measure_of(model).of_classes else target_of(model)
+
+
+def held_out_in_words(model: NetworkedModel) -> list[str]:
     """How well held-out labels are predicted, in one line; none where that is not known."""
     if (found := getattr(model, "held_out_", None)) is None:
         return []
     measure = measure_of(model)
     held = "labels" if found.over == "given" else found.over
     sure = f" ± {short(found.standard_error)}" if found.n_folds > 1 else ""
-    unit = f" in units of {target}" if target is not None and not measure.of_classes else ""
+    unit = "" if unit_of(model) is None else f" in units of {unit_of(model)}"
     folds = plural(found.n_folds, "fold") if found.n_folds > 1 else "one split"
     score = "" if found.score is None else f", {score_in_words(measure, found.score)}"
     return [f"Error on held-out {held}: {measure.name} {short(found.error, 3)}{sure}{unit}{score} ({folds})."]
