@@ -1,4 +1,4 @@
-"""The logistic loss on a device: batched Newton steps, see `coterie.problem.losses.logistic`."""
+"""The logistic loss on a device: batched Newton steps, see `coterie.problem.losses.row_losses`."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from coterie.engines.gpu.losses import HostLosses, Model, by_node
 from coterie.engines.gpu.rows import Rows, Support
 from coterie.kernels.interruption import time_is_up
 from coterie.kernels.reference.node_solvers import HALVINGS
-from coterie.problem.losses.logistic import (
+from coterie.problem.losses.row_losses import (
     CHEAP,
     CLOSER,
     CONJUGATE_STEPS,
     FEW,
     MAX_STEPS,
     PROX_ACCURACY,
-    LogisticLosses,
+    RowLosses,
 )
 
 
@@ -77,7 +77,7 @@ class _Nodes(NamedTuple):
 class DeviceLogistic(HostLosses):
     """Logistic losses with all nodes side by side."""
 
-    def __init__(self, f: LogisticLosses, device: Any) -> None:
+    def __init__(self, f: RowLosses, device: Any) -> None:
         super().__init__(f, device)
         self.rows, self.trace = Rows(f.design, device), f._trace
         self.few = len(f.ridge) > CHEAP and 2 * len(f.rows.X) <= len(f.rows.M) * len(f.ridge)

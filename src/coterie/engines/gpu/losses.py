@@ -10,8 +10,9 @@ from coterie.engines.gpu.exact import Tensor
 from coterie.engines.gpu.rows import Rows, Support
 from coterie.problem.losses.base import LocalLosses
 from coterie.problem.losses.lasso import SparseQuadratics
-from coterie.problem.losses.logistic import LogisticLosses
+from coterie.problem.losses.logistic import Logistic
 from coterie.problem.losses.quadratic import Quadratics
+from coterie.problem.losses.row_losses import RowLosses
 
 
 class Model(NamedTuple):
@@ -30,7 +31,7 @@ def on_device(f: LocalLosses, device: Any) -> HostLosses:
         from coterie.engines.gpu.sparse import DeviceSparseQuadratics
 
         return DeviceSparseQuadratics(f, device)
-    if isinstance(f, LogisticLosses):
+    if isinstance(f, RowLosses) and isinstance(f.psi, Logistic):
         from coterie.engines.gpu.logistic import DeviceLogistic
 
         return DeviceLogistic(f, device)

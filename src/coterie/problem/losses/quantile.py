@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from numbers import Real
+from typing import Any
 
 import numpy as np
 
@@ -48,8 +49,9 @@ class Quantile(RowLoss):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not (isinstance(self.q, Real) and 0 < float(self.q) < 1):
-            raise ValueError(f"q must be a number between 0 and 1, got {self.q!r}")
+        q: Any = self.q
+        if not (isinstance(q, Real) and 0 < float(q) < 1):
+            raise ValueError(f"q must be a number between 0 and 1, got {q!r}")
 
     def bind(self, rows: LabelledRows) -> KinkedLosses:
         f = super().bind(rows)
