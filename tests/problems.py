@@ -224,7 +224,8 @@ PENALTIES: dict[type[ct.Penalty], PenaltyCase] = {
 
 EVERY_LOSS = [example for case in LOSSES.values() for example in case.examples]
 EVERY_PENALTY = [example for case in PENALTIES.values() for example in case.examples]
-FIRST_LOSSES = [case.examples[0] for case in LOSSES.values()]
+FIRST_LOSSES = [LOSSES[kind].examples[0] for kind in (ct.SquaredError, ct.Lasso, ct.Logistic)]  # by how they are solved
+OTHER_LOSSES = [LOSSES[kind].examples[0] for kind in LOSSES if kind not in (ct.SquaredError, ct.Lasso, ct.Logistic)]
 
 
 def case_of(part: ct.Loss | ct.Penalty) -> Any:

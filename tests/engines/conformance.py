@@ -23,7 +23,7 @@ class NaiveEngine:
         self.w_hat, self.u_hat = w, u
         self.anchor, self.k = (w, u), 0
         self.losses = {}
-        self.centre = None
+        self.centre, self.models = None, {}
         for k, i in enumerate(problem.M):
             X, y = rows_of_node(problem.data.labelled, k)
             alone = ct.LocalDatasets.from_rows(X, y, np.zeros(len(y), dtype=int))
@@ -67,17 +67,23 @@ class NaiveEngine:
         self.w_hat, self.u_hat = w_hat, u_hat
 
     def primal_update(self, i: int, v: np.ndarray) -> np.ndarray:
-        if not isinstance(self.problem.loss, ct.Logistic):
+        if not self.models:
             return self.losses[i].prox(v[None], self.tau[i : i + 1], v[None])[0]
         slope, H = self.models[i]
         inverse = np.linalg.inv(np.eye(len(v)) / self.tau[i] + H)
         return inverse @ (v / self.tau[i] + H @ self.centre[i] - slope)
 
     def model(self) -> None:
-        """log(1 + e^z) − yz of every row has, around z₀, the largest curvature that it has on the way there."""
-        if not isinstance(self.problem.loss, ct.Logistic):
-            return
+        """log(1 + e^z) − yz of every row has, around z₀, the largest curvature that it has on the way there.
+
+        The models of other losses are their own: these are compared with the losses elsewhere.
+        """
         before, self.centre, self.models = self.centre, self.w_hat, {}
+        if not isinstance(self.problem.loss, ct.Logistic):
+            for i, loss in self.losses.items():
+                found = loss.model(self.centre[[i]], None if before is None else before[[i]])
+                self.models |= {} if found is None else {i: (found.slope[0], found.H[0])}
+            return
         for k, i in enumerate(self.problem.M):
             X, y = rows_of_node(self.problem.data.labelled, k)
             z = X @ self.centre[i]
