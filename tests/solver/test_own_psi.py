@@ -1,4 +1,4 @@
-"""A scalar function that a user writes, as CONTRIBUTING.md shows it: prox, conjugate and certificate come from the base."""
+"""A scalar function of a user's own, as CONTRIBUTING.md shows it: prox, conjugate and certificate come with it."""
 
 from __future__ import annotations
 
