@@ -16,7 +16,13 @@ import coterie as ct
 from coterie.problem.losses.psi import SQUARED, Psi
 from problems import case_of
 
-LOGISTIC, POISSON, HUBER, HINGE = ct.Logistic(), ct.Poisson(), ct.Huber(), ct.SquaredHinge()
+LOGISTIC, POISSON, HUBER, HINGE, QUANTILE = (
+    ct.Logistic(),
+    ct.Poisson(),
+    ct.Huber(delta=0.3),
+    ct.SquaredHinge(),
+    ct.Quantile(q=0.3),
+)
 __all__ = ["SQUARED"]
 DIGITS = 60
 Exact = Any  # a Fraction, or an mpf with 60 digits

@@ -8,6 +8,7 @@ from typing import Any
 import mpmath
 import numpy as np
 
+import coterie as ct
 from coterie.problem.losses.psi import Psi
 from exactly import DIGITS, SQUARED, exact_loss, high, inner
 
@@ -32,9 +33,11 @@ def design(seed: int, kind: Psi, n: int = 3, sizes: tuple[int, ...] = (1, 4)) ->
     X, w = ugly(rng, (starts[-1], n), 4.0), ugly(rng, (len(sizes), n), 4.0)
     z = np.einsum("rk,rk->r", X, np.repeat(w, sizes, axis=0))
     y = z + 10.0 ** rng.uniform(-20, 2) * rng.standard_normal(len(z))
-    if kind != SQUARED:
+    if isinstance(kind, ct.Logistic | ct.Poisson | ct.SquaredHinge):
         X = X * np.minimum(1.0, 30 / np.maximum(np.abs(z), 1e-300))[:, None]
         y = (rng.random(len(z)) < 0.5).astype(float)
+    if isinstance(kind, ct.Poisson):
+        y = np.where(y > 0, np.exp(np.clip(z, -30, 30)), rng.poisson(3.0, len(z)))
     s = 10.0 ** rng.uniform(-6, 2, len(z))
     ridge = np.where(rng.random(n) < 0.5, 10.0 ** rng.uniform(-8, 2, n), 0.0)
     return rng, X, y, s, starts.astype(np.int64), ridge, w

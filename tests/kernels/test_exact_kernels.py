@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from coterie.kernels import charge, flow, rows
 from coterie.kernels.exact import EPS, FAINT, add_product, strict, two_sum
 from coterie.problem.losses.psi import Psi
-from exactly import LOGISTIC, SQUARED, at_most, exact_loss, fractions, inner
+from exactly import HINGE, HUBER, LOGISTIC, POISSON, QUANTILE, SQUARED, at_most, exact_loss, fractions, inner
 from ugly_rows import cancelling, check_values, design, ugly
 
 # Numbers whose products and sums neither overflow nor vanish: there the transformations are exact.
@@ -54,8 +54,8 @@ def test_a_compensated_dot_product_is_good_to_twice_the_precision(seed: int, cou
     assert error <= (count * Fraction(EPS)) ** 2 * inner(np.abs(a), np.abs(b))
 
 
-@pytest.mark.parametrize("kind", [SQUARED, LOGISTIC])
-@settings(max_examples=150)
+@pytest.mark.parametrize("kind", [SQUARED, LOGISTIC, POISSON, HUBER, HINGE, QUANTILE])
+@settings(max_examples=100)
 @given(seed=SEEDS)
 def test_what_row_duals_prove_is_true(kind: Psi, seed: int) -> None:
     """For any duals, best or not: out + ⟨q, z − w⟩ ≤ L(z) at every z, with q = Σ a_r x_r + b without any rounding."""

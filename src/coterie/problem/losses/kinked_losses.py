@@ -19,7 +19,8 @@ kinks = Either("kinks")
 
 ACCURACY, SWEEPS = 1e-13, 3_000
 CONJUGATE_SWEEPS = 60  # any end of the ascent gives a valid bound
-NEAR = 1e-4  # of the mean curvature of squared error: what holds weights near those at which a dual is asked for
+CLOSER, SETTLED = 10, 1e-9  # times that ascent, each around the weights where the last one ended
+NEAR = 1e5  # times a trace of curvature: what holds weights near those at which duals are asked for
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,9 +72,13 @@ class KinkedLosses(RowLosses):
 
     def _attaining_duals(self, p: Array, near: Array) -> tuple[Array, Array]:
         """Weights and duals of rows with forces close to p."""
-        curvature = np.full(len(p), NEAR * float(np.mean(self.rows.X**2)) + float(np.finfo(float).tiny))
+        curvature = np.full(len(p), NEAR * self._trace)
         b = self.__dict__.get("_last", np.zeros(len(self.rows.y))).copy()
-        return self._ascend(p, near, curvature, b, CONJUGATE_SWEEPS), b
+        for _ in range(CLOSER):
+            before, near = near, self._ascend(p, near, curvature, b, CONJUGATE_SWEEPS)
+            if np.abs(near - before).max(initial=0.0) <= SETTLED * np.abs(near).max(initial=0.0):
+                break
+        return near, b
 
     def _ascend(self, p: Array, anchor: Array, curvature: Array, b: Array, sweeps: int) -> Array:
         """Minimise L_i(z) − ⟨p_i, z⟩ + curvature_i ‖z − anchor_i‖²/2 for each node; b, a guess, becomes their duals."""

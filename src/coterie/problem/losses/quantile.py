@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from numbers import Real
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +11,7 @@ from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
 from coterie.problem.losses.kinked_losses import KinkedLosses
 from coterie.problem.losses.psi import INSIDE, Psi, constant_quantile
-from coterie.problem.losses.row_loss import RowLoss
+from coterie.problem.losses.row_loss import RowLoss, check_positive
 
 
 @dataclass(frozen=True)
@@ -49,9 +47,9 @@ class Quantile(RowLoss):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        q: Any = self.q
-        if not (isinstance(q, Real) and 0 < float(q) < 1):
-            raise ValueError(f"q must be a number between 0 and 1, got {q!r}")
+        check_positive(self.q, "q")
+        if not self.q < 1:
+            raise ValueError(f"q must be below 1, got {self.q!r}")
 
     def bind(self, rows: LabelledRows) -> KinkedLosses:
         f = super().bind(rows)
