@@ -32,6 +32,12 @@ class RowLoss(Loss, Psi):
         Columns, such as an intercept, that ridge leaves alone.
     reduction : {"mean", "sum"}, default="mean"
         As for :class:`SquaredError`.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> isinstance(ct.Huber(delta=0.5), ct.RowLoss)
+    True
     """
 
     ridge: float = 0.0
