@@ -37,3 +37,4 @@ class Measure(NamedTuple):
 ACCURACY = "accuracy"
 ROOT_MEAN_SQUARED_ERROR = Measure("root mean squared error", degree=2)
 LOG_LOSS = Measure("log-loss", score=ACCURACY)
+MEAN_LOSS = Measure("mean loss")

@@ -6,6 +6,7 @@ A family is one class: ψ, ψ′, ψ″ and ψ* (`psi.py`), and the labels that 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 from numbers import Real
 from typing import Any
 
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
 from coterie.problem.losses.base import Loss, as_columns, check_strength, linear_predictor, penalised_columns
+from coterie.problem.losses.measure import MEAN_LOSS, Measure
 from coterie.problem.losses.psi import Psi
 from coterie.problem.losses.row_losses import RowLosses
 from coterie.problem.losses.squared import Reduction, check_reduction, row_scale
@@ -39,6 +41,8 @@ class RowLoss(Loss, Psi):
     >>> isinstance(ct.Huber(delta=0.5), ct.RowLoss)
     True
     """
+
+    measure: ClassVar[Measure] = MEAN_LOSS
 
     ridge: float = 0.0
     unpenalised: tuple[int, ...] = ()
