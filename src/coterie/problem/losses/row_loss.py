@@ -6,9 +6,8 @@ A family is one class: ψ, ψ′, ψ″ and ψ* (`psi.py`), and the labels that 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
