@@ -176,7 +176,9 @@ class EmpiricalGraph:
         numbers = look_up(names, self._number_of)
         if (numbers < 0).any():
             unknown = some_of(names[k] for k in np.flatnonzero(numbers < 0))
-            nodes = f"numbered 0 to {self.n_nodes - 1}" if self.ids is None else f"called {some_of(self.ids)}"
+            nodes = f"called {some_of(self.ids or ())}"
+            if self.ids is None:
+                nodes = f"numbered 0 to {self.n_nodes - 1}; a graph that is made with ids= has names"
             raise ValueError(f"not among the {self.n_nodes} nodes of the graph: {unknown} (its nodes are {nodes})")
         return numbers
 
