@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
@@ -121,3 +122,19 @@ def test_objects_say_what_they_are_in_a_line() -> None:
         assert len(repr(one)) < 250
     assert repr(path).startswith("Path(12 solutions, lam ")
     assert repr(choice).startswith("LamChoice(2 lams, 2 folds over rows; best ")
+
+
+def test_nodes_in_two_columns(tmp_path) -> None:
+    rng, months = np.random.default_rng(0), [1, 2, 3]
+    graph = ct.product_graph(ct.EmpiricalGraph.from_edges([(0, 1)], ids=["a", "b"]), ct.time_graph(months))
+    table = pd.DataFrame({"town": np.repeat(["a", "b"], 30), "month": np.tile(months, 20), "x": rng.normal(size=60)})
+    y = np.where(table["town"] == "a", 1, -1) * table["month"] * table["x"]
+    model = ct.NetworkedLinearRegression(graph, lam=1e-3).fit(table, y, groups=["town", "month"])
+    assert model.groups_column_ == ["town", "month"]
+    assert model.feature_names_in_.tolist() == ["x"]
+    assert dict(zip(model.nodes_, model.coef_[:, 0].round(), strict=True))["b", 3] == -3
+    model.save(tmp_path / "model")
+    loaded = ct.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict(table), model.predict(table))
+    named = ct.NetworkedLinearRegression(graph, lam=1e-3, node=["town", "month"]).fit(table, y)
+    np.testing.assert_array_equal(named.coef_, model.coef_)

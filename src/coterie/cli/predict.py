@@ -106,11 +106,14 @@ def _columns(fitted: NetworkedModel, model: Path, data: Table, node: str | None)
     from coterie.io.errors import ModelFileError
     from coterie.io.rows import Columns
 
-    names, node = getattr(fitted, "feature_names_in_", None), node or fitted.groups_column_
+    names, found = getattr(fitted, "feature_names_in_", None), node or fitted.groups_column_
     if names is None:
         raise ModelFileError(f"{model}: the model was fitted to columns without names; use it from Python")
-    if node is None:
+    if found is None:
         raise BadInputError("say with --node which column holds the nodes; the model was not told")
+    if not isinstance(found, str):
+        raise BadInputError(f"the nodes of this model are in the columns {' and '.join(found)}; use it from Python")
+    node = found
     if node in (PREDICTION, PROBABILITY, UNDETERMINED):
         raise BadInputError(f"the column of the nodes is called {node!r}, as one that is written; call it otherwise")
     made = fitted.preparation_

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -47,7 +48,7 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
         threads: int | None,
         warm_start: bool,
         verbose: Verbose,
-        node: str | None,
+        node: str | Sequence[str] | None,
     ) -> None:
         self.graph = graph
         self.penalty = penalty
@@ -79,10 +80,10 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
             The features of each row.
         y : sequence of shape (rows,)
             Labels; nan (or None) where a row has none.
-        groups : sequence of shape (rows,) or str, default=None
-            The node that each row belongs to; or the column of the frame X that says so. A node of the graph
-            may have no row at all. None: the column that the parameter `node` names; without that, all rows belong to
-            the one node there is.
+        groups : sequence of shape (rows,), str or list of str, default=None
+            The node that each row belongs to; or the column of the frame X that says so, or the columns, such as
+            ["station", "month"], whose values together do. A node of the graph may have no row at all. None: what the
+            parameter `node` names; without that, all rows belong to the one node there is.
         sample_weight : sequence of shape (rows,), default=None
             A row of weight 2 counts like two rows. None: all count alike.
 

@@ -90,9 +90,9 @@ dict, "balanced" or None
 How much a row of each class counts: {class: weight}, or, balanced, n / (2 n_c) with n_c of the n labelled rows in
 class c. It multiplies the sample weights. None: all count alike.""",
     "node": """\
-str
+str or list of str
 The column of the frame X that says which node a row belongs to, for callers that pass no groups: pipelines, grid
-searches, cross_val_score.""",
+searches, cross_val_score. Of several columns, the nodes are the tuples: (place, time) of a :func:`product_graph`.""",
     "verbose": """\
 int or callable
 Above 0: print progress. A callable is called instead as ``verbose(line, done)``, done being from 0 to 1. Where the

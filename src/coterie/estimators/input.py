@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -17,6 +18,7 @@ from coterie.estimators.tables import (
     as_graph,
     as_row_weights,
     check_numbers,
+    columns_of_groups,
     has_column,
     library_of,
     name_of,
@@ -39,7 +41,8 @@ class InputMixin:
     fit_intercept: bool
     standardize: bool
     weight_by: str
-    node: str | None
+    node: str | Sequence[str] | None
+    groups_column_: str | list[str] | None
     n_features_in_: int
     scaling_: Scaling
     row_weight_: float
@@ -58,7 +61,7 @@ class InputMixin:
         "cv_repeats": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "time_limit": [None, Interval(Real, 0, None, closed="left")],
-        "node": [None, str],
+        "node": [None, str, list, tuple],
         "n_jobs": [None, Integral],
         "class_weight": [None, dict, StrOptions({"balanced"})],
     }
@@ -82,7 +85,7 @@ class InputMixin:
     def _problem(self, X: Any, y: Any, groups: Any, sample_weight: Any) -> tuple[Problem, Array]:
         """The problem at λ = 0, and the row of X that each row of its data was."""
         groups = self.node if groups is None else groups
-        self.groups_column_ = groups if isinstance(groups, str) else None
+        self.groups_column_ = columns_of_groups(X, groups)
         self.frame_library_, self.target_name_ = library_of(X), name_of(y)
         graph = as_graph(self.graph, groups)
         data, nodes = self._rows(X, y, groups, sample_weight, graph, first=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from coterie.estimators.base import NetworkedModel
@@ -56,7 +57,7 @@ class NetworkedLasso(NetworkedRegressor):
         threads: int | None = None,
         warm_start: bool = False,
         verbose: Verbose = 0,
-        node: str | None = None,
+        node: str | Sequence[str] | None = None,
     ) -> None:
         super().__init__(
             graph,
@@ -127,7 +128,7 @@ class NetworkedLassoCV(ChoosesLam, NetworkedLasso):
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: Verbose = 0,
-        node: str | None = None,
+        node: str | Sequence[str] | None = None,
     ) -> None:
         NetworkedModel.__init__(
             self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,7 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
         threads: int | None = None,
         warm_start: bool = False,
         verbose: Verbose = 0,
-        node: str | None = None,
+        node: str | Sequence[str] | None = None,
     ) -> None:
         super().__init__(
             graph,
@@ -277,7 +278,7 @@ class NetworkedLogisticRegressionCV(ChoosesLam, NetworkedLogisticRegression):
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: Verbose = 0,
-        node: str | None = None,
+        node: str | Sequence[str] | None = None,
     ) -> None:
         NetworkedModel.__init__(
             self,

@@ -45,7 +45,7 @@ class PersistenceMixin:
     lam_: float
     row_weight_: float
     n_features_in_: int
-    groups_column_: str | None
+    groups_column_: str | list[str] | None
     frame_library_: str | None
     n_labelled_: Array
     node_errors_: Array

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -125,7 +126,7 @@ class NetworkedLinearRegression(NetworkedRegressor):
         threads: int | None = None,
         warm_start: bool = False,
         verbose: Verbose = 0,
-        node: str | None = None,
+        node: str | Sequence[str] | None = None,
     ) -> None:
         super().__init__(
             graph,
@@ -198,7 +199,7 @@ class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: Verbose = 0,
-        node: str | None = None,
+        node: str | Sequence[str] | None = None,
     ) -> None:
         NetworkedModel.__init__(
             self,

@@ -35,9 +35,18 @@ def node_ids(graph: EmpiricalGraph) -> Array:
     return ids
 
 
+def columns_of_groups(X: Any, groups: Any) -> str | list[str] | None:
+    """Return the column of X that holds the nodes, or the columns whose pairs do; None: groups are ids themselves."""
+    if isinstance(groups, str):
+        return groups
+    several = isinstance(groups, list | tuple) and len(groups) > 1 and has_column(X, list(groups))
+    return list(groups) if several else None
+
+
 def take_groups(X: Any, groups: Any) -> tuple[Any, Any]:
-    """Return the features alone and the node id of each row; `groups` may name the column of X that holds them."""
-    if not isinstance(groups, str):
+    """Return the features alone and the node id of each row; `groups` may name columns of X that hold them."""
+    columns = columns_of_groups(X, groups)
+    if columns is None:
         return X, groups
     import narwhals.stable.v1 as nw
 
@@ -45,9 +54,12 @@ def take_groups(X: Any, groups: Any) -> tuple[Any, Any]:
         frame = nw.from_native(X, eager_only=True)
     except TypeError:
         raise ValueError(f"groups={groups!r} names a column, but X is a {type(X).__name__} without columns") from None
-    if groups not in frame.columns:
+    if isinstance(columns, list):
+        ids = [frame[name].to_list() for name in columns]
+        return frame.drop(columns).to_native(), list(zip(*ids, strict=True))
+    if columns not in frame.columns:
         raise ValueError(f"X has no column {groups!r} with the nodes; its columns are {frame.columns}")
-    return frame.drop(groups).to_native(), frame[groups].to_list()
+    return frame.drop(columns).to_native(), frame[columns].to_list()
 
 
 def check_numbers(X: Any) -> None:
@@ -63,8 +75,9 @@ def check_numbers(X: Any) -> None:
 
 
 def has_column(X: Any, name: Any) -> bool:
-    """Whether X is a frame with this column."""
-    return isinstance(name, str) and name in list(getattr(X, "columns", ()))
+    """Whether X is a frame with this column, or with all of these."""
+    wanted, there = [name] if isinstance(name, str) else name or [None], list(getattr(X, "columns", ()))
+    return all(isinstance(one, str) and one in there for one in wanted)
 
 
 def library_of(X: Any) -> str | None:
