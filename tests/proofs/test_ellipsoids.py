@@ -17,6 +17,7 @@ from coterie.proofs.ellipsoids import Ellipsoids
 from coterie.proofs.null_directions import null_columns
 from exactly import (
     DIGITS,
+    HINGE,
     HUBER,
     LOGISTIC,
     POISSON,
@@ -33,7 +34,7 @@ from exactly import (
 SEEDS = st.integers(0, 2**32)
 
 
-enclosing = pytest.mark.parametrize("kind", [SQUARED, LOGISTIC, POISSON, HUBER, QUANTILE])
+enclosing = pytest.mark.parametrize("kind", [SQUARED, LOGISTIC, POISSON, HUBER, QUANTILE, HINGE])
 
 
 def design(seed: int, kind: Psi) -> Design:
@@ -48,7 +49,7 @@ def design(seed: int, kind: Psi) -> Design:
         case 2:
             X[:, 1] = X[:, 0] + 10.0 ** -rng.uniform(1, 12) * X[:, 1]
     y = X @ rng.standard_normal(2) + 10.0 ** rng.uniform(-9, 0) * rng.standard_normal(len(X))
-    if kind == LOGISTIC:
+    if kind in (LOGISTIC, HINGE):
         y = (y > np.median(y)).astype(float)
         X, y = np.vstack([X, X[:1]]), np.append(y, 1 - y[0])
         X, y = (np.vstack([X, X]), np.append(y, 1 - y)) if rng.random() < 0.5 else (X, y)

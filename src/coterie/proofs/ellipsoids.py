@@ -5,6 +5,7 @@ them all has F(v) = Σ L_i(v) ≤ T. In coordinates v = v₀ + Ct whose Gram mat
 
     squared error:  F(v) ≥ F(v₀) − ‖ĝ‖‖t‖ + ½(1 − φ)‖t‖²,
     |ψ‴| ≤ ψ″:      F(v) ≥ F(v₀) + ‖t‖ [(1 − φ)(e^−τ + τ − 1)/(κτ) − ‖ĝ‖]   wherever ‖t‖ ≥ τ/κ, for any τ > 0,
+    ψ″ steady:      F(v) ≥ F(v₀) + ‖t‖ [(1 − φ)τ/(2κ) − ‖ĝ‖]   wherever ‖t‖ ≥ τ/κ, for τ ≤ steady,
     ψ ≥ c|e| − d:   the first of these, of Σ s²e² ≤ ((T + d Σ s)/c)²,
 
 with ĝ = Cᵀ∇F(v₀) and κ = max ‖Cᵀx_r‖. Both bound ‖t‖. See docs/certificate.md for the proofs.
@@ -179,7 +180,7 @@ class Ellipsoids:
                 lost = self.slope**2 / (2 * kept)
             else:  # beyond τ/κ the loss is at least that of v₀, for any τ with growth; nearer, it falls by this at most
                 taus = self._taus
-                rises = kept * _growth(taus) > self.slope * self.longest * WIDER
+                rises = kept * self._growth(taus) > self.slope * self.longest * WIDER
                 lost = np.where(rises, self.slope * taus / self.longest, np.inf).min(axis=0)
             known = self.resolved & ~self.capped.any(axis=1)
             return np.where(known, np.maximum(self.least - lost * WIDER, 0.0), 0.0)
@@ -196,7 +197,7 @@ class Ellipsoids:
                 radius = (self.slope + np.sqrt(self.slope**2 + 2 * kept * T)) / kept
             else:
                 taus = self._taus
-                steep = kept * _growth(taus) / (self.longest * WIDER) - self.slope
+                steep = kept * self._growth(taus) / (self.longest * WIDER) - self.slope
                 found = np.where(steep > 0, np.maximum(taus / self.longest, T / steep), np.inf)
                 radius = found.min(axis=0)
         return np.where(self.resolved & np.isfinite(radius), radius * WIDER, np.inf)
@@ -204,7 +205,18 @@ class Ellipsoids:
     @property
     def _taus(self) -> Array:
         """Lengths on which curvature is known, as a column: where `pull` is of ψ as it is up to FAR away, no longer."""
-        return TAUS[TAUS <= FAR][:, None] if self.design.psi.lipschitz == np.inf else TAUS[:, None]
+        psi = self.design.psi
+        furthest = FAR if psi.lipschitz == np.inf else np.inf
+        return TAUS[(furthest if psi.self_concordant else min(psi.steady, furthest)) >= TAUS][:, None]
+
+    def _growth(self, taus: Array) -> Array:
+        """τ/2 where curvature is steady; else (e^−τ + τ − 1)/τ.
+
+        Where that would cancel, τ/2 − τ²/6, which is less (an alternating series).
+        """
+        if not self.design.psi.self_concordant:
+            return taus / 2
+        return np.where(taus < 0.1, taus / 2 - taus**2 / 6, (np.exp(-taus) + taus - 1) / taus)
 
     def _budget(self, level: Array, R: Array, caps: Array) -> Array:
         """What F(v) can be at most."""
@@ -233,11 +245,6 @@ class Ellipsoids:
         return np.where(np.isfinite(radius)[:, None], width, np.inf)
 
 
-def _growth(taus: Array) -> Array:
-    """(e^−τ + τ − 1)/τ; where that would cancel, τ/2 − τ²/6, which is less (an alternating series)."""
-    return np.where(taus < 0.1, taus / 2 - taus**2 / 6, (np.exp(-taus) + taus - 1) / taus)
-
-
 def hidden(at: Coordinates, columns: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Groups in which a direction of these columns is not seen, or cannot be told from rounding."""
     there = np.abs(at.C).max(axis=1) > 0
@@ -257,15 +264,22 @@ def pulls(design: Design, w: Array, a: Array | float = 0.0) -> Array:
     With a, that of s_r ψ less a linear function of this slope.
     """
     psi = design.psi
-    if psi.lipschitz < np.inf or design.is_squared:
+    if design.is_squared:
         return design.s
+    if psi.lipschitz < np.inf:
+        return design.s if psi.lipschitz == 1 else design.s * psi.lipschitz * WIDER
     with np.errstate(over="ignore", invalid="ignore"):
         steep = psi.steepest(design.tilts(design.slopes(w)[0]), design.y, FAR + design.misses(w))
         return (design.s * steep + np.abs(a)) * WIDER
 
 
 def stretched(design: Design, pull: Array, groups: NDArray[np.int64], size: Array) -> tuple[Array, Array]:
-    """What weights that are off by `size` (G, n) cost the rows of each group (`kernels.gram.stretch`)."""
+    """What weights that are off by `size` (G, n) cost the rows of each group (`kernels.gram.stretch`).
+
+    Squares have the factors of rows, sums those times slopes.
+    """
     squares, sums = np.empty((2, len(size)))
-    kernels.stretch(design.X, pull, design.starts, groups, size, squares, sums)
+    kernels.stretch(design.X, design.s, design.starts, groups, size, squares, sums)
+    if pull is not design.s:
+        kernels.stretch(design.X, pull, design.starts, groups, size, np.empty_like(sums), sums)
     return squares, sums

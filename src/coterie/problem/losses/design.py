@@ -125,8 +125,13 @@ class Design:
         return out
 
     def least_bend(self, w: Array) -> Array:
-        """The same, or less where margins are off: never too much, for a ψ that is self-concordant."""
-        return self.bend(w) if self.is_squared else self.bend(w) * np.maximum(1 - self.misses(w), 0.0)
+        """The same, or less: never too much, wherever margins are; as far as `steady`, if ψ is not self-concordant."""
+        if self.is_squared:
+            return self.bend(w)
+        if self.psi.self_concordant:
+            return self.bend(w) * np.maximum(1 - self.misses(w), 0.0)
+        t = self.tilts(self.slopes(w)[0])
+        return self.s * self.psi.steady_bend(t, self.y, self.psi.steady + self.misses(w))
 
     def misses(self, w: Array) -> Array:
         """How far the margin of each row may be from the truth, where it is added up in twice the precision."""

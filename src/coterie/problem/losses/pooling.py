@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.kernels import is_wide
+from coterie.kernels import is_wide, vector_buffer
 from coterie.kernels.choice import Either
 from coterie.kernels.interruption import aside, time_is_up
 from coterie.kernels.kinds import LOGISTIC
@@ -22,7 +22,7 @@ from coterie.problem.arrays import Array
 from coterie.problem.losses.base import by_node
 from coterie.problem.losses.design import Design
 
-kernels = Either("gram")
+kernels, node_solvers = Either("gram"), Either("node_solvers")
 
 PASSES = 5  # of orthonormalising at most; two do for well-behaved columns
 NEAR = 1e-6  # a Gram matrix this close to the identity is not improved further
@@ -32,6 +32,8 @@ NEWTON_STEPS = 60
 FEW, FEWER_STEPS = 100, 15  # of many groups, those that take longer can be separated: nothing is won by more steps
 HALVINGS = 30
 FAR = 40.0  # a margin that costs e^−40
+SETTLING, SHRINK, LITTLE, STILL = 40, 0.2, 1e-9, 1e-13  # proximal steps, with so little curvature in the end
+ACCURACY = 1e-12  # of each of them
 SETTLED = 1e-12  # a Newton step that promises less than this part of the loss is the last one
 
 
@@ -163,6 +165,9 @@ class Pool:
             for _ in range(REFINEMENTS):
                 v = v + self._newton_step(v, at)[0]
             return v, at
+        if not self.design.psi.self_concordant:
+            v = settled_minimiser(self.design, self.groups, self.n_groups) * self.columns
+            return v, self.coordinates(self.bend(v))
         now = self.value(v)
         for _ in range(NEWTON_STEPS if self.n_groups <= FEW else FEWER_STEPS):
             if self._time_is_up():
@@ -196,6 +201,23 @@ class Pool:
         else:
             length[live & (then > now)] = 0.0
         return length, np.where(length > 0, then, now)
+
+
+def settled_minimiser(design: Design, groups: NDArray[np.int64], n_groups: int) -> Array:
+    """One minimiser of Σ L_i for each group, (n_groups, n), by proximal steps with ever less curvature."""
+    order = np.argsort(np.repeat(groups, np.diff(design.starts)), kind="stable")
+    of, n = np.repeat(groups, np.diff(design.starts))[order], design.X.shape[1]
+    size = np.maximum(np.bincount(groups, minlength=n_groups), 1)
+    X, y, s = np.ascontiguousarray(design.X[order]), design.y[order], design.s[order] / size[of]
+    data = X, y, s, np.concatenate([[0], np.cumsum(np.bincount(of, minlength=n_groups))]), design.ridge
+    curvature = np.bincount(of, s * (X**2).sum(axis=1), minlength=n_groups) / n + float(np.finfo(float).tiny)
+    v, zero = np.zeros((n_groups, n)), np.zeros((n_groups, n))
+    for step in range(SETTLING):
+        before, kappa = v, curvature * max(SHRINK**step, LITTLE)
+        v = node_solvers.newton(design.psi, vector_buffer(n), *data, zero, v, kappa, v, ACCURACY, NEWTON_STEPS)
+        if (np.abs(v - before).max(axis=1) <= STILL * (1 + np.abs(v).max(axis=1))).all():
+            break
+    return v
 
 
 def one_model(design: Design) -> tuple[Array, Coordinates]:
@@ -234,6 +256,8 @@ def pooled_minimiser(design: Design, groups: NDArray[np.int64], n_groups: int) -
     Where there are fewer rows than columns, it is sought among combinations of the rows: as ridge is the same for all
     columns that have one, nothing better lies elsewhere, and columns without ridge stay as they are.
     """
+    if not (design.is_squared or design.psi.self_concordant):
+        return settled_minimiser(design, groups, n_groups)
     apart = separating(design, groups, n_groups)
     if apart is not None:
         return apart

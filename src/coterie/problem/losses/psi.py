@@ -77,6 +77,13 @@ class Psi(ABC):
         """Labels and factors of rows that say the same of ⟨x, w⟩ as these say of ⟨x, w⟩ + offset."""
         return y - offset, s
 
+    steady: ClassVar[float] = 0.0
+    """How far e can move without ψ″ becoming less than `steady_bend`; used where that is all that is known."""
+
+    def steady_bend(self, t: Array, y: Array, way: Array | float) -> Array:
+        """ψ″ at least, as far as `way` from where the slope is t."""
+        return np.zeros_like(t)
+
     @property
     def rise(self) -> tuple[float, float] | None:
         """(c, d) with ψ(e) ≥ c|e| − d for a residual e, c > 0, which encloses minimisers; None: nothing is known."""
@@ -85,7 +92,7 @@ class Psi(ABC):
     @property
     def encloses(self) -> bool:
         """Whether anything is known that encloses minimisers."""
-        return self is SQUARED or self.self_concordant or self.rise is not None
+        return self is SQUARED or self.self_concordant or self.steady > 0 or self.rise is not None
 
     def in_units(self, y: float) -> tuple[Psi, float]:
         """ψ of labels y/y, and what its values are to be multiplied with."""

@@ -27,7 +27,6 @@ MAX_STEPS = 60
 CLEAR = 1e-6  # the determinant of a correlation matrix, which is at most e times its smallest eigenvalue
 CONJUGATE_STEPS = 12  # any end of the descent gives a valid bound
 CHEAP = 32  # columns, up to which a model costs little, however few the rows are
-SETTLING, SHRINK, LITTLE, SETTLED = 40, 0.2, 1e-9, 1e-13  # proximal steps, with so little curvature in the end
 CLOSER, FEW = 3, 20_000  # times that descent, each from where the last one ended, where weights are that few
 
 
@@ -103,8 +102,7 @@ class RowLosses(LocalLosses):
         return replace(self, psi=psi, rows=rows, ridge=self.ridge / x**2 * (y**2 / value)), value
 
     def pooled(self, groups: NDArray[np.int64], n_groups: int) -> tuple[Array, Array]:
-        of_rows = pooled_minimiser if self.psi.self_concordant else _settled
-        v = of_rows(self.design, groups, n_groups)
+        v = pooled_minimiser(self.design, groups, n_groups)
         p = self.gradient(v[groups])
         size = np.maximum(np.bincount(groups, minlength=n_groups), 1)[:, None]
         return v, p - (sum_by_group(p, groups, n_groups) / size)[groups]
@@ -148,23 +146,6 @@ class RowLosses(LocalLosses):
         rows, aim = self.rows, (p, anchor, curvature, start, accuracy, max_steps)
         data = rows.X, rows.y, self.scale, rows.starts, self.ridge
         return node_solvers.newton(self.psi, vector_buffer(len(self.ridge)), *data, *aim)
-
-
-def _settled(design: Design, groups: NDArray[np.int64], n_groups: int) -> Array:
-    """One minimiser of Σ L_i for each group, (n_groups, n), by proximal steps with ever less curvature."""
-    order = np.argsort(np.repeat(groups, np.diff(design.starts)), kind="stable")
-    of, n = np.repeat(groups, np.diff(design.starts))[order], design.X.shape[1]
-    size = np.maximum(np.bincount(groups, minlength=n_groups), 1)
-    X, y, s = np.ascontiguousarray(design.X[order]), design.y[order], design.s[order] / size[of]
-    data = X, y, s, np.concatenate([[0], np.cumsum(np.bincount(of, minlength=n_groups))]), design.ridge
-    curvature = np.bincount(of, s * (X**2).sum(axis=1), minlength=n_groups) / n + float(np.finfo(float).tiny)
-    v, zero = np.zeros((n_groups, n)), np.zeros((n_groups, n))
-    for step in range(SETTLING):
-        before, kappa = v, curvature * max(SHRINK**step, LITTLE)
-        v = node_solvers.newton(design.psi, vector_buffer(n), *data, zero, v, kappa, v, PROX_ACCURACY, MAX_STEPS)
-        if (np.abs(v - before).max(axis=1) <= SETTLED * (1 + np.abs(v).max(axis=1))).all():
-            break
-    return v
 
 
 def _see_clearly(rows: LabelledRows) -> bool:

@@ -22,7 +22,7 @@ class SquaredHinge(RowLoss):
     Parameters
     ----------
     ridge : float, default=0.0
-        Strength of the squared ℓ2 norm. Bounds are unconditional where every column has one.
+        Strength of the squared ℓ2 norm.
     unpenalised : tuple of int, default=()
         Columns, such as an intercept, that ridge leaves alone.
     reduction : {"mean", "sum"}, default="mean"
@@ -40,6 +40,7 @@ class SquaredHinge(RowLoss):
 
     kernel = kinds.SQUARED_HINGE
     curvature = 2.0
+    steady = 0.1  # a row with that much margin missing keeps its curvature for as long
 
     def check_labels(self, rows: LabelledRows) -> None:
         refuse_labels(rows, (rows.y != 0) & (rows.y != 1), "labels of a hinge are 0 or 1")
@@ -64,6 +65,9 @@ class SquaredHinge(RowLoss):
 
     def most_bend(self, e: Array, y: Array, way: Array | float) -> Array:
         return np.where(e + way > 0, 2.0, 0.0)
+
+    def steady_bend(self, t: Array, y: Array, way: Array | float) -> Array:
+        return np.where(t * (1 - 1e-9) >= 2 * way, 2.0, 0.0)  # t = 2e
 
     def conjugate(self, t: Array, y: Array) -> Array:
         return t * (t / 4)
