@@ -172,7 +172,7 @@ class Ellipsoids:
     @property
     def floors(self) -> Array:
         """What the losses of each group add up to at least, (G,), if all its nodes have the same weights."""
-        if self.design.psi.rise is not None:
+        if self.design.psi.rise is not None or not self.design.psi.encloses:
             return np.zeros(len(self.least))
         with np.errstate(all="ignore"):
             kept = (1 - self.error) / WIDER
@@ -187,6 +187,8 @@ class Ellipsoids:
 
     def radius(self, level: Array, R: Array, caps: Array) -> Array:
         """The largest ‖t‖ of any minimiser, (G,), given what the losses of each group can be; infinite: unknown."""
+        if not self.design.psi.encloses:
+            return np.full(len(R), np.inf)
         T, rise = self._budget(level, R, caps), self.design.psi.rise
         if rise is not None:  # Σ s² e² is at most the square of Σ s|e|
             weight = np.bincount(np.repeat(self.groups, np.diff(self.design.starts)), self.design.s, minlength=len(R))

@@ -48,7 +48,15 @@ def test_sum_is_mean_times_the_number_of_points() -> None:
     np.testing.assert_allclose(total.value(w), rows.m * mean.value(w))
 
 
-WEIGHTED = [ct.SquaredError(ridge=0.1), ct.SquaredError("sum"), ct.Lasso(0.1), ct.Logistic(ridge=0.1)]
+WEIGHTED = [
+    ct.SquaredError(ridge=0.1),
+    ct.SquaredError("sum"),
+    ct.Lasso(0.1),
+    ct.Logistic(ridge=0.1),
+    ct.Poisson(ridge=0.1),
+    ct.Huber(ridge=0.1, delta=0.4),
+    ct.SquaredHinge(ridge=0.1),
+]
 
 
 @pytest.mark.parametrize("loss", WEIGHTED)

@@ -41,12 +41,7 @@ def _fit(X, y, low, high, D):
         aim = 0.5 * CENTRING * (upper * u + lower * v).mean(axis=1)[:, None]
         weight = u / upper + v / lower
         h = (u - v - (y - by_node(X, z))) + (aim / upper - u) - (aim / lower - v)
-        A = (X / weight[:, :, None]).transpose(0, 2, 1) @ X
-        np.einsum("ikk->ik", A)[...] *= 1 + TRACE
-        np.einsum("ikk->ik", A)[...] += D + 1e-300
-        rest = by_node(X.transpose(0, 2, 1), b - h / weight) - D * z
-        dz = _solve(A, rest)
-        db = -(by_node(X, dz) + h) / weight
+        dz, db = _step(X, D, weight, h, by_node(X.transpose(0, 2, 1), b) - D * z)
         du, dv = (aim + u * db) / upper - u, (aim - v * db) / lower - v
         pairs = (u, du), (v, dv), (upper, -db), (lower, db)
         length = np.min([_room(*pair) for pair in pairs], axis=0)[:, None]
@@ -57,6 +52,20 @@ def _fit(X, y, low, high, D):
         if ((gap <= ENOUGH * terms) | ~fine[:, 0]).all():
             break
     return z, b
+
+
+def _step(X, D, weight, h, rest):
+    """dz and db with D dz − Xᵀdb = rest and X dz + weight db = −h, by a system of rows or of columns."""
+    if X.shape[1] <= X.shape[2] and (D > 0).all():
+        K = (X / D[:, None, :]) @ X.transpose(0, 2, 1)
+        np.einsum("ikk->ik", K)[...] += weight
+        db = -_solve(K, h + by_node(X, rest / D))
+        return (rest + by_node(X.transpose(0, 2, 1), db)) / D, db
+    A = (X / weight[:, :, None]).transpose(0, 2, 1) @ X
+    np.einsum("ikk->ik", A)[...] *= 1 + TRACE
+    np.einsum("ikk->ik", A)[...] += D + 1e-300
+    dz = _solve(A, rest - by_node(X.transpose(0, 2, 1), h / weight))
+    return dz, -(by_node(X, dz) + h) / weight
 
 
 def _solve(A, g):

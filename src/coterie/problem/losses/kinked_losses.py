@@ -19,7 +19,8 @@ kinks = Either("kinks")
 
 ACCURACY, SWEEPS = 1e-13, 3_000
 CONJUGATE_SWEEPS = 60  # any end of the ascent gives a valid bound
-CLOSER, SETTLED = 10, 1e-9  # times that ascent, each around the weights where the last one ended
+FEW = 20_000  # weights, up to which an interior-point method takes little time
+CLOSER, SETTLED = 3, 1e-9  # times that ascent, each around the weights where the last one ended
 NEAR = 1e5  # times a trace of curvature: what holds weights near those at which duals are asked for
 
 
@@ -74,16 +75,23 @@ class KinkedLosses(RowLosses):
         """Weights and duals of rows with forces close to p."""
         curvature = np.full(len(p), NEAR * self._trace)
         b = self.__dict__.get("_last", np.zeros(len(self.rows.y))).copy()
+        few = p.size <= FEW
         for _ in range(CLOSER):
-            before, near = near, self._ascend(p, near, curvature, b, CONJUGATE_SWEEPS)
+            before, near = near, self._ascend(p, near, curvature, b, 0 if few else CONJUGATE_SWEEPS)
             if np.abs(near - before).max(initial=0.0) <= SETTLED * np.abs(near).max(initial=0.0):
                 break
         return near, b
 
     def _ascend(self, p: Array, anchor: Array, curvature: Array, b: Array, sweeps: int) -> Array:
-        """Minimise L_i(z) − ⟨p_i, z⟩ + curvature_i ‖z − anchor_i‖²/2 for each node; b, a guess, becomes their duals."""
+        """Minimise L_i(z) − ⟨p_i, z⟩ + curvature_i ‖z − anchor_i‖²/2 for each node; b, a guess, becomes their duals.
+
+        Without sweeps by an interior-point method, which needs no guess, and takes longer.
+        """
         D = curvature[:, None] + 2 * self.ridge
         c, z = (p + curvature[:, None] * anchor) / D, np.empty_like(anchor)
-        rows = self.rows
-        kinks.box_ascent(rows.X, rows.y, rows.starts, D, c, *self._bounds(self.scale), b, z, ACCURACY, sweeps)
+        given = self.rows.X, self.rows.y, self.rows.starts, D, c, *self._bounds(self.scale), b, z
+        if sweeps:
+            kinks.box_ascent(*given, ACCURACY, sweeps)
+        else:
+            interior_point(*given)
         return z

@@ -59,7 +59,13 @@ class RowLosses(LocalLosses):
         None where nodes have few rows: a primal update by rows is cheaper than a model of n × n numbers.
         """
         few = w.shape[1] > CHEAP and 2 * len(self.rows.X) <= w.size
-        return None if few else self._model(w, before)
+        if few:
+            return None
+        found = self._model(w, before)
+        if not self.psi.self_concordant:  # some rows have no curvature, for now
+            np.einsum("ikk->ik", found.H)[...] += self._trace
+            return found._replace(change=0.0)
+        return found
 
     def _model(self, w: Array, before: Array | None) -> Model:
         rows, (count, n) = self.rows, w.shape
@@ -67,9 +73,6 @@ class RowLosses(LocalLosses):
         data = rows.X, rows.y, self.scale, rows.starts, self.ridge
         before = w[:0] if before is None else before
         change = models.row_model(self.psi, vector_buffer(n), *data, w, before, slope, H)
-        if not self.psi.self_concordant:  # some rows have no curvature, for now
-            np.einsum("ikk->ik", H)[...] += self._trace
-            change = 0.0
         return Model(slope, H, change)
 
     def conjugate(self, p: Array, near: Array) -> tuple[Array, Array]:
