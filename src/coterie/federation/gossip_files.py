@@ -69,6 +69,8 @@ class GossipFolder:
         policy.check_question(0, "gossip", config["problem"])
         if policy.privacy is not None:
             raise RefusedError(Code.PRIVACY, "the policy asks for noisy weights, which need a server")
+        if policy.row_privacy not in (None, settings.row_privacy):
+            raise RefusedError(Code.PRIVACY, f"[problem] has {settings.row_privacy}, the policy {policy.row_privacy}")
         check_promise(folder, None)
         files = SiteFiles.read(folder, settings, policy.features)
         policy.check_rows(files.rows)

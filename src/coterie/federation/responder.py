@@ -68,6 +68,7 @@ class Responder:
         policy.check_server(certificate)
         try:
             settings = Settings.of({**vars(policy), "alpha": 0.0, "ridge": 0.0, "lam": 1.0})
+            settings = replace(settings, row_privacy=policy.row_privacy)
             files = self._read(policy, settings)
             missing = sorted(policy.nodes - set(files.nodes))
             if missing:
@@ -113,7 +114,7 @@ class Responder:
         policy = Policy.read(self.folder)
         config, settings, privacy = _settings(content)
         policy.check_question(run_id, kind, config)
-        policy.check_privacy(privacy)
+        policy.check_privacy(privacy, settings.row_privacy)
         check_promise(self.folder, privacy)
         if kind in COUNTED and not self.audit.allows(_as_asked(kind, content), policy.most):
             raise RefusedError(Code.ENOUGH)
