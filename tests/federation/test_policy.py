@@ -305,3 +305,12 @@ def test_a_site_with_few_nodes_or_without_the_privacy_that_it_asks_for_says_noth
         "row_privacy_y_clip": 2.0,
     }
     check_refused(folder, "answer", question(folder, **other), Code.PRIVACY)
+
+
+def test_boundary_weights_leave_with_no_more_digits_than_the_policy_says(folder: Path) -> None:
+    exact = records.read_prox_reply(records._record(ask(folder, "answer", question(folder, v=1.0))))
+    edit(folder, "round-to = 0.0", "round-to = 0.0625")
+    reply = records.read_prox_reply(records._record(ask(folder, "answer", question(folder, v=1.0))))
+    assert np.array_equal(reply.w, np.round(exact.w * 16) / 16)
+    assert not np.array_equal(reply.w, exact.w)
+    assert reply.value >= exact.bound + float(np.vdot(1.0 - exact.w, reply.w)) - exact.left * 10

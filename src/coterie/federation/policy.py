@@ -42,6 +42,7 @@ min-nodes-per-site = {least_nodes}      # the site has at least so many nodes
 kinds = {kinds}
 most = {most}                 # different questions that are answered, over all runs; {audit} counts them
 share-weights = {share}       # whether the weights of all nodes leave at the end
+round-to = 0.0              # boundary weights are rounded to multiples of this; 0.0: not at all
 # The nodes that may be asked about: those with a neighbour at another site.
 nodes = {nodes}
 
@@ -67,7 +68,7 @@ runs = []                   # the only runs that are answered, by their ids; emp
 SHAPE: dict[str, dict[str, type]] = {
     "columns": {"node": str, "label": str, "features": list},
     "problem": {"loss": str, "penalty": str, "min-rows-per-node": int, "min-nodes-per-site": int},
-    "questions": {"kinds": list, "most": int, "share-weights": bool, "nodes": list},
+    "questions": {"kinds": list, "most": int, "share-weights": bool, "round-to": float, "nodes": list},
     "server": {"certificate": str, "runs": list},
 }
 
@@ -86,6 +87,7 @@ class Policy:
     kinds: tuple[str, ...]
     most: int
     share_weights: bool
+    round_to: float
     nodes: frozenset[str]
     certificate: str
     runs: tuple[int, ...]
@@ -109,6 +111,8 @@ class Policy:
         privacy, of_rows = content.get("privacy"), content.get("row-privacy")
         _check_shape({name: part for name, part in content.items() if name not in ("privacy", "row-privacy")})
         columns, problem, questions, server = (content[name] for name in SHAPE)
+        if not 0 <= questions["round-to"] < float("inf"):
+            raise ValueError(f"round-to must be a number of at least 0, not {questions['round-to']}")
         unknown = set(questions["kinds"]) - set(KINDS)
         if unknown:
             raise ValueError(f"kinds: there is no question {sorted(unknown)}; choose of {', '.join(KINDS)}")
@@ -123,6 +127,7 @@ class Policy:
             tuple(questions["kinds"]),
             questions["most"],
             questions["share-weights"],
+            questions["round-to"],
             frozenset(map(str, questions["nodes"])),
             server["certificate"].lower().replace(":", ""),
             tuple(map(int, server["runs"])),
