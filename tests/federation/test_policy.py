@@ -168,7 +168,7 @@ def test_a_site_can_insist_on_privacy_before_its_first_run(folder: Path) -> None
 
 
 def test_nodes_with_few_rows_and_values_that_cannot_be_are_refused_without_a_word(folder: Path) -> None:
-    edit(folder, "least-rows = ", "least-rows = 99 # ")
+    edit(folder, "min-rows-per-node = ", "min-rows-per-node = 99 # ")
     check_refused(folder, "answer", question(folder), Code.FEW_ROWS)
     (folder / "data.csv").write_text((folder / "data.csv").read_text() + "4,Jane Doe,1,2\n")
     check_refused(folder, "answer", question(folder), Code.FILES)
@@ -288,3 +288,29 @@ def test_policies_follow_the_problem(tmp_path: Path) -> None:
     write_sites(tmp_path, problem, np.arange(12) // 4, ("a", "b", "c"))
     policy = Policy.read(tmp_path / "sites" / "a")
     assert (policy.loss, policy.penalty) == ("lasso", "squared")
+
+
+def test_a_site_with_few_nodes_or_without_the_privacy_that_it_asks_for_says_nothing(folder: Path) -> None:
+    edit(folder, "min-nodes-per-site = ", "min-nodes-per-site = 99 # ")
+    check_refused(folder, "answer", question(folder), Code.FEW_NODES)
+    edit(folder, "min-nodes-per-site = 99", "min-nodes-per-site = 1")
+    assert "error" not in ask(folder, "answer", question(folder))
+    with (folder / POLICY).open("a") as file:
+        file.write("\n[row-privacy]\nepsilon = 1.0\ndelta = 1e-5\nx-clip = 2.0\ny-clip = 2.0\n")
+    check_refused(folder, "answer", question(folder), Code.PRIVACY)
+    other = {
+        "row_privacy_epsilon": 2.0,
+        "row_privacy_delta": 1e-5,
+        "row_privacy_x_clip": 2.0,
+        "row_privacy_y_clip": 2.0,
+    }
+    check_refused(folder, "answer", question(folder, **other), Code.PRIVACY)
+
+
+def test_boundary_weights_leave_with_no_more_digits_than_the_policy_says(folder: Path) -> None:
+    exact = records.read_prox_reply(records._record(ask(folder, "answer", question(folder, v=1.0))))
+    edit(folder, "round-to = 0.0", "round-to = 0.0625")
+    reply = records.read_prox_reply(records._record(ask(folder, "answer", question(folder, v=1.0))))
+    assert np.array_equal(reply.w, np.round(exact.w * 16) / 16)
+    assert not np.array_equal(reply.w, exact.w)
+    assert reply.value >= exact.bound + float(np.vdot(1.0 - exact.w, reply.w)) - exact.left * 10

@@ -50,7 +50,7 @@ class GossipFolder:
     config: Mapping[str, Any]
     files: SiteFiles
     hood: Neighbourhood
-    most: int  # messages that the policy lets out
+    policy: Policy
     run: str  # digest of all that sites must agree on
     data: str  # digest of all that the site has
 
@@ -69,6 +69,8 @@ class GossipFolder:
         policy.check_question(0, "gossip", config["problem"])
         if policy.privacy is not None:
             raise RefusedError(Code.PRIVACY, "the policy asks for noisy weights, which need a server")
+        if policy.row_privacy not in (None, settings.row_privacy):
+            raise RefusedError(Code.PRIVACY, f"[problem] has {settings.row_privacy}, the policy {policy.row_privacy}")
         check_promise(folder, None)
         files = SiteFiles.read(folder, settings, policy.features)
         policy.check_rows(files.rows)
@@ -76,12 +78,12 @@ class GossipFolder:
         policy.check_nodes(node for site, node in hood.nodes if site == hood.name)
         agreed = (sorted(config["sites"]), settings, files.columns, config["tol"], config["most-iterations"])
         data = digest_of(data_digest(files.nodes, files.problem), hood.graph.edges, hood.graph.weights).hex()
-        return cls(folder, config, files, hood, policy.most, digest_of(agreed).hex(), data)
+        return cls(folder, config, files, hood, policy, digest_of(agreed).hex(), data)
 
     def site(self) -> Site:
         """The site, asked about its boundary in the order of its neighbourhood."""
         boundary = [self.hood.nodes[k][1] for k in self.hood.own]
-        return self.files.site(boundary)
+        return self.files.site(boundary, self.policy.round_to)
 
     @property
     def ranks(self) -> dict[str, int]:

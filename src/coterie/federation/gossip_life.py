@@ -67,7 +67,7 @@ def _noting(read: GossipFolder) -> Callable[[str, int, bytes], None]:
 
     def note(kind: str, number: int, content: bytes) -> None:
         asked = f"{read.run} {read.data} {kind} {number}".encode()
-        if kind == "weights" and not audit.allows(asked, read.most):
+        if kind == "weights" and not audit.allows(asked, read.policy.most):
             raise RefusedError(Code.ENOUGH)
         audit.note(run_id, "gossip" if kind == "weights" else "tree", asked, content)
 

@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 
 from coterie.federation.dp_mechanism import Privacy
+from coterie.federation.dp_moments import RowPrivacy
 from coterie.federation.refusals import Code, RefusedError
 from coterie.federation.site_folder import AUDIT, POLICY
 from coterie.problem import LocalDatasets
 
 QUESTIONS = ("introduce", "answer", "release", "finish")  # of a server
 KINDS = (*QUESTIONS, "gossip")  # of neighbours, without a server
-LEAST_ROWS, MOST = 5, 1000  # what a new policy says
+LEAST_ROWS, LEAST_NODES, MOST = 5, 2, 1000  # what a new policy says
 
 TEXT = """\
 # What this site agrees to. Coterie reads it before every reply; what arrives and differs is refused.
@@ -34,12 +35,14 @@ features = {features}
 [problem]
 loss = {loss}            # squared, lasso or logistic
 penalty = {penalty}              # l1, l2 or squared
-least-rows = {least_rows}              # a node with labels has at least so many labelled rows
+min-rows-per-node = {least_rows}       # a node with labels has at least so many labelled rows
+min-nodes-per-site = {least_nodes}      # the site has at least so many nodes
 
 [questions]
 kinds = {kinds}
 most = {most}                 # different questions that are answered, over all runs; {audit} counts them
 share-weights = {share}       # whether the weights of all nodes leave at the end
+round-to = 0.0              # boundary weights are rounded to multiples of this; 0.0: not at all
 # The nodes that may be asked about: those with a neighbour at another site.
 nodes = {nodes}
 
@@ -53,19 +56,26 @@ runs = []                   # the only runs that are answered, by their ids; emp
 # clip = 0.3
 # rounds = 10
 # delta = 1e-5
+
+# With this section nothing leaves that is not computed from noisy moments with exactly this privacy of single rows:
+# [row-privacy]
+# epsilon = 1.0
+# delta = 1e-5
+# x-clip = 2.0
+# y-clip = 2.0
 """
 
 SHAPE: dict[str, dict[str, type]] = {
     "columns": {"node": str, "label": str, "features": list},
-    "problem": {"loss": str, "penalty": str, "least-rows": int},
-    "questions": {"kinds": list, "most": int, "share-weights": bool, "nodes": list},
+    "problem": {"loss": str, "penalty": str, "min-rows-per-node": int, "min-nodes-per-site": int},
+    "questions": {"kinds": list, "most": int, "share-weights": bool, "round-to": float, "nodes": list},
     "server": {"certificate": str, "runs": list},
 }
 
 
 @dataclass(frozen=True)
 class Policy:
-    """A site's policy; `privacy` is None where none is required."""
+    """A site's policy; `privacy` and `row_privacy` are None where none is required."""
 
     node: str
     label: str
@@ -73,13 +83,16 @@ class Policy:
     loss: str
     penalty: str
     least_rows: int
+    least_nodes: int
     kinds: tuple[str, ...]
     most: int
     share_weights: bool
+    round_to: float
     nodes: frozenset[str]
     certificate: str
     runs: tuple[int, ...]
     privacy: Privacy | None
+    row_privacy: RowPrivacy | None
 
     @classmethod
     def read(cls, folder: Path) -> Policy:
@@ -95,9 +108,11 @@ class Policy:
 
     @classmethod
     def _of(cls, content: Mapping[str, Any]) -> Policy:
-        privacy = content.get("privacy")
-        _check_shape({name: part for name, part in content.items() if name != "privacy"})
+        privacy, of_rows = content.get("privacy"), content.get("row-privacy")
+        _check_shape({name: part for name, part in content.items() if name not in ("privacy", "row-privacy")})
         columns, problem, questions, server = (content[name] for name in SHAPE)
+        if not 0 <= questions["round-to"] < float("inf"):
+            raise ValueError(f"round-to must be a number of at least 0, not {questions['round-to']}")
         unknown = set(questions["kinds"]) - set(KINDS)
         if unknown:
             raise ValueError(f"kinds: there is no question {sorted(unknown)}; choose of {', '.join(KINDS)}")
@@ -107,14 +122,17 @@ class Policy:
             tuple(map(str, columns["features"])),
             problem["loss"],
             problem["penalty"],
-            problem["least-rows"],
+            problem["min-rows-per-node"],
+            problem["min-nodes-per-site"],
             tuple(questions["kinds"]),
             questions["most"],
             questions["share-weights"],
+            questions["round-to"],
             frozenset(map(str, questions["nodes"])),
             server["certificate"].lower().replace(":", ""),
             tuple(map(int, server["runs"])),
             None if privacy is None else Privacy(**privacy),
+            None if of_rows is None else RowPrivacy(**{key.replace("-", "_"): x for key, x in of_rows.items()}),
         )
 
     def check_server(self, certificate: str) -> None:
@@ -139,10 +157,11 @@ class Policy:
         if settings.get("share-weights") and not self.share_weights:
             raise RefusedError(Code.SHARE)
 
-    def check_privacy(self, privacy: Privacy | None) -> None:
+    def check_privacy(self, privacy: Privacy | None, of_rows: RowPrivacy | None = None) -> None:
         """Refuse other privacy than is required, and a run whose questions would be refused."""
-        if self.privacy is not None and privacy != self.privacy:
-            raise RefusedError(Code.PRIVACY, f"the run has {privacy}, the policy {self.privacy}")
+        for ours, theirs in ((self.privacy, privacy), (self.row_privacy, of_rows)):
+            if ours is not None and theirs != ours:
+                raise RefusedError(Code.PRIVACY, f"the run has {theirs}, the policy {ours}")
         kind = "answer" if privacy is None else "release"
         if kind not in self.kinds:
             raise RefusedError(Code.QUESTION, f"the run asks {kind!r}, which the policy does not answer")
@@ -153,11 +172,15 @@ class Policy:
             raise RefusedError(Code.NODES, "a node that is asked about is not among those of the policy")
 
     def check_rows(self, rows: LocalDatasets) -> None:
-        """Refuse data in which a node has labels, but few."""
+        """Refuse data with few nodes, or in which a node has labels, but few."""
+        if rows.n_nodes < self.least_nodes:
+            raise RefusedError(Code.FEW_NODES, f"{rows.n_nodes} nodes, and min-nodes-per-site is {self.least_nodes}")
         labelled = np.bincount(rows.nodes[~np.isnan(rows.y)], minlength=rows.n_nodes)
         fewest = int(labelled[labelled > 0].min(initial=self.least_rows))
         if fewest < self.least_rows:
-            raise RefusedError(Code.FEW_ROWS, f"a node has {fewest} labelled rows, and least-rows is {self.least_rows}")
+            raise RefusedError(
+                Code.FEW_ROWS, f"a node has {fewest} labelled rows, and min-rows-per-node is {self.least_rows}"
+            )
 
 
 def write_policy(
@@ -170,6 +193,7 @@ def write_policy(
     loss: str = "squared",
     penalty: str = "l1",
     least_rows: int = LEAST_ROWS,
+    least_nodes: int = LEAST_NODES,
     share_weights: bool = True,
 ) -> None:
     """Write a policy for the owner of the data to read and to change."""
@@ -180,6 +204,7 @@ def write_policy(
         loss=json.dumps(loss),
         penalty=json.dumps(penalty),
         least_rows=least_rows,
+        least_nodes=least_nodes,
         kinds=json.dumps(["introduce", "answer", "finish"]),
         most=MOST,
         audit=AUDIT,
@@ -192,7 +217,8 @@ def write_policy(
 def _check_shape(content: Mapping[str, Any]) -> None:
     """Every section and key is there, of its type, and no other: a mistyped key must not pass for consent."""
     if content.keys() != SHAPE.keys():
-        raise ValueError(f"the sections are {', '.join(SHAPE)} and perhaps privacy, not {', '.join(content)}")
+        may = "perhaps privacy or row-privacy"
+        raise ValueError(f"the sections are {', '.join(SHAPE)} and {may}, not {', '.join(content)}")
     for section, keys in SHAPE.items():
         if content[section].keys() != keys.keys():
             raise ValueError(f"[{section}] has the keys {', '.join(keys)}, not {', '.join(content[section])}")

@@ -11,7 +11,7 @@ import numpy as np
 
 from coterie.datasets import stochastic_block_model
 from coterie.federation.partition import partition
-from coterie.federation.policy import LEAST_ROWS, write_policy
+from coterie.federation.policy import LEAST_NODES, LEAST_ROWS, write_policy
 from coterie.problem import Problem
 from coterie.problem.losses import Lasso, Logistic, SquaredError
 from coterie.problem.penalties import PENALTIES
@@ -126,6 +126,7 @@ def write_sites(folder: Path, problem: Problem, site_of: Any, names: Sequence[st
             loss=LOSS_NAMES[type(problem.loss)],
             penalty=next(name for name, one in PENALTIES.items() if one == problem.penalty),
             least_rows=int(labelled.min(initial=LEAST_ROWS)),
+            least_nodes=min(len(part.own), LEAST_NODES),
         )
     _write_edges(folder / "graph.csv", cut.nodes[cut.graph.edges], cut.graph.weights)
 

@@ -33,6 +33,7 @@ class Code(Enum):
     NODES = "nodes", "was asked about nodes that it does not open to the others"
     ENOUGH = "enough", "has answered as many questions as its policy allows"
     FEW_ROWS = "few-rows", "has a node with fewer labelled rows than its policy asks for"
+    FEW_NODES = "few-nodes", "has fewer nodes than its policy asks for"
     SETTINGS = "settings", "was sent settings that cannot be used"
     UNREADABLE = "unreadable", "was sent a question that it cannot read"
     FILES = "files", "cannot use its files as they are"

@@ -68,6 +68,7 @@ class Responder:
         policy.check_server(certificate)
         try:
             settings = Settings.of({**vars(policy), "alpha": 0.0, "ridge": 0.0, "lam": 1.0})
+            settings = replace(settings, row_privacy=policy.row_privacy)
             files = self._read(policy, settings)
             missing = sorted(policy.nodes - set(files.nodes))
             if missing:
@@ -77,7 +78,7 @@ class Responder:
             nodes = sorted(policy.nodes)
             v = np.zeros((len(nodes), files.problem.n_features))
             with expecting(ROUNDS):
-                self._asked_about(files, nodes).reply(ProxRequest(v, np.ones(len(nodes)), np.inf))
+                self._asked_about(files, nodes, policy).reply(ProxRequest(v, np.ones(len(nodes)), np.inf))
         except (BadSiteError, OSError) as error:
             raise RefusedError(Code.FILES, str(error)) from None
 
@@ -113,7 +114,7 @@ class Responder:
         policy = Policy.read(self.folder)
         config, settings, privacy = _settings(content)
         policy.check_question(run_id, kind, config)
-        policy.check_privacy(privacy)
+        policy.check_privacy(privacy, settings.row_privacy)
         check_promise(self.folder, privacy)
         if kind in COUNTED and not self.audit.allows(_as_asked(kind, content), policy.most):
             raise RefusedError(Code.ENOUGH)
@@ -122,7 +123,7 @@ class Responder:
             return self._introduce(policy, files, privacy, content)
         request, nodes = _question(content)
         policy.check_nodes(nodes)
-        site = self._asked_about(files, nodes)
+        site = self._asked_about(files, nodes, policy)
         if request.v.shape[1] != site.problem.n_features:
             raise RefusedError(Code.UNREADABLE, "a question about another number of features")
         if kind == "release":
@@ -145,7 +146,7 @@ class Responder:
         hosts = np.array([k for k, node in enumerate(_asked(content)) if node in here], dtype=np.int64)
         if privacy is not None:
             return records.introduction_reply(Introduction(self.name, hosts, files.columns))
-        one = self._asked_about(files, []).introduce(self.name, hosts, files.columns)
+        one = self._asked_about(files, [], policy).introduce(self.name, hosts, files.columns)
         return records.introduction_reply(replace(one, digest=data_digest(files.nodes, files.problem)))
 
     def _read(self, policy: Policy, settings: Settings) -> SiteFiles:
@@ -157,11 +158,11 @@ class Responder:
             self._files, self._site = (state, files), None
         return self._files[1]
 
-    def _asked_about(self, files: SiteFiles, nodes: Sequence[str]) -> Site:
+    def _asked_about(self, files: SiteFiles, nodes: Sequence[str], policy: Policy) -> Site:
         if self._site is None or self._site[0] != nodes:
             if not set(nodes) <= set(files.nodes) or len(set(nodes)) < len(nodes):
                 raise RefusedError(Code.NODES, "a node that is asked about is not here, or named twice")
-            self._site = (nodes, files.site(nodes))
+            self._site = (nodes, files.site(nodes, policy.round_to))
         return self._site[1]
 
 

@@ -33,10 +33,13 @@ class Site:
         The site's nodes, rows and inner edges, with the loss, penalty and λ that all sites share.
     boundary : array of int
         Those of its nodes that have neighbours elsewhere, in the order in which requests name them.
+    round_to : float
+        Boundary weights are rounded to multiples of this, and what is proven is proven of the rounded ones; 0: they are
+        left as they are. The fewer digits leave the site, the less exactly its moments can be computed from them.
     """
 
-    def __init__(self, problem: Problem | BoundProblem, boundary: NDArray[np.int64]) -> None:
-        self.problem, self.boundary = bound(problem), boundary
+    def __init__(self, problem: Problem | BoundProblem, boundary: NDArray[np.int64], round_to: float = 0.0) -> None:
+        self.problem, self.boundary, self.round_to = bound(problem), boundary, round_to
         self.gap = SITE_GAP  # of its own solves, relative
         self.enclosure = Enclosure(self.problem, shift=False)
         self._last: tuple[ProxRequest, Array, Array] | None = None  # the end often asks the same again
@@ -76,7 +79,11 @@ class Site:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NotConverged)  # the bound says how exact the reply is
             solution = solve(proximal, self.gap, max_iter=MOST_ITERATIONS)
-        return solution.w, solution.u
+        w = solution.w
+        if self.round_to:
+            w = w.copy()
+            w[self.boundary] = np.round(w[self.boundary] / self.round_to) * self.round_to
+        return w, solution.u
 
     def _tilted_bound(self, w: Array, u: Array, force: Array) -> tuple[float, float]:
         """Bound F_s − ⟨force, ·⟩ from below: by `bound`, less `left` for every unit of the largest weight."""

@@ -101,13 +101,13 @@ class SiteFiles:
         problem = Problem(graph, shown, settings.loss, settings.penalty, settings.lam)
         return cls(folder, nodes, (*columns.features, settings.label), problem, rows)
 
-    def site(self, boundary: Sequence[str]) -> Site:
+    def site(self, boundary: Sequence[str], round_to: float = 0.0) -> Site:
         """Return the site, asked about these nodes of its own."""
         number = {node: k for k, node in enumerate(self.nodes)}
         unknown = [node for node in boundary if node not in number]
         if unknown:
             raise BadSiteError(f"{self.folder.name} does not host node {unknown[0]!r}")
-        return Site(self.problem, np.array([number[node] for node in boundary], dtype=np.int64))
+        return Site(self.problem, np.array([number[node] for node in boundary], dtype=np.int64), round_to)
 
 
 def read_edges(path: Path) -> tuple[list[tuple[str, str]], NDArray[np.float64]]:
