@@ -10,7 +10,7 @@ from coterie.problem import BoundProblem
 
 INSTALL = 'pip install "coterie[gpu]"'
 OLDEST = (7, 0)  # compute capability that Triton compiles for
-EDGE_NUMBERS, EDGE = 20, 300  # numbers of 8 bytes for each dual that are held at once, and bytes for an edge
+EDGE_NUMBERS, EDGE = 15, 250  # numbers of 8 bytes for each dual that are held at once, and bytes for an edge
 PIECE = 1 << 26  # bytes of a large tensor that come to the host at a time
 NODE_NUMBERS = 30  # numbers of 8 bytes for each weight
 ROW_NUMBERS = 8  # numbers of 8 bytes for each entry of X, while products are made

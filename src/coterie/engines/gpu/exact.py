@@ -2,7 +2,7 @@
 
 `two_sum` and `two_product` are those of `coterie.kernels.reference.exact`. Sums come in two ways:
 
-* *In pairs* (`sum_exactly`, `total`), with the errors kept: what `coterie.kernels.reference.sums` states of its sums
+* *In pairs* (`sum_exactly`), with the errors kept: what `coterie.kernels.reference.sums` states of its sums
   holds here, as these are the same additions.
 * *In any order* (`in_any_order`), for sums that a library or atomic additions make. Every number x is cut into three
   (Rump, Ogita and Oishi's extraction): with B the largest |x|, 2^p ≥ the number of terms, σ₀ the power of two ≥ 2^p B
@@ -16,6 +16,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 
 from coterie.kernels.reference.exact import EPS
@@ -24,7 +25,7 @@ Tensor = Any
 
 HALF, UPPER = 2**26, -(2**27)  # half a unit of the upper 26 bits of a float, and their mask
 UNIT = 2.0**-53
-LONG, STEPS, LANES = 1 << 18, 32, 256  # entries that are worth a kernel, and how it takes them
+FEW, STEPS, LANES = 1 << 14, 32, 128  # entries that the host adds up, and how a kernel takes more
 LARGEST = 2.0**900  # numbers above it are not cut: nothing is proven of them
 
 
@@ -67,28 +68,30 @@ def sum_exactly(hi: Tensor, lo: Tensor | None, dim: int) -> tuple[Tensor, Tensor
 
 
 def total(x: Tensor) -> float:
-    """The sum of all entries, in twice the precision, rounded once."""
-    if x.numel() == 0:
-        return 0.0
-    hi, lo = sum_exactly(*_in_steps(x.reshape(-1)), 0)
-    value = float(hi + lo)
-    return value if math.isfinite(value) else float(x.sum())
+    """The sum of all entries, rounded once: exactly, but for what `_shortened` loses."""
+    x = x.reshape(-1)
+    while x.device.type == "cuda" and len(x) > FEW:
+        x = _shortened(x)
+    numbers = x.cpu().numpy()
+    try:
+        return math.fsum(numbers)
+    except (OverflowError, ValueError):  # it is infinite, or no number
+        with np.errstate(all="ignore"):
+            return float(numbers.sum())
 
 
-def _in_steps(x: Tensor) -> tuple[Tensor, Tensor | None]:
-    """Where x is long and on a GPU, sums of STEPS entries each, as hi + lo; elsewhere x itself.
+def _shortened(x: Tensor) -> Tensor:
+    """Fewer numbers with the same sum: sums of STEPS entries each, one after the other, and their errors.
 
-    One after the other, these lose STEPS² u² Σ|x| at most, which is far less than one rounding of the sum.
+    Errors are added up in plain floats, which loses STEPS² u² Σ|x| at most: far less than one rounding of the sum.
     """
-    if x.device.type != "cuda" or len(x) < LONG:
-        return x, None
     from coterie.engines.gpu import kernels
 
     x = x.contiguous()
     programs = -(-len(x) // (STEPS * LANES))
-    hi, lo = (x.new_empty(programs * LANES) for _ in range(2))
-    kernels.partial_sums[(programs,)](x, hi, lo, len(x), STEPS=STEPS, BLOCK=LANES)
-    return hi, lo
+    sums = x.new_empty((2, programs * LANES))
+    kernels.partial_sums[(programs,)](x, sums[0], sums[1], len(x), STEPS=STEPS, BLOCK=LANES)
+    return sums.view(-1)
 
 
 def in_any_order(add: Callable[[Tensor], Tensor], x: Tensor, terms: Tensor) -> tuple[Tensor, Tensor, Tensor]:
