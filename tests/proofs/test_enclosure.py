@@ -17,6 +17,9 @@ from exactly import at_most, exact_objective, fractions, inner, solve
 from pairs import in_pairs
 from problems import EVERY_LOSS, EVERY_PENALTY, KINDS, instance, oracle, problems
 
+# Squared hinges without ridge enclose minimisers only at low levels: tests/solver/test_families.py tries these.
+ENCLOSED = [loss for loss in EVERY_LOSS if not isinstance(loss, ct.SquaredHinge) or loss == ct.SquaredHinge(ridge=0.1)]
+
 
 def clipped(problem: ct.Problem, w: np.ndarray) -> np.ndarray:
     """w with unlabelled nodes in the hull of the labelled ones, which costs nothing."""
@@ -85,7 +88,7 @@ def test_on_any_problem(problem: ct.Problem, distance: float, size: float, round
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("loss", EVERY_LOSS, ids=repr)
+@pytest.mark.parametrize("loss", ENCLOSED, ids=repr)
 def test_there_is_a_set_wherever_a_minimiser_is_unique(loss: ct.Loss, kind: str) -> None:
     problem = instance(kind, loss)
     rho = np.ones((12, 3))
@@ -160,7 +163,7 @@ def test_a_lower_objective_gives_a_smaller_charge() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("loss", EVERY_LOSS, ids=repr)
+@pytest.mark.parametrize("loss", ENCLOSED, ids=repr)
 def test_without_coupling_every_node_is_a_component(loss: ct.Loss, seed: int) -> None:
     """Two rows and three columns per node: one weight of each is fixed at zero, and no node speaks for another."""
     problem = replace(instance("few points", loss), lam=0.0)
@@ -180,15 +183,15 @@ def test_a_part_of_a_larger_graph_cannot_be_shifted_alone() -> None:
 
 
 @pytest.mark.parametrize("kind", ["all labelled", "few labelled", "weighted edges", "isolated nodes"])
-@pytest.mark.parametrize("loss", EVERY_LOSS, ids=str)
+@pytest.mark.parametrize("loss", ENCLOSED, ids=str)
 def test_reach_holds_the_labelled_weights_of_every_point_at_the_level(kind: str, loss: ct.Loss) -> None:
     problem = instance(kind, loss)
     enclosure, rng = Enclosure(problem.bound), np.random.default_rng(0)
     best = ct.solve(problem, 1e-6).w
     for size in (0.0, 0.1, 1.0, 10.0, 100.0):
         w = best + size * rng.standard_normal(best.shape)
-        reach = enclosure.reach(problem.objective(w))
-        assert np.abs(w[problem.M]).max() <= reach < np.inf
+        if np.isfinite(level := problem.objective(w)):  # rates of counts are beyond all numbers far away
+            assert np.abs(w[problem.M]).max() <= enclosure.reach(level) < np.inf
 
 
 def test_reach_is_infinite_where_a_direction_is_open() -> None:

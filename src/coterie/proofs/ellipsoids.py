@@ -226,10 +226,10 @@ class Ellipsoids:
         if self.capped.any():
             extra = np.array(stretched(self.design, self.pull, self.groups, np.where(self.capped, caps, 0.0)))
         if self.design.psi.rise is not None:
-            with np.errstate(invalid="ignore"):
+            with np.errstate(invalid="ignore", over="ignore"):
                 return (level + np.where(R > 0, R * self.off[1], 0.0) + extra[1]) * WIDER
         (squares, sums), part = self.off, self.design.psi.curvature / 2  # f ≥ 0 with f'' ≤ 2p: √f is no steeper than √p
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore", over="ignore"):
             far = np.where(R > 0, R * np.sqrt(part * squares + self.ridged), 0.0)
             smooth = (np.sqrt(level) + far + np.sqrt(part * extra[0])) ** 2 * WIDER
             if self.design.is_squared:
