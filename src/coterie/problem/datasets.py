@@ -27,7 +27,7 @@ class LocalDatasets:
         |V|; a node may have no row at all.
     weights : array of shape (N,)
         How much each row counts in the loss of its node.
-    offset : array of shape (N,), or None
+    offset : array of shape (N,), default=None
         What is added to ⟨x, w⟩ of each row.
 
     Examples

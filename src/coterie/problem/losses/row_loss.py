@@ -32,6 +32,12 @@ class RowLoss(Loss, Psi):
         Columns, such as an intercept, that ridge leaves alone.
     reduction : {"mean", "sum"}, default="mean"
         As for :class:`SquaredError`.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> [isinstance(loss, ct.RowLoss) for loss in (ct.Poisson(), ct.Huber(), ct.Quantile(q=0.9))]
+    [True, True, True]
     """
 
     ridge: float = 0.0
