@@ -256,6 +256,8 @@ def pooled_minimiser(design: Design, groups: NDArray[np.int64], n_groups: int) -
     Where there are fewer rows than columns, it is sought among combinations of the rows: as ridge is the same for all
     columns that have one, nothing better lies elsewhere, and columns without ridge stay as they are.
     """
+    if not len(design.X):
+        return np.zeros((n_groups, design.X.shape[1]))
     if not (design.is_squared or design.psi.self_concordant):
         return settled_minimiser(design, groups, n_groups)
     apart = separating(design, groups, n_groups)

@@ -37,8 +37,8 @@ class RowLoss(Loss, Psi):
     Examples
     --------
     >>> import coterie as ct
-    >>> isinstance(ct.Huber(delta=0.5), ct.RowLoss)
-    True
+    >>> [isinstance(loss, ct.RowLoss) for loss in (ct.Poisson(), ct.Huber(), ct.Quantile(q=0.9))]
+    [True, True, True]
     """
 
     measure: ClassVar[Measure] = MEAN_LOSS

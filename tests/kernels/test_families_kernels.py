@@ -1,0 +1,66 @@
+"""Every family with a compiled form: its kernels say what its NumPy formulas say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import coterie as ct
+from coterie.kernels import kinks, model, node_solvers, rows, vector_buffer
+from coterie.kernels.reference import kinks as plain_kinks
+from coterie.kernels.reference import model as plain_model
+from coterie.kernels.reference import node_solvers as plain_solvers
+from coterie.kernels.reference import rows as plain_rows
+from exactly import SQUARED
+
+STARTS = np.array([0, 4, 9, 10])
+FAMILIES = (SQUARED, ct.Logistic(), ct.Poisson(), ct.Huber(delta=0.7), ct.SquaredHinge())
+
+
+def data(psi: Any, seed: int) -> tuple[np.ndarray, ...]:
+    rng = np.random.default_rng(seed)
+    X, w = rng.standard_normal((10, 3)), rng.standard_normal((3, 3))
+    y = {ct.Logistic: rng.integers(0, 2, 10), ct.SquaredHinge: rng.integers(0, 2, 10), ct.Poisson: rng.poisson(1.5, 10)}
+    labels = y.get(type(psi), rng.standard_normal(10)).astype(float)
+    return X, labels, rng.uniform(0.1, 1.0, 10), STARTS, np.array([0.1, 0.0, 0.0]), w
+
+
+@pytest.mark.parametrize("psi", FAMILIES, ids=repr)
+def test_both_forms_agree(psi: Any) -> None:
+    for seed in range(5):
+        X, y, s, starts, ridge, w = data(psi, seed)
+        found = []
+        for one, two, three in ((rows, model, node_solvers), (plain_rows, plain_model, plain_solvers)):
+            value, below, a, b, bend = np.empty(3), np.empty(3), np.empty(10), np.empty((3, 3)), np.empty(10)
+            one.values(psi, X, y, s, starts, ridge, w, value)
+            one.slopes(psi, X, y, s, starts, ridge, w, a, b)
+            one.bends(psi, X, y, s, starts, w, bend)
+            one.lower_bounds(psi, X, y, s, starts, ridge, w, a, b, below)
+            slope, H = np.empty((3, 3)), np.empty((3, 3, 3))
+            two.row_model(psi, vector_buffer(3), X, y, s, starts, ridge, w, w + 0.1, slope, H)
+            aim = 0 * w, w, np.ones(3), 0 * w, 1e-12, 60
+            z = three.newton(psi, vector_buffer(3), X, y, s, starts, ridge, *aim)
+            found.append((value, below, a, b, bend, slope, H, z))
+        for x, y_ in zip(*found, strict=True):
+            np.testing.assert_allclose(x, y_, rtol=1e-9, atol=1e-10)
+
+
+def test_kinks_in_both_forms() -> None:
+    rng = np.random.default_rng(0)
+    X, y, c, D = (
+        rng.standard_normal((10, 3)),
+        rng.standard_normal(10),
+        rng.standard_normal((3, 3)),
+        np.full((3, 3), 0.4),
+    )
+    found = []
+    for module in (kinks, plain_kinks):
+        b, z = np.zeros(10), np.empty((3, 3))
+        module.box_ascent(X, y, STARTS, D, c, np.full(10, -0.3), np.full(10, 0.2), b, z, 1e-13, 3000)
+        found.append(z)
+        e = y - np.einsum("rk,rk->r", X, np.repeat(z, np.diff(STARTS), axis=0))
+        assert ((e <= 1e-9) | (b >= 0.2)).all()
+        assert ((e >= -1e-9) | (b <= -0.3)).all()
+    np.testing.assert_allclose(*found, rtol=1e-9, atol=1e-9)
