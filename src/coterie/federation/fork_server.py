@@ -24,7 +24,7 @@ from typing import Any, NoReturn
 from coterie.federation.programs import program
 
 FORKS = sys.platform == "linux"  # elsewhere system libraries may have threads that do not survive a fork
-GRACE = 2.0  # seconds that programs may take to end when asked to
+GRACE = 0.5  # seconds that programs may take to end when asked to: all of them survive kill -9
 POLL = 0.02
 NEEDS = {  # by the words that a program is started with: what to import before the fork. Polars would start threads.
     ("coterie", "federate", "serve"): ("coterie.cli", "coterie.federation.transport.superlink"),
@@ -131,6 +131,7 @@ def serve() -> None:
             answers.flush()
     finally:
         _end(running)
+    os._exit(0)  # nothing is left to tidy up
 
 
 def _start(argv: Sequence[str], log: str) -> int:
