@@ -77,6 +77,11 @@ class Layout:
         normal = self.V - self.hubs
         self.whole = _up(normal, self.C)
         self.size = self.whole + _up(self.hubs, self.C)
+        if self.size * self.stride >= 1 << 31:
+            raise ValueError(
+                f"{self.V:,} nodes with {self.n} features are {self.size * self.stride:,} weights, and a GPU takes "
+                f'{(1 << 31) - 1:,} at most: leave engine="gpu" out, and the processor does the work'
+            )
         place = torch.arange(self.V, device=self.device)
         place[normal:] += self.whole - normal
         self.rank = torch.empty_like(order)
