@@ -104,11 +104,13 @@ def test_it_is_deterministic(engine: str) -> None:
 
 @pytest.mark.parametrize(("kind", "loss", "penalty"), in_pairs(KINDS, FIRST_LOSSES, EVERY_PENALTY), ids=str)
 def test_engines_come_to_the_same_answer(kind: str, loss: ct.Loss, penalty: ct.Penalty) -> None:
-    problem = instance(kind, loss, penalty)
-    numba, numpy, own = (ct.solve(problem, 1e-10, engine=engine) for engine in ("numba", "numpy", NumbaEngine(2)))
+    problem, tol = instance(kind, loss, penalty), 1e-6 if isinstance(loss, ct.Quantile) else 1e-10
+    numba, numpy, own = (ct.solve(problem, tol, engine=engine) for engine in ("numba", "numpy", NumbaEngine(2)))
     for other in (numpy, own):
-        assert other.objective == pytest.approx(numba.objective, rel=2e-10)
-        np.testing.assert_allclose(problem.f.value(other.w[problem.M]), problem.f.value(numba.w[problem.M]), rtol=1e-3)
+        assert other.objective == pytest.approx(numba.objective, rel=2 * tol)
+        if problem.f.smooth_part.smooth:  # else several weights can be optimal
+            values = problem.f.value(other.w[problem.M])
+            np.testing.assert_allclose(values, problem.f.value(numba.w[problem.M]), rtol=1e-3)
 
 
 def test_an_engine_that_does_not_exist() -> None:
