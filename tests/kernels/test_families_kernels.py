@@ -27,7 +27,7 @@ def data(psi: Any, seed: int) -> tuple[np.ndarray, ...]:
     return X, labels, rng.uniform(0.1, 1.0, 10), STARTS, np.array([0.1, 0.0, 0.0]), w
 
 
-@pytest.mark.parametrize("psi", FAMILIES, ids=repr)
+@pytest.mark.parametrize("psi", FAMILIES, ids=lambda psi: type(psi).__name__)
 def test_both_forms_agree(psi: Any) -> None:
     for seed in range(5):
         X, y, s, starts, ridge, w = data(psi, seed)
