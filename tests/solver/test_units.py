@@ -17,9 +17,9 @@ from problems import EVERY_LOSS, EVERY_PENALTY, instance, is_binary
 
 def in_units(problem: ct.Problem, x: float, y: float) -> tuple[ct.Problem, float, float]:
     """The problem with X·x and y·y, strengths to match; what weights and objectives are then multiplied with."""
-    y = 1.0 if is_binary(problem.loss) else y
-    weight, value = y / x, y * y
-    changed: dict[str, Any] = {}
+    y = 1.0 if is_binary(problem.loss) or isinstance(problem.loss, ct.Poisson) else y
+    weight, value = y / x, y if isinstance(problem.loss, ct.Quantile) else y * y
+    changed: dict[str, Any] = {"delta": problem.loss.delta * y} if isinstance(problem.loss, ct.Huber) else {}
     if getattr(problem.loss, "ridge", 0.0):
         changed["ridge"] = problem.loss.ridge * (value / weight**2)
     if getattr(problem.loss, "alpha", 0.0):
