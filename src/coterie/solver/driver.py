@@ -91,7 +91,7 @@ class Run:
         self.small, self.forest = here and is_small(problem), here and interior.applies(problem)
         self.second_order = CRAWLS if self.small else max_iter + 1
         self.done, self.checked, self.look = 0, 0, max(BLOCK, min(int(SOONER * expected), LATEST))
-        self.unwatched = getattr(engine, "unwatched", UNWATCHED)
+        self.began, self.unwatched = seconds_worked(), getattr(engine, "unwatched", UNWATCHED)
         self.largest, self.took = 0.0, 0.0  # the largest residual, and the seconds of the last certificate
 
     def begin(self, w: Array, u: Array) -> None:
@@ -156,7 +156,7 @@ class Run:
             return None
         began = seconds_worked()
         rounds = (self.done - self.checked) // ROUND_COSTS if end is None else self._last_rounds
-        self._tell(rounds, hurry=end is None and self.incumbent.elapsed < self.unwatched)
+        self._tell(rounds, hurry=end is None and began - self.began < self.unwatched)
         stalled = end is Status.STALLED and self.small
         if self.incumbent.reached() is None and (self.done >= self.second_order or stalled):
             self.incumbent.improve_by_newton(self.done)
