@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
+from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
@@ -94,3 +95,17 @@ def test_fit_and_predict_from_a_read_only_folder_without_a_home():
             if path.is_dir():
                 path.chmod(0o755)
         shutil.rmtree(folder)
+
+
+def test_what_is_kept_belongs_to_the_sources_of_all_kernels(monkeypatch) -> None:
+    """A kernel is compiled into others: numbers of yesterday's must not come back."""
+
+    def stamp() -> object:
+        return compiling.cached(lambda x: x)._cache._cache_file._source_stamp
+
+    before = stamp()
+    assert stamp() == before
+    compiling._all_kernels.cache_clear()
+    monkeypatch.setattr(compiling, "blake2b", lambda **options: blake2b(b"another kernel", **options))
+    assert stamp() != before
+    compiling._all_kernels.cache_clear()

@@ -39,7 +39,7 @@ def cached(function: Any, **options: Any) -> Any:
     """
     try:
         dispatcher = numba.njit(cache=True, **options)(function)
-        kept = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+        kept: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
         if hasattr(kept, "_source_stamp"):  # Numba's own knows the file of the function alone
             kept._source_stamp = (kept._source_stamp, _all_kernels())
         return dispatcher
