@@ -145,7 +145,7 @@ def test_without_torch_a_sentence_says_so(monkeypatch: pytest.MonkeyPatch) -> No
 
     device.missing.cache_clear()
     monkeypatch.setattr(device, "find_spec", lambda name: None)
-    with pytest.raises(device.NoGPU, match="needs torch, which is not installed: pip install"):
+    with pytest.raises(device.NoGPU, match="needs torch, which is not installed: install torch"):
         ct.solve(instance(), engine="gpu")
     device.missing.cache_clear()
 

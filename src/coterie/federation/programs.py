@@ -22,7 +22,7 @@ def needs_flower(environment: Mapping[str, str]) -> None:
     MissingExtraError
     """
     if find_spec("flwr") is None:
-        raise MissingExtraError("a federation needs Flower: pip install 'coterie[flower]'")
+        raise MissingExtraError("a federation needs Flower, which comes with the extra coterie[flower]")
     beside = Path(program("flwr")).parent  # programs of Flower start each other by name
     os.environ.update(environment)
     if str(beside) not in os.environ.get("PATH", "").split(os.pathsep):
@@ -34,5 +34,5 @@ def program(name: str) -> str:
     beside = Path(sys.executable).with_name(name)
     found = str(beside) if beside.exists() else shutil.which(name)
     if found is None:
-        raise MissingExtraError(f"there is no program {name!r}: pip install 'coterie[flower]'")
+        raise MissingExtraError(f"there is no program {name!r}; it comes with the extra coterie[flower]")
     return found

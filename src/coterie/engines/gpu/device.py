@@ -8,7 +8,7 @@ from typing import Any
 
 from coterie.problem import BoundProblem
 
-INSTALL = 'pip install "coterie[gpu]"'
+INSTALL = "install torch and Triton, the extra coterie[gpu]"
 OLDEST = (7, 0)  # compute capability that Triton compiles for
 EDGE_NUMBERS, EDGE = 15, 250  # numbers of 8 bytes for each dual that are held at once, and bytes for an edge
 PIECE = 1 << 26  # bytes of a large tensor that come to the host at a time
