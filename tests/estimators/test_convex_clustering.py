@@ -95,6 +95,6 @@ def test_what_makes_no_sense_is_refused(parameters, message):
         ct.ConvexClustering(**parameters).fit(X)
 
 
-@parametrize_with_checks([ct.ConvexClustering(n_lams=10)])
+@parametrize_with_checks([ct.ConvexClustering(n_lams=5)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
