@@ -11,7 +11,7 @@ from coterie.estimators.base import NetworkedModel
 from coterie.estimators.baselines import compare
 from coterie.estimators.comparison import Comparison
 from coterie.estimators.cross_validation import PATH_TOL, ChoosesLam, choice_of
-from coterie.estimators.fold_paths import solve_folds
+from coterie.estimators.fold_paths import how_to_solve, solve_folds
 from coterie.estimators.folds import Fold, Over, folds_of, without
 from coterie.estimators.held_out import held_out_of
 from coterie.estimators.lam_choice import LamChoice
@@ -74,7 +74,7 @@ def assess(
 def _evaluate(model: NetworkedModel, folds: list[Fold], over: str, condensed: bool, all_folds: bool) -> LamChoice:
     """The errors of the model's λ in the folds, or in the first of them."""
     problem, tell = model.problem_, listener(model.verbose)
-    how: dict[str, Any] = {"engine": model.engine, "threads": model.threads, "max_iter": model.max_iter}
+    how = how_to_solve(model)
     if tell is not None:
         tell("held-out labels", 0.0)
     with warnings.catch_warnings():

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from coterie.estimators.base import NetworkedModel
 from coterie.estimators.comparison import NETWORK, Comparison
 from coterie.estimators.cross_validation import ChoosesLam, cross_validate_lam, lam_values, steps
-from coterie.estimators.fold_paths import mean_error
+from coterie.estimators.fold_paths import how_to_solve, mean_error
 from coterie.estimators.folds import Fold, Over, folds_of, reachable, without
 from coterie.estimators.intercepts import has_intercepts, mixed_model, node_intercepts
 from coterie.estimators.lam_choice import LamChoice
@@ -170,7 +170,7 @@ def _by_lam(
 ) -> LamChoice:
     """The errors of every λ in every fold, in units of y; of one λ only, where there is one fold to choose by."""
     values, tell = lam_values(problem, lams), listener(model.verbose)
-    how: dict[str, Any] = {"engine": model.engine, "threads": model.threads, "max_iter": model.max_iter}
+    how = how_to_solve(model)
     if len(folds) == 1 and len(values) > 1:
         values = [_chosen_inside(model, without(problem, folds[0]), folds[0], values, how)]
     if len(values) == 1:
@@ -208,8 +208,7 @@ def _alone(model: NetworkedModel, training: Problem, tested: Nodes | None = None
 def _solved(model: NetworkedModel, training: Problem, lam: float) -> Array:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConverged)
-        how: dict[str, Any] = {"max_iter": model.max_iter, "engine": model.engine, "threads": model.threads}
-        return solve(training.bound.at(lam), max(model.tol, 1e-5), **how).w
+        return solve(training.bound.at(lam), max(model.tol, 1e-5), **how_to_solve(model)).w
 
 
 def _pooled(training: Problem) -> Array:

@@ -130,7 +130,7 @@ class ConvexClustering(ClusterMixin, BaseEstimator):
         wanted = self.n_clusters or min(2, len(X))
         cut = len(X) - wanted  # so many merges are made
         self.lam_ = float(self.lam if self.lam is not None else self.distances_[cut - 1] if cut else 0.0)
-        self.solution_ = solve(points_problem(self.graph_, X, np.ones(len(X)), penalty, self.lam_), self.tol)
+        self.solution_ = solve(problem.bound.at(self.lam_), self.tol)
         self.labels_ = tree.labels(wanted) if self.lam is None else self.solution_.clusters().joint
         self.n_clusters_ = int(self.labels_.max()) + 1
         return self

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.estimators.fold_paths import FoldPath, Told, solve_folds
+from coterie.estimators.fold_paths import FoldPath, Told, how_to_solve, solve_folds
 from coterie.estimators.folds import Fold, folds_of
 from coterie.estimators.held_out import HeldOut, held_out_of
 from coterie.estimators.lam_choice import LamChoice
@@ -123,10 +123,8 @@ class ChoosesLam:
             progress=None if tell is None else steps(tell, len(folds), len(values)),
             ones=ones_of(problem, order is None, self.fit_intercept),
             tol=PATH_TOL,
-            engine=self.engine,
-            threads=self.threads,
-            max_iter=self.max_iter,
             n_jobs=self.n_jobs,
+            **how_to_solve(self),
         )
         choice = choice_of(problem, values, paths, over, self.cv_repeats, self.scaling_.y_spread)
         self.lam_choice_, self.cv_results_ = choice, choice.results()

@@ -24,6 +24,11 @@ Told = Callable[[int, float, float], None]
 """Called with the number of a fold, λ and the gap that it was solved to."""
 
 
+def how_to_solve(model: Any) -> dict[str, Any]:
+    """Return the options of `solve` that a model has for every fit, whatever the λ and the gap asked for."""
+    return {"engine": model.engine, "threads": model.threads, "max_iter": model.max_iter}
+
+
 class FoldPath(NamedTuple):
     """What a fold says of each λ: what is predicted of the rows held out, and its gap."""
 

@@ -59,7 +59,7 @@ class LamChoice:
     def one_se(self) -> int:
         """The largest λ whose error, before any root is taken, is within one standard error of the smallest."""
         powers, best = self.errors**self.degree, self.best
-        mean = np.average(powers, axis=1, weights=self.weights)
+        mean = mean_over_folds(powers, self.weights)
         return int(np.argmax(mean <= mean[best] + standard_error(powers, self.weights, self.repeats)[best]))
 
     def by_rule(self, rule: str) -> int:

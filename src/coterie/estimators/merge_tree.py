@@ -56,7 +56,8 @@ class MergeTree:
             if graph.n_nodes == 1:
                 break
             solution = solve(points_problem(graph, X, m, penalty, lam), tol, start=start)
-            to, K = solution.clusters().joint, len(solution.clusters())
+            found = solution.clusters()
+            to, K = found.joint, len(found)
             tree.merge(graph, to, K, X if start is None else start.w, lam)
             made = quotient(graph, to, K)
             first = np.unique(to, return_index=True)[1]

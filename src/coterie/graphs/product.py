@@ -11,7 +11,7 @@ import numpy as np
 
 from coterie.problem import EmpiricalGraph
 from coterie.problem.arrays import LARGEST, Array, as_floats
-from coterie.problem.ids import Pairs, as_ids, numbering
+from coterie.problem.ids import Pairs, as_ids
 
 
 def product_graph(
@@ -104,7 +104,7 @@ def time_graph(times: Any, period: float | None = None) -> EmpiricalGraph:
 
 def _ascending(times: Any) -> list[Hashable]:
     """The different times in ascending order."""
-    different = list(numbering(list(dict.fromkeys(as_ids(times, "times")))))
+    different = list(dict.fromkeys(as_ids(times, "times")))
     if not different:
         raise ValueError("there are no times")
     absent = next((t for t in different if t is None or t != t), different)
