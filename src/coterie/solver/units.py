@@ -55,8 +55,8 @@ class Units:
         """The solution in the units of the user."""
         return replace(
             solution,
-            w=solution.w * self.weight,
-            u=solution.u * (self.value / self.weight),
+            w=_times(solution.w, self.weight),
+            u=_times(solution.u, self.value / self.weight),
             objective=solution.objective * self.value,
             dual_bound=solution.dual_bound * self.value,
             condition=condition(solution.reach * self.weight) if solution.condition else "",
@@ -86,6 +86,11 @@ class Units:
     def telling(self, callback: Callable[[Record], None] | None) -> Callable[[Record], None] | None:
         """A callback that is told in the units of the user."""
         return None if callback is None else lambda record: callback(self.record(record))
+
+
+def _times(x: Array, factor: float) -> Array:
+    """x · factor; x itself, which can be the largest array there is, where that changes nothing."""
+    return x if factor == 1 else x * factor
 
 
 def _refuse_faint(problem: BoundProblem, inner: BoundProblem) -> None:
