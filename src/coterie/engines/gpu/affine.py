@@ -6,8 +6,9 @@ from typing import Any
 
 import torch
 
+from coterie.engines.equations import by_node
 from coterie.engines.gpu.exact import Tensor
-from coterie.engines.gpu.losses import DeviceQuadratics, HostLosses, Model, by_node
+from coterie.engines.gpu.losses import DeviceQuadratics, HostLosses, Model
 
 MOST = 1 << 27  # numbers in a batch of matrices
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from coterie.engines.equations import by_node
 from coterie.engines.gpu.edges import Edges
 from coterie.engines.gpu.exact import Tensor
-from coterie.engines.gpu.losses import by_node
 from coterie.kernels.gradients import ConjugateGradients
 from coterie.kernels.reference.flow import LEAST_WEIGHT
 from coterie.problem import BoundProblem

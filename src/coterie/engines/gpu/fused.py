@@ -12,12 +12,13 @@ from typing import Any
 import torch
 
 from coterie.engines.base import RELAXATION, Mode, Travel
+from coterie.engines.equations import by_node
 from coterie.engines.gpu import kernels
 from coterie.engines.gpu.affine import affine_updates
 from coterie.engines.gpu.edges import Edges
 from coterie.engines.gpu.exact import Tensor
 from coterie.engines.gpu.layout import Layout
-from coterie.engines.gpu.losses import DeviceQuadratics, HostLosses, by_node
+from coterie.engines.gpu.losses import DeviceQuadratics, HostLosses
 from coterie.engines.models import Models
 from coterie.kernels.interruption import check
 from coterie.problem import BoundProblem

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import torch
 
+from coterie.engines.equations import by_node
 from coterie.engines.gpu.exact import EPS, Tensor
-from coterie.engines.gpu.losses import HostLosses, Model, by_node
+from coterie.engines.gpu.losses import HostLosses, Model
 from coterie.engines.gpu.rows import Rows, Support
 from coterie.kernels.interruption import time_is_up
 from coterie.kernels.reference.node_solvers import HALVINGS

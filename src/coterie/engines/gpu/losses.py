@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from coterie.engines.equations import by_node
 from coterie.engines.gpu.exact import Tensor
 from coterie.engines.gpu.rows import Rows, Support
 from coterie.problem.losses.base import LocalLosses
@@ -128,8 +129,3 @@ class DeviceQuadratics(HostLosses):
     def spectral(self, factors: Tensor, x: Tensor) -> Tensor:
         """Vᵀ diag(factors) V x of every node."""
         return by_node(self.V.transpose(1, 2), factors * by_node(self.V, x))
-
-
-def by_node(matrices: Tensor, vectors: Tensor) -> Tensor:
-    """Multiply each node's matrix (·, a, b) with its vector (·, b)."""
-    return (matrices @ vectors[:, :, None])[:, :, 0]

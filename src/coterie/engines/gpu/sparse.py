@@ -6,8 +6,9 @@ from typing import Any
 
 import torch
 
+from coterie.engines.equations import by_node
 from coterie.engines.gpu.exact import Tensor
-from coterie.engines.gpu.losses import DeviceQuadratics, HostLosses, by_node
+from coterie.engines.gpu.losses import DeviceQuadratics, HostLosses
 from coterie.engines.gpu.rows import Support
 from coterie.kernels.interruption import time_is_up
 from coterie.kernels.reference.descent import TRY_SUPPORT
