@@ -73,14 +73,15 @@ def predict(
             added = {name: kind for name, kind in schema.items() if name != columns.node}
             kept.refuse(list(added))
             schema = kept.schema | added
-        count = unreached = gaps = 0
+        count = unreached = gaps = without = 0
 
         def batches() -> Iterator[pl.DataFrame]:
-            nonlocal count, unreached, gaps
+            nonlocal count, unreached, gaps, without
             for rows in scan_rows(table, columns):
                 known.check_rows(rows, columns)
                 frame = _predictions(fitted, rows, columns)
                 count += len(frame)
+                without += frame[PREDICTION].null_count()
                 gaps += 0 if rows.gaps is None else int(rows.gaps.sum().sum_horizontal().item())
                 unreached += int(frame[UNDETERMINED].sum()) if UNDETERMINED in frame.columns else 0
                 tell(f"{count:,} rows", None)
@@ -89,7 +90,7 @@ def predict(
         with working(quiet) as tell:
             write_batches(out, batches(), schema)
         if gaps:
-            became = "their rows have no prediction" if columns.keeps_gaps else "they get the means of the fit"
+            became = f"{without:,} rows have no prediction" if columns.keeps_gaps else "they get the means of the fit"
             say(f"{gaps:,} values are missing; {became}", quiet)
         if unreached:
             say(
@@ -97,9 +98,9 @@ def predict(
                 quiet,
             )
         if json:
-            show_json({"predictions": str(out), "rows": count, "columns": list(schema)})
+            show_json({"predictions": str(out), "rows": count, "without": without, "columns": list(schema)})
         elif not quiet:
-            echo(f"{count:,} predictions written to {out}")
+            echo(f"{count - without:,} predictions written to {out}")
 
 
 def _columns(fitted: NetworkedModel, model: Path, data: Table, node: str | None) -> Columns:

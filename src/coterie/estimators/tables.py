@@ -10,7 +10,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import column_or_1d
 
 from coterie.problem import EmpiricalGraph
-from coterie.problem.arrays import Array
+from coterie.problem.arrays import Array, as_floats
 
 
 def as_graph(graph: Any, groups: Any) -> EmpiricalGraph:
@@ -63,7 +63,7 @@ def take_groups(X: Any, groups: Any) -> tuple[Any, Any]:
 
 
 def check_numbers(X: Any) -> None:
-    """Refuse a frame with a column of text, times or categories, and name it."""
+    """Refuse a frame with a column of text, times or categories, or with missing values, and name it."""
     import narwhals.stable.v1 as nw
 
     frame = nw.from_native(X, eager_only=True, pass_through=True)
@@ -72,6 +72,11 @@ def check_numbers(X: Any) -> None:
             raise ValueError(
                 f"column {name!r} of X holds {kind}, not numbers: encode it, leave it out, or name it as groups"
             )
+        values = as_floats(frame[name].to_numpy(), f"column {name!r} of X")
+        missing = np.flatnonzero(np.isnan(values))
+        if missing.size:
+            more = f" and {missing.size - 1:,} more" if missing.size > 1 else ""
+            raise ValueError(f"column {name!r} of X is NaN in row {missing[0]:,}{more}: fill in or drop such rows")
 
 
 def has_column(X: Any, name: Any) -> bool:

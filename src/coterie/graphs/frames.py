@@ -25,3 +25,10 @@ def as_matrix(values: Any, what: str) -> tuple[NDArray[np.float64], list[str] | 
     names = [str(name) for name in frame.columns]
     columns = [as_floats(frame.get_column(c).to_numpy(), f"column {c!r} of {what}") for c in frame.columns]
     return np.column_stack(columns), names
+
+
+def index_of(values: Any, n_rows: int) -> Any:
+    """What a pandas frame calls its rows; the numbers of the rows for everything else."""
+    import narwhals.stable.v1 as nw
+
+    return values.index if nw.dependencies.is_pandas_dataframe(values) else range(n_rows)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.graphs.frames import as_matrix
+from coterie.graphs.frames import as_matrix, index_of
 from coterie.problem import EmpiricalGraph
 from coterie.problem.arrays import Array, as_floats, as_whole
 from coterie.problem.convert import typical_distance, weights_from_distances
@@ -48,7 +48,8 @@ def knn_graph(
         "haversine": the distance on the Earth's surface in kilometres. Or another metric of scikit-learn's
         NearestNeighbors, such as "euclidean", "manhattan" or "cosine", in the units of the coordinates.
     ids : sequence, default=None
-        What the nodes are called, in the order of the rows. None: their numbers.
+        What the nodes are called, in the order of the rows. None: as in the index of a pandas frame, else their
+        numbers.
 
     Returns
     -------
@@ -75,7 +76,7 @@ def knn_graph(
     EmpiricalGraph(3 nodes, 2 edges)
     """
     points, columns = as_matrix(coordinates, "coordinates")
-    call = list(range(len(points))) if ids is None else as_ids(ids)
+    call = as_ids(index_of(coordinates, len(points)) if ids is None else ids)
     if len(call) != len(points):
         raise ValueError(f"coordinates has {len(points)} rows, but there are {len(call)} ids")
     numbering(call)
