@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from coterie.io.files import MissingExtraError
 from coterie.report.coefficients import draw_coefficients
 from coterie.report.convergence import draw_convergence, draw_gap
+from coterie.report.criterion import draw_criterion
 from coterie.report.held_out import draw_held_out
 from coterie.report.map import draw_map
 from coterie.report.validation import draw_comparison, draw_lam_choice
@@ -165,6 +166,10 @@ def lam_choice(model: NetworkedModel, ax: Any = None) -> Any:
     """
     _check(model)
     choice = getattr(model, "lam_choice_", None)
+    if (criterion := getattr(model, "criterion_choice_", None)) is not None:
+        ax = _axes(ax)
+        draw_criterion(ax, criterion)
+        return ax
     if choice is None:
         raise ValueError(f"{type(model).__name__} was given its λ; one that ends in CV chooses it")
     ax = _axes(ax)

@@ -167,6 +167,21 @@ def test_labels_are_held_out_where_lam_is_given(tmp_path, loss):
     assert "squared variation" not in methods  # its choice of λ would cost more than the fit
 
 
+def test_a_criterion_chooses_lam_and_labels_are_held_out_afterwards(tmp_path):
+    data, graph = write(tmp_path)
+    named = ("fit", data, *FIT, "--graph", graph, "--folds", 2, "--no-baselines", "--out", tmp_path / "m")
+    result = run(*named, "--lam", "aicc")
+    assert result.exit_code == 0, result.stderr
+    assert "chosen by AICc" in result.stdout
+    assert "Effective parameters: " in result.stdout
+    assert result.stdout.startswith("Error on held-out nodes: ")
+    found = parsed(run(*named, "--lam", "bic", "--json"))
+    assert found["lam_chosen_by"] == "bic"
+    assert found["lam_chosen_over"] is None
+    assert found["bic"] == ct.load(tmp_path / "m").bic_
+    assert parsed(run(*named, "--lam", "0.1", "--json"))["lam_chosen_by"] == "given"
+
+
 def test_json_for_machines(tmp_path):
     data, graph = write(tmp_path)
     result = run("fit", data, *FIT, "--graph", graph, "--lam", 0.1, "--json", "--out", tmp_path / "model")

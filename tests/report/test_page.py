@@ -95,6 +95,15 @@ def test_what_counts_alike_how_sure_the_choice_is_and_who_wins():
     assert "nodes differ in their level" in text
 
 
+def test_a_criterion_that_chose_is_shown():
+    model = fitted(ct.NetworkedLinearRegressionCV, n_lams=4, criterion="bic")
+    text = Reader(render(model)).text
+    assert "chosen by BIC, without folds" in text
+    assert "BIC chose λ on all rows" in text
+    assert f"{short(model.effective_parameters_, 4)} of 32 rows; AICc {short(model.aicc_, 6)}" in text
+    assert [line.get_label() for line in ct.plot.lam_choice(model).lines[:2]] == ["AICc", "BIC"]
+
+
 def test_names_are_shown_and_never_obeyed(page):
     reader = Reader(page)
     assert reader.text.count(NASTY) >= 5

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coterie.estimators.export import column_names
+from coterie.report.criterion import NAMES
 from coterie.report.notes import as_comparison
 from coterie.report.text import (
     counted,
     explanation,
     federation_of,
     held_out_in_words,
+    information_in_words,
     kind_of,
     labels_known,
     labels_of,
@@ -44,7 +46,9 @@ def as_object(model: NetworkedModel) -> dict[str, Any]:
         "lam_chosen_over": None if choice is None else choice.over,
         "lam_chosen_error": None if choice is None else float(choice.mean[choice.best]),
         "lam_chosen_standard_error": None if choice is None else float(choice.standard_error[choice.best]),
+        "lam_chosen_by": _chosen_by(model),
         "held_out": None if (held_out := getattr(model, "held_out_", None)) is None else held_out.split()[0],
+        **_information(model),
         "weight_by": model.weight_by,
         "standardize": model.standardize,
         "penalty": model.penalty if isinstance(model.penalty, str) else repr(model.penalty),
@@ -72,18 +76,36 @@ def in_words(model: NetworkedModel, notes: dict[str, Any]) -> list[str]:
     """The same in sentences: first how well it predicts, then how certain the optimum is, then what it is."""
     choice = getattr(model, "lam_choice_", None)
     how = "" if choice is None else f", chosen by cross-validation over {choice.over} ({smallest_error(choice)})"
+    if (criterion := getattr(model, "criterion_choice_", None)) is not None:
+        how = f", chosen by {NAMES[criterion.criterion]}"
     return [
         *held_out_in_words(model),
         *_beside(model, notes),
         verdict(model.solution_),
         *explanation(model.solution_, model.tol),
         f"Model: {kind_of(model)}, λ = {short(model.lam_, 4)}{how}; {penalty_of(model)}; {weighting_of(model)}.",
+        *information_in_words(model),
         *_features(model),
         f"Network: {plural(model.graph_.n_nodes, 'node')}, {plural(model.graph_.n_edges, 'edge')}; {labels_of(model)}.",
         *federation_of(model),
         f"Clusters of nodes that share one model: {int(model.clusters_.max()) + 1:,}.",
         *_undetermined(model),
     ]
+
+
+def _chosen_by(model: NetworkedModel) -> str:
+    """What chose λ."""
+    if hasattr(model, "criterion_choice_"):
+        return str(model.criterion_choice_.criterion)
+    return "cv" if hasattr(model, "lam_choice_") else "given"
+
+
+def _information(model: NetworkedModel) -> dict[str, float | None]:
+    """Effective parameters, AICc and BIC; None where they are not known."""
+    found = model._known_information()
+    values = [None] * 3 if found is None else [found.effective_parameters, found.aicc, found.bic]
+    known = [None if value is None or not np.isfinite(value) else float(value) for value in values]
+    return dict(zip(("effective_parameters", "aicc", "bic"), known, strict=True))
 
 
 def _beside(model: NetworkedModel, notes: dict[str, Any]) -> list[str]:

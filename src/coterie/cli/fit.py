@@ -121,7 +121,7 @@ def fit(
     lam: Annotated[
         str,
         typer.Option(
-            help="How strongly neighbours are pulled together: a number, or cv to let the data choose.",
+            help="How strongly neighbours are pulled together: a number; or what chooses it, cv, aicc or bic.",
             rich_help_panel=MODEL,
         ),
     ] = CV,
@@ -259,6 +259,7 @@ def _new_model(
 ) -> NetworkedModel:
     """The estimator that the options ask for."""
     import coterie
+    from coterie.estimators.criterion import CRITERIA
 
     if alpha is not None and loss is not LossName.lasso:
         raise BadInputError(f"--alpha belongs to --loss lasso, not to {loss.value}")
@@ -266,14 +267,14 @@ def _new_model(
         raise BadInputError("--ridge belongs to --loss squared and logistic, not to lasso")
     strengths = {name: value for name, value in (("alpha", alpha), ("ridge", ridge)) if value is not None}
     estimator = f"Networked{KINDS[loss]}"
-    if lam == CV:
-        return getattr(coterie, f"{estimator}CV")(**choosing, **strengths)
+    if lam in (CV, *CRITERIA):
+        return getattr(coterie, f"{estimator}CV")(criterion=lam, **choosing, **strengths)
     try:
         value = float(lam)
     except ValueError:
         value = nan
     if not 0 <= value < inf:
-        raise BadInputError(f"--lam {lam}: give a number that is not negative, or cv")
+        raise BadInputError(f"--lam {lam}: give a number that is not negative, or cv, aicc or bic")
     return getattr(coterie, estimator)(lam=value, **strengths)
 
 

@@ -58,7 +58,7 @@ def assess(
         If labels cannot be held out.
     """
     problem, order = model.problem_, None if condensed else np.arange(len(model.problem_.data.y))
-    if isinstance(model, ChoosesLam):
+    if isinstance(model, ChoosesLam) and hasattr(model, "lam_choice_"):
         folds, held = folds_of(problem.data, model.cv, model.over, order, model.random_state, model.cv_repeats)
         known = model.lam_choice_
     else:

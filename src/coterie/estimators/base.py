@@ -34,6 +34,8 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
     __metadata_request__predict: ClassVar = {"groups": True}
     __metadata_request__score: ClassVar = {"groups": True}
 
+    refit: str | None = None
+
     def __init__(
         self,
         graph: Any,
@@ -202,7 +204,7 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
 
     def _take(self, solution: Solution) -> None:
         """Set what is known of a fitted model from its solution."""
-        self.solution_ = solution
+        self.solution_, self._information = solution, None
         self.graph_ = solution.graph
         self.nodes_ = node_ids(solution.graph)
         w = self.scaling_.weights_back(solution.w)
@@ -213,6 +215,10 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
         self.n_iter_ = max(solution.n_iter, 1)
         self.clusters_ = solution.clusters().joint
         self.undetermined_nodes_ = self.nodes_[solution.undetermined]
+
+    def _weights_and_groups(self) -> tuple[Array, Array]:
+        """The weights that predict, and those whose groups are fused; both in the units that are solved in."""
+        return self.solution_.w, self.solution_.w
 
     def __sklearn_is_fitted__(self) -> bool:
         """A fit that ended with an error leaves no model."""

@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 from coterie.estimators.base import NetworkedModel
 from coterie.estimators.comparison import NETWORK, Comparison
+from coterie.estimators.criterion import CRITERIA, choose_by_criterion
 from coterie.estimators.cross_validation import ChoosesLam, cross_validate_lam, lam_values, steps
 from coterie.estimators.fold_paths import how_to_solve, mean_error
 from coterie.estimators.folds import Fold, Over, folds_of, reachable, without
@@ -124,7 +125,8 @@ def compare(
                 means[row, k] = mean_error(problem, rows, weights_of(training, tested))
     errors = dict(zip(methods, unit * measure.of_mean(means), strict=True))
     if known is None:
-        known = _by_lam(model, problem, folds, over, _lams_of(model), NETWORK, repeats=1)
+        by = _by_criterion if getattr(model, "criterion", "cv") in CRITERIA else _by_lam
+        known = by(model, problem, folds, over, _lams_of(model), NETWORK, repeats=1)
     errors[NETWORK] = known.elsewhere(_rule_of(model))
     if tuned:
         squared = replace(problem, penalty=SquaredVariation())
@@ -178,6 +180,27 @@ def _by_lam(
     told = None if tell is None else steps(tell, len(folds), len(values), f"{name}, ")
     choice = cross_validate_lam(problem, values, folds, over, repeats=repeats, progress=told, **how)
     return replace(choice, errors=choice.errors * model.scaling_.y_spread)
+
+
+def _by_criterion(
+    model: NetworkedModel,
+    problem: Problem,
+    folds: Sequence[Fold],
+    over: str,
+    lams: Sequence[float] | int,
+    name: str,
+    repeats: int,
+) -> LamChoice:
+    """The errors in every fold of the λ that the model's criterion chooses on the rest."""
+    values, errors, weights = lam_values(problem, lams), [], []
+    for fold in folds:
+        training = without(problem, fold)
+        rows, choice = reachable(training, fold), choose_by_criterion(model, training, values)
+        errors.append(mean_error(problem, rows, _solved(model, training, float(choice.lams[choice.best]))))
+        weights.append(float(problem.data.weights[rows].sum()))
+    measure = problem.loss.measure
+    found = measure.of_mean(np.array([errors])) * model.scaling_.y_spread
+    return LamChoice(np.array([np.nan]), found, np.zeros_like(found), over, np.array(weights), repeats, measure.degree)
 
 
 def _chosen_inside(

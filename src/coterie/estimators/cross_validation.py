@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from coterie.estimators.criterion import CRITERIA, CriterionChoice, choose_by_criterion
 from coterie.estimators.fold_paths import FoldPath, Told, how_to_solve, solve_folds
 from coterie.estimators.folds import Fold, folds_of
 from coterie.estimators.held_out import HeldOut, held_out_of
@@ -71,7 +72,7 @@ def choice_of(
 
 
 class ChoosesLam:
-    """Choose λ by cross-validation before the fit. Mixed into a networked model; the parameters are its own."""
+    """Choose λ before the fit, by folds or by a criterion. Mixed into a networked model; the parameters are its own."""
 
     lams: Any
     n_lams: int
@@ -79,6 +80,7 @@ class ChoosesLam:
     over: Any
     cv_repeats: Any
     rule: Any
+    criterion: str = "cv"
     random_state: Any
     n_jobs: int | None
     engine: str
@@ -90,6 +92,7 @@ class ChoosesLam:
     held_out_: HeldOut
     lam_choice_: LamChoice
     cv_results_: dict[str, Any]
+    criterion_choice_: CriterionChoice
 
     def _set_choice(
         self,
@@ -114,6 +117,14 @@ class ChoosesLam:
     def _choose_lam(self, problem: Problem, order: Array | None) -> float:
         if self.rule not in ("best", "one_se"):
             raise ValueError(f'rule must be "best" or "one_se", got {self.rule!r}')
+        for of_the_last_fit in ("lam_choice_", "cv_results_", "held_out_", "criterion_choice_"):
+            self.__dict__.pop(of_the_last_fit, None)
+        if self.criterion in CRITERIA:
+            values = lam_values(problem, self.n_lams if self.lams is None else self.lams)
+            self.criterion_choice_ = choose_by_criterion(self, problem, values)
+            return float(self.criterion_choice_.lams[self.criterion_choice_.best])
+        if self.criterion != "cv":
+            raise ValueError(f'criterion must be "cv", "aicc" or "bic", got {self.criterion!r}')
         folds, over = folds_of(problem.data, self.cv, self.over, order, self.random_state, self.cv_repeats)
         tell, values = listener(self.verbose), lam_values(problem, self.n_lams if self.lams is None else self.lams)
         paths = solve_folds(

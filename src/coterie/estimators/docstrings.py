@@ -78,6 +78,10 @@ How many times the folds are drawn; their errors are averaged. For a number of f
     "rule": """\
 {"best", "one_se"}
 The λ of smallest mean error over the rows held out, or the largest λ within one standard error of it.""",
+    "criterion": """\
+{"cv", "aicc", "bic"}
+What chooses λ. "cv": the error of what folds hold out. "aicc", "bic": the smallest of these on one path over all rows;
+cv, over, cv_repeats, rule and random_state are then not used, and nothing is held out.""",
     "random_state": """\
 int or RandomState
 Draws the folds.""",
@@ -122,6 +126,11 @@ node_errors_ : array of shape (nodes,)
     Mean training error (squared error, or log-loss) of the labelled rows of each node; nan where there are none.
 lam_ : float
     The λ of the fit: as given, or as cross-validation chose it.
+effective_parameters_ : float
+    How many parameters the fit has used: how much predictions follow labels, Σ ∂ŷ/∂y. For squared error with the ℓ1
+    penalty that is the number of fused groups over all coefficients. Like aicc_ and bic_, computed when asked for.
+aicc_, bic_ : float
+    −2 log likelihood, with a charge for parameters; nan for losses that are no likelihood.
 solution_ : Solution
     What the solver returned, with its certificate.
 graph_ : EmpiricalGraph
@@ -141,7 +150,9 @@ lam_choice_ : LamChoice
     The same, with both rules.
 held_out_ : HeldOut
     How well held-out labels are predicted: error, standard_error, score (R², or accuracy) and the error of each
-    node. Each fold counts with the λ that the other folds choose."""
+    node. Each fold counts with the λ that the other folds choose.
+criterion_choice_ : CriterionChoice
+    Instead of these three, with criterion "aicc" or "bic": effective parameters, deviance, AICc and BIC of each λ."""
 
 CLASSES = """\
 classes_ : array of shape (2,)

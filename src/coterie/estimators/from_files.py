@@ -173,7 +173,7 @@ class FileFit:
 
     def _over(self) -> Over | None:
         """What is held out: by the choice of λ; or, where λ is given and that takes little memory, after the fit."""
-        if isinstance(self.model, ChoosesLam):
+        if isinstance(self.model, ChoosesLam) and self.model.criterion == "cv":
             return self.model.over
         return self.over if self._rows_needed() <= MUCH else None
 

@@ -114,6 +114,7 @@ class NetworkedLassoCV(ChoosesLam, NetworkedLasso):
         over: str = "auto",
         cv_repeats: int = 1,
         rule: str = "best",
+        criterion: str = "cv",
         alpha: float = 0.1,
         penalty: str | Penalty = "l1",
         fit_intercept: bool = True,
@@ -147,4 +148,5 @@ class NetworkedLassoCV(ChoosesLam, NetworkedLasso):
             node,
         )
         self._set_choice(lams, n_lams, cv, over, cv_repeats, rule, random_state, n_jobs)
+        self.criterion = criterion
         self.alpha = alpha

@@ -263,6 +263,7 @@ class NetworkedLogisticRegressionCV(ChoosesLam, NetworkedLogisticRegression):
         over: str = "auto",
         cv_repeats: int = 1,
         rule: str = "best",
+        criterion: str = "cv",
         penalty: str | Penalty = "l1",
         ridge: float = 1e-3,
         class_weight: Any = None,
@@ -297,5 +298,6 @@ class NetworkedLogisticRegressionCV(ChoosesLam, NetworkedLogisticRegression):
             node,
         )
         self._set_choice(lams, n_lams, cv, over, cv_repeats, rule, random_state, n_jobs)
+        self.criterion = criterion
         self.ridge = ridge
         self.class_weight = class_weight

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from coterie.estimators.criterion import CriterionChoice
 from coterie.estimators.held_out import HeldOut
+from coterie.estimators.information import Information, InformationMixin
 from coterie.estimators.lam_choice import LamChoice
 from coterie.estimators.scaling import Scaling
 from coterie.io.errors import ModelFileError
@@ -36,7 +38,7 @@ MODELS = tuple(
 CERTIFICATE = ("objective", "dual_bound", "gap", "unconditional", "condition", "n_iter", "seconds")
 
 
-class PersistenceMixin:
+class PersistenceMixin(InformationMixin):
     """Write a model to a folder. Mixed into a networked model; the attributes are its own."""
 
     penalty: str | Penalty
@@ -103,6 +105,11 @@ class PersistenceMixin:
         if isinstance(choice := getattr(self, "lam_choice_", None), LamChoice):
             record |= {"over": choice.over, "degree": choice.degree}
             arrays |= {f"cv_{name}": getattr(choice, name) for name in ("lams", "errors", "gaps", "weights")}
+        if (known := self._known_information()) is not None:
+            record["information"] = known._asdict()
+        if isinstance(criterion := getattr(self, "criterion_choice_", None), CriterionChoice):
+            record["criterion"] = criterion.criterion
+            arrays |= {f"criterion_{name}": values for name, values in criterion.results().items()}
         if isinstance(held_out := getattr(self, "held_out_", None), HeldOut):
             record["held_out"], found = held_out.split()
             arrays |= {f"held_out_{name}": array for name, array in found.items()}
@@ -197,6 +204,11 @@ def _restore(record: dict[str, Any], arrays: dict[str, Array]) -> NetworkedModel
             {name.removeprefix("held_out_"): array for name, array in arrays.items() if name.startswith("held_out_")},
         )
     model._take(solution)
+    if "information" in record:
+        model._information = Information(**{name: _number(value) for name, value in record["information"].items()})
+    if "criterion" in record:
+        names = ("lam", "effective_parameters", "deviance", "aicc", "bic", "gap")
+        model.criterion_choice_ = CriterionChoice(record["criterion"], *(arrays[f"criterion_{name}"] for name in names))
     federation = record["notes"].get("federation")
     if isinstance(federation, dict) and "clusters" in federation:  # its inner edges are not in the graph
         model.clusters_ = np.array(federation["clusters"], dtype=np.int64)

@@ -185,6 +185,7 @@ class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
         over: str = "auto",
         cv_repeats: int = 1,
         rule: str = "best",
+        criterion: str = "cv",
         penalty: str | Penalty = "l1",
         ridge: float = 0.0,
         fit_intercept: bool = True,
@@ -218,4 +219,5 @@ class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
             node,
         )
         self._set_choice(lams, n_lams, cv, over, cv_repeats, rule, random_state, n_jobs)
+        self.criterion = criterion
         self.ridge = ridge

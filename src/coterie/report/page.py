@@ -11,6 +11,7 @@ from coterie.io.files import MissingExtraError, write_whole
 from coterie.report.coefficients import ClusterTable, coefficients_figure
 from coterie.report.colours import channels, plain_channel, used_legend
 from coterie.report.convergence import convergence_figure, gap_figure
+from coterie.report.criterion import criterion_figure
 from coterie.report.display_graph import MOST_COLUMNS, DisplayGraph
 from coterie.report.held_out import Dots, held_out_figure
 from coterie.report.interactive import plain, plotly, script_json
@@ -124,6 +125,7 @@ def render(model: NetworkedModel) -> str:
         table=table,
         lines=_lines(table),
         choice=(choice := getattr(model, "lam_choice_", None)),
+        criterion=getattr(model, "criterion_choice_", None),
         smallest="" if choice is None else smallest_error(choice),
         notes=notes,
         close=[] if notes.baselines is None else close_to_best(notes.baselines),
@@ -177,6 +179,8 @@ def _figures(
     }
     if (choice := getattr(model, "lam_choice_", None)) is not None:
         figures["choice"] = lam_choice_figure(choice, error)
+    if (criterion := getattr(model, "criterion_choice_", None)) is not None:
+        figures["criterion"] = criterion_figure(criterion)
     if notes.baselines is not None:
         figures["baselines"] = comparison_figure(notes.baselines, error)
     return figures

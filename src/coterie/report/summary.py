@@ -8,8 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from coterie.report.criterion import NAMES
 from coterie.report.notes import Notes
-from coterie.report.text import labels_of, measure_of, penalty_of, plural, short, some, weighting_of
+from coterie.report.text import (
+    information_in_words,
+    labels_of,
+    measure_of,
+    penalty_of,
+    plural,
+    short,
+    some,
+    weighting_of,
+)
 
 if TYPE_CHECKING:
     from coterie.estimators.base import NetworkedModel
@@ -30,12 +40,15 @@ def model_summary(model: NetworkedModel) -> Summary:
         ("Units", "solved in units of each column's spread" if model.standardize else "solved in those of the data"),
         ("Coefficients", count if names is None else f"{count}: {some([str(n) for n in names], MOST_LISTED)}"),
     ]
+    summary += [("Effective parameters", said.partition(": ")[2][:-1]) for said in information_in_words(model)]
     if hasattr(model, "classes_"):
         summary.append(("Classes", some([shown(c) for c in model.classes_], MOST_LISTED)))
     return summary
 
 
 def _how_chosen(model: NetworkedModel) -> str:
+    if (criterion := getattr(model, "criterion_choice_", None)) is not None:
+        return f", chosen by {NAMES[criterion.criterion]}, without folds"
     if (choice := getattr(model, "lam_choice_", None)) is None:
         return ", as given"
     held = "" if choice.over == "given" else f" over {choice.over}"

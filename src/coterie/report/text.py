@@ -133,6 +133,17 @@ def federation_of(model: NetworkedModel) -> list[str]:
     return said
 
 
+def information_in_words(model: NetworkedModel) -> list[str]:
+    """Effective parameters, and AICc and BIC where there are any, in one sentence; none where they are not known."""
+    found = model._known_information()
+    if found is None or math.isnan(found.effective_parameters):
+        return []
+    used = f"{short(found.effective_parameters, 4)} of {plural(round(found.n_rows), 'row')}"
+    if math.isnan(found.deviance):
+        return [f"Effective parameters: {used}."]
+    return [f"Effective parameters: {used}; AICc {short(found.aicc, 6)}, BIC {short(found.bic, 6)}."]
+
+
 def smallest_error(choice: LamChoice) -> str:
     """The error that the choice of λ rests on, with its standard error."""
     return f"smallest error {short(choice.mean[choice.best], 4)} ± {short(choice.standard_error[choice.best])}"

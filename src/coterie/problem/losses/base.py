@@ -39,6 +39,9 @@ class Loss(ABC):
     measure: ClassVar[Measure] = ROOT_MEAN_SQUARED_ERROR
     """What `error` of many rows adds up to, and its name."""
 
+    is_likelihood: ClassVar[bool] = False
+    """Whether twice the error of a row is its deviance; squared error is a likelihood of unknown variance."""
+
     @abstractmethod
     def bind(self, rows: LabelledRows) -> LocalLosses:
         """Return the functions L_i of the nodes that `rows` belong to, which `validate` has not refused."""

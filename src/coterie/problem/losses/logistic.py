@@ -42,6 +42,7 @@ class Logistic(RowLoss):
     """
 
     measure = LOG_LOSS
+    is_likelihood = True
     kernel = kinds.LOGISTIC
     second_floats = True
     self_concordant = True  # ψ‴ = ψ″(1 − 2ψ′)

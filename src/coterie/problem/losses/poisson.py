@@ -46,6 +46,7 @@ class Poisson(RowLoss):
     [1.5, 2.5]
     """
 
+    is_likelihood = True
     kernel = kinds.POISSON
     self_concordant = True  # ψ‴ = ψ″
     no_minimiser = (

@@ -1,0 +1,170 @@
+"""Effective parameters against differences of predictions, and what AICc and BIC make of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LinearRegression
+
+import coterie as ct
+from coterie.estimators.criterion import choose_by_criterion
+from tests.estimators.towns import EDGES, TRUTH
+
+PATH = [(i, j) for i, j, _ in EDGES]
+
+
+def rows(seed: int, m: int = 5) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    nodes = np.repeat(np.arange(6), m)
+    X = rng.standard_normal((len(nodes), 2))
+    y = (X * TRUTH[nodes, :2]).sum(axis=1) + TRUTH[nodes, 2] + 0.3 * rng.standard_normal(len(nodes))
+    return X, y, nodes
+
+
+def followed(model: ct.NetworkedLinearRegression, X: np.ndarray, y: np.ndarray, nodes: np.ndarray) -> float:
+    """Σ ∂ŷ_r/∂y_r by central differences."""
+    total, d = 0.0, 1e-4
+    for r in range(len(y)):
+        up = model.fit(X, y + d * (np.arange(len(y)) == r), nodes).predict(X, nodes)[r]
+        down = model.fit(X, y - d * (np.arange(len(y)) == r), nodes).predict(X, nodes)[r]
+        total += (up - down) / (2 * d)
+    return total
+
+
+@pytest.mark.parametrize(
+    ("penalty", "kind"),
+    [("l1", "plain"), ("l1", "ridge"), ("l1", "lasso"), ("l2", "plain"), ("l2", "lasso"), ("squared", "nodes")],
+)
+def test_effective_parameters_are_how_much_predictions_follow_labels(penalty, kind):
+    X, y, nodes = rows(0, m=2)
+    keep = np.flatnonzero(nodes != 4)  # a node without labels
+    X, y, nodes = X[keep], y[keep], nodes[keep]
+    common = {"penalty": penalty, "lam": 0.3, "standardize": False, "tol": 1e-11, "engine": "numpy"}
+    model = {
+        "plain": lambda: ct.NetworkedLinearRegression(PATH, **common),
+        "ridge": lambda: ct.NetworkedLinearRegression(PATH, ridge=0.2, **common),
+        "lasso": lambda: ct.NetworkedLasso(PATH, alpha=0.3, **common),
+        "nodes": lambda: ct.NetworkedLinearRegression(PATH, weight_by="nodes", **common),
+    }[kind]()
+    by_differences = followed(model, X, y, nodes)
+    assert model.fit(X, y, nodes).effective_parameters_ == pytest.approx(by_differences, abs=2e-3)
+
+
+def test_with_total_variation_they_are_the_fused_groups():
+    X, y, nodes = rows(1)
+    model = ct.NetworkedLinearRegression(PATH, lam=0.05).fit(X, y, nodes)
+    groups = model.solution_.clusters().by_coordinate.max(axis=0) + 1
+    assert 3 < groups.sum() < 18
+    assert model.effective_parameters_ == pytest.approx(groups.sum(), abs=1e-5)
+
+
+def test_rows_determine_no_more_parameters_than_there_are():
+    X, y, nodes = rows(2, m=1)
+    alone = ct.NetworkedLinearRegression(PATH, lam=0.0).fit(X, y, nodes)
+    assert alone.effective_parameters_ == pytest.approx(6, abs=1e-5)
+    assert np.isinf(alone.aicc_)
+    assert np.isinf(alone.bic_)
+
+
+def test_many_unknowns_are_probed(monkeypatch):
+    X, y, nodes = rows(3)
+    squared = ct.NetworkedLinearRegression(PATH, lam=0.1, penalty="squared").fit(X, y, nodes)
+    fused = ct.NetworkedLinearRegression(PATH, lam=0.1).fit(X, y, nodes)
+    exact = squared.effective_parameters_, fused.effective_parameters_
+    monkeypatch.setattr("coterie.estimators.fused.EXACTLY", 0)
+    squared._information = fused._information = None
+    assert squared.effective_parameters_ == pytest.approx(exact[0], rel=0.2)
+    assert fused.effective_parameters_ == pytest.approx(
+        exact[1], abs=1e-5
+    )  # where nothing is shrunken, probes are exact
+
+
+def test_one_node_has_the_criteria_of_least_squares():
+    X, y, _ = rows(4)
+    model = ct.NetworkedLinearRegression(lam=0.0).fit(X, y)
+    N, k = len(y), 4  # two slopes, an intercept, a variance
+    rss = ((y - LinearRegression().fit(X, y).predict(X)) ** 2).sum()
+    minus_two_log = N * (np.log(2 * np.pi * rss / N) + 1)
+    assert model.aicc_ == pytest.approx(minus_two_log + 2 * k * N / (N - k - 1))
+    assert model.bic_ == pytest.approx(minus_two_log + k * np.log(N))
+
+
+def test_units_and_repeated_rows_do_not_matter():
+    X, y, nodes = rows(5)
+    one = ct.NetworkedLinearRegression(PATH, lam=0.05).fit(X, y, nodes)
+    other = ct.NetworkedLinearRegression(PATH, lam=0.05).fit(1e3 * X, 7 + 5 * y, nodes)
+    assert other.effective_parameters_ == pytest.approx(one.effective_parameters_)
+    assert other.aicc_ == pytest.approx(one.aicc_ + len(y) * np.log(25), abs=1e-3)
+    twice = ct.NetworkedLinearRegression(PATH, lam=0.05).fit(*(np.repeat(part, 2, axis=0) for part in (X, y, nodes)))
+    weighed = ct.NetworkedLinearRegression(PATH, lam=0.05).fit(X, y, nodes, sample_weight=np.full(len(y), 2.0))
+    assert weighed.bic_ == pytest.approx(twice.bic_, abs=1e-3)
+
+
+def test_classes_have_a_deviance():
+    X, y, nodes = rows(6, m=8)
+    model = ct.NetworkedLogisticRegression(PATH, lam=0.1, ridge=0.0).fit(X, y > 0, nodes)
+    p = model.predict_proba(X, nodes)[np.arange(len(y)), (y > 0).astype(int)]
+    groups = (model.solution_.clusters().by_coordinate.max(axis=0) + 1).sum()
+    assert model.effective_parameters_ == pytest.approx(groups, abs=1e-4)
+    assert model.bic_ == pytest.approx(-2 * np.log(p).sum() + groups * np.log(len(y)), abs=1e-3)
+
+
+@pytest.mark.parametrize("criterion", ["aicc", "bic"])
+def test_a_criterion_chooses_its_smallest_value_without_folds(criterion):
+    X, y, nodes = rows(7, m=8)
+    model = ct.NetworkedLinearRegressionCV(PATH, n_lams=8, criterion=criterion).fit(X, y, nodes)
+    choice = model.criterion_choice_
+    assert choice.values[choice.best] == choice.values.min()
+    assert model.lam_ == choice.lams[choice.best]
+    assert getattr(model, f"{criterion}_") == pytest.approx(choice.values.min(), abs=0.01)
+    assert len(choice.results()["aicc"]) == 8
+    assert criterion in repr(choice)
+    assert not hasattr(model, "lam_choice_")
+    assert not hasattr(model, "held_out_")
+    again = model.set_params(criterion="cv", cv=2).fit(X, y, nodes)
+    assert again.lam_choice_ is not None
+    assert not hasattr(again, "criterion_choice_")
+
+
+def test_the_two_blocks_are_found():
+    X, y, nodes = rows(8, m=20)
+    model = ct.NetworkedLinearRegressionCV(PATH, n_lams=20, criterion="bic").fit(X, y, nodes)
+    assert model.clusters_[:3].max() < model.clusters_[3:].min()
+    assert model.effective_parameters_ < 12
+
+
+def test_what_no_criterion_can_choose_is_refused():
+    X, y, nodes = rows(9, m=1)
+    with pytest.raises(ValueError, match=r"criterion must be .* got 'r2'"):
+        ct.NetworkedLinearRegressionCV(PATH, criterion="r2").fit(X, y, nodes)
+    with pytest.raises(ValueError, match=r"6 rows and .* parameters; use criterion=\"cv\""):
+        ct.NetworkedLinearRegressionCV(PATH, lams=[0.0], criterion="aicc").fit(X, y, nodes)
+    model = ct.NetworkedLinearRegressionCV(PATH, criterion="aicc")
+    problem = model._problem(*rows(9), None)[0]
+    quantile = ct.Problem(problem.graph, problem.data, loss=ct.Quantile(q=0.5))
+    with pytest.raises(ValueError, match="needs a likelihood, which Quantile with TotalVariation does not have"):
+        choose_by_criterion(model, quantile, [0.1])
+
+
+def test_files_hold_them(tmp_path):
+    X, y, nodes = rows(10)
+    model = ct.NetworkedLinearRegressionCV(PATH, n_lams=5, criterion="aicc").fit(X, y, nodes)
+    model.save(tmp_path / "model")
+    again = ct.load(tmp_path / "model")
+    assert (again.effective_parameters_, again.aicc_, again.bic_) == (
+        model.effective_parameters_,
+        model.aicc_,
+        model.bic_,
+    )
+    assert again.criterion_choice_.best == model.criterion_choice_.best
+    assert np.array_equal(again.criterion_choice_.aicc, model.criterion_choice_.aicc)
+    del again._information
+    with pytest.raises(AttributeError, match="training rows"):
+        again.aicc_  # noqa: B018
+
+
+def test_baselines_know_a_criterion():
+    X, y, nodes = rows(11, m=8)
+    model = ct.NetworkedLinearRegressionCV(PATH, n_lams=5, criterion="aicc")
+    found = ct.compare_baselines(model, X, y, nodes, cv=2)
+    assert np.isfinite(found.mean[found.methods.index("networked")])
