@@ -15,10 +15,11 @@ from coterie.estimators.base import NetworkedModel
 from coterie.estimators.comparison import NETWORK, Comparison
 from coterie.estimators.cross_validation import ChoosesLam, cross_validate_lam, lam_values, steps
 from coterie.estimators.fold_paths import how_to_solve, mean_error
-from coterie.estimators.folds import Fold, Over, folds_of, reachable, without
+from coterie.estimators.folds import Fold, Over, as_it_was, folds_of, reachable, without
 from coterie.estimators.intercepts import has_intercepts, mixed_model, node_intercepts
 from coterie.estimators.lam_choice import LamChoice
 from coterie.estimators.progress import listener
+from coterie.estimators.space_time import carried, last_known, n_places
 from coterie.problem import LocalDatasets, Problem, largest_useful_lam
 from coterie.problem.arrays import Array
 from coterie.problem.penalties import SquaredVariation
@@ -67,7 +68,7 @@ def compare_baselines(
         A row of weight 2 counts like two rows. None: all count alike.
     cv : int, splitter or iterable of (train, test), default=5
         The number of folds, or what scikit-learn takes for cv. With one fold, λ is chosen inside its training part.
-    over : {"auto", "nodes", "rows"}, default="auto"
+    over : {"auto", "nodes", "rows", "places", "times", "blocks"}, default="auto"
         What a fold holds out, as for the CV forms.
     random_state : int or RandomState, default=0
         Draws the folds.
@@ -90,7 +91,7 @@ def compare_baselines(
     """
     model = clone(estimator)
     problem, order = model._problem(X, y, groups, sample_weight)
-    folds, held = folds_of(problem.data, cv, over, order, random_state)
+    folds, held = folds_of(problem.data, cv, over, order, random_state, n_places=n_places(problem.graph))
     return compare(model, problem, folds, held)
 
 
@@ -117,14 +118,20 @@ def compare(
         for k, fold in enumerate(folds):
             training = without(problem, fold)
             rows = reachable(training, fold)
-            tested = np.unique(problem.data.nodes[rows])
+            past = as_it_was(training, fold)
+            tested = np.unique(last_known(problem.data.nodes[rows], past.graph))
             for row, (name, weights_of) in enumerate(methods.items()):
                 if tell is not None:
                     tell(f"baselines, fold {k + 1}: {name}", k / len(folds))
-                means[row, k] = mean_error(problem, rows, weights_of(training, tested))
+                means[row, k] = mean_error(problem, rows, carried(weights_of(past, tested), problem.graph))
     errors = dict(zip(methods, unit * measure.of_mean(means), strict=True))
     if known is None:
-        known = _by_lam(model, problem, folds, over, _lams_of(model), NETWORK, repeats=1)
+        tried = [model._in_time(problem, kappa) for kappa in model._strengths]
+        if len(folds) == 1 and len(tried) > 1:
+            tried = [_strength_inside(model, tried, folds[0])]
+        lams = _lams_of(model)
+        found = [_by_lam(model, one, folds, over, lams, NETWORK, repeats=1) for one in tried]
+        known, _ = LamChoice.joined(found, model._strengths[: len(found)])
     errors[NETWORK] = known.elsewhere(_rule_of(model))
     if tuned:
         squared = replace(problem, penalty=SquaredVariation())
@@ -184,12 +191,26 @@ def _chosen_inside(
     model: NetworkedModel, training: Problem, fold: Fold, values: list[float], how: dict[str, Any]
 ) -> float:
     """The λ that cross-validation within a training part chooses, held out as the fold holds out."""
+    choice = _inside(training, fold, values, how)
+    return float(choice.lams[choice.by_rule(_rule_of(model))])
+
+
+def _inside(training: Problem, fold: Fold, values: list[float], how: dict[str, Any]) -> LamChoice:
+    """Cross-validation within a training part, held out as the fold holds out."""
     known = np.isin(training.data.nodes[reachable(training, fold)], training.M).mean()
     over: Over = "rows" if known >= 0.5 else "nodes"
     n_folds = min(5, len(training.M) if over == "nodes" else len(training.data.labelled.y))
     folds, _ = folds_of(training.data, n_folds, over, np.arange(len(training.data.y)), 0)
-    choice = cross_validate_lam(training, values, folds, over, **how)
-    return float(choice.lams[choice.by_rule(_rule_of(model))])
+    return cross_validate_lam(training, values, folds, over, **how)
+
+
+def _strength_inside(model: NetworkedModel, tried: list[Problem], fold: Fold) -> Problem:
+    """The problem with the strength in time that is best within the training part of the only fold."""
+    errors = []
+    for problem in tried:
+        training, values = without(problem, fold), lam_values(problem, _lams_of(model))
+        errors.append(_inside(training, fold, values, how_to_solve(model)).mean.min())
+    return tried[int(np.argmin(errors))]
 
 
 def _alone(model: NetworkedModel, training: Problem, tested: Nodes | None = None) -> Array:
