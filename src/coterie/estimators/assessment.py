@@ -12,10 +12,12 @@ from coterie.estimators.baselines import compare
 from coterie.estimators.comparison import Comparison
 from coterie.estimators.cross_validation import PATH_TOL, ChoosesLam, choice_of
 from coterie.estimators.fold_paths import how_to_solve, solve_folds
-from coterie.estimators.folds import Fold, Over, folds_of, without
+from coterie.estimators.folds import Fold, Over, as_it_was, folds_of, without
 from coterie.estimators.held_out import held_out_of
 from coterie.estimators.lam_choice import LamChoice
+from coterie.estimators.new_nodes import warm_start
 from coterie.estimators.progress import listener
+from coterie.estimators.space_time import n_places
 from coterie.estimators.tested_rows import ones_of
 from coterie.solver import NotConverged, solve
 from coterie.solver.pace import is_long, seconds_in_numpy
@@ -59,10 +61,11 @@ def assess(
     """
     problem, order = model.problem_, None if condensed else np.arange(len(model.problem_.data.y))
     if isinstance(model, ChoosesLam) and hasattr(model, "lam_choice_"):
-        folds, held = folds_of(problem.data, model.cv, model.over, order, model.random_state, model.cv_repeats)
+        drawn = model.cv, model.over, order, model.random_state, model.cv_repeats
+        folds, held = folds_of(problem.data, *drawn, n_places(problem.graph))
         known = model.lam_choice_
     else:
-        folds, held = folds_of(problem.data, cv, over, order, random_state)
+        folds, held = folds_of(problem.data, cv, over, order, random_state, n_places=n_places(problem.graph))
         known = _evaluate(model, folds, held, condensed, all_folds=bool(baselines))
     cheap = isinstance(model, ChoosesLam) or not is_long(problem.bound)
     if not (cheap if baselines is None else baselines):
@@ -79,7 +82,9 @@ def _evaluate(model: NetworkedModel, folds: list[Fold], over: str, condensed: bo
         tell("held-out labels", 0.0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConverged)
-        trial = solve(without(problem, folds[0]).bound.at(model.lam_), PATH_TOL, start=model.solution_, **how)
+        known = as_it_was(without(problem, folds[0]), folds[0])
+        begin = warm_start(model.solution_, known.graph)
+        trial = solve(known.bound.at(model.lam_), PATH_TOL, start=begin, **how)
     fit = max(seconds_in_numpy(problem.bound, model.solution_.n_iter), ALWAYS)
     count = int(np.clip(fit / seconds_in_numpy(problem.bound, trial.n_iter), 1, len(folds)))
     folds = folds if all_folds else folds[:count]

@@ -15,7 +15,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from coterie.estimators.export import ExportMixin
 from coterie.estimators.input import InputMixin
-from coterie.estimators.new_nodes import LocalModel, warm_start, weights_for, with_nodes
+from coterie.estimators.new_nodes import (
+    LocalModel,
+    is_place,
+    warm_start,
+    weights_for,
+    weights_for_place,
+    with_nodes,
+)
 from coterie.estimators.persistence import PersistenceMixin
 from coterie.estimators.progress import Verbose, follow, listener
 from coterie.estimators.tables import node_ids
@@ -95,7 +102,7 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
             The model itself. A ConvergenceWarning says where the gap is above tol.
         """
         problem, order = self._problem(X, y, groups, sample_weight)
-        return self._learn(problem, self._prepare(problem, order))
+        return self._learn(*self._prepare(problem, order))
 
     def predict(self, X: Any, groups: Any = None) -> Array:
         """Predict the label of each row with the model of its node.
@@ -121,7 +128,7 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
         Parameters
         ----------
         neighbours : sequence of node ids, or dict of id → weight of the edge
-            Nodes of the graph.
+            Nodes of the graph; or, where these are places at times, places.
         X : array or frame of shape (rows, features), default=None
             Rows of the new node. With them, the node's own loss counts too. Without, the model is the weighted median
             of the neighbours' (penalty "l1"), their geometric median ("l2") or their mean ("squared").
@@ -131,11 +138,22 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
         Returns
         -------
         LocalModel
-            Its coef and its intercept.
+            Its coef and its intercept; of a place, one row and one intercept for each time.
+
+        Raises
+        ------
+        ValueError
+            If rows of a new place are given: they belong to times.
         """
         check_is_fitted(self)
+        n = self.n_features_in_
+        if is_place(self, neighbours):
+            if X is not None:
+                raise ValueError("rows of a new place belong to times; add_nodes takes them, with groups")
+            w = self.scaling_.weights_back(weights_for_place(self, neighbours))
+            return LocalModel(w[:, :n], w[:, -1] if self.fit_intercept else np.zeros(len(w)))
         w = self.scaling_.weights_back(weights_for(self, neighbours, X, y)[None])[0]
-        return LocalModel(w[: self.n_features_in_], float(w[-1]) if self.fit_intercept else 0.0)
+        return LocalModel(w[:n], float(w[-1]) if self.fit_intercept else 0.0)
 
     def add_nodes(self, neighbours: Any, X: Any = None, y: Any = None, groups: Any = None) -> Self:
         """Add nodes to the graph and solve again, starting from the present weights and `weights_for` the new nodes.
@@ -143,7 +161,7 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
         Parameters
         ----------
         neighbours : dict of new id → its neighbours, as for `weights_for`
-            Neighbours are old nodes or new ones.
+            Neighbours are old nodes or new ones. In a model of space and time, places that are then there at all times.
         X : array or frame of shape (rows, features), default=None
             Rows to add, of new nodes and of old ones. The rows of the last fit are kept and count as before; a model
             that was loaded from a file has none.
@@ -169,11 +187,12 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
             return None
         return warm_start(self.solution_, graph)
 
-    def _prepare(self, problem: Problem, order: Array | None) -> Solution | None:
-        """Choose λ; return where to start."""
-        start = self._warm(problem.graph, problem.n_features)
+    def _prepare(self, problem: Problem, order: Array | None) -> tuple[Problem, Solution | None]:
+        """Choose λ and, among several, the strength in time; return the problem and where to start."""
         self.lam_ = float(self._choose_lam(problem, order))
-        return start
+        if len(self._strengths) > 1:
+            problem = self._in_time(problem, self.time_strength_)
+        return problem, self._warm(problem.graph, problem.n_features)
 
     def _learn(self, problem: Problem, start: Solution | None) -> Self:
         """Solve for the λ that has been chosen."""

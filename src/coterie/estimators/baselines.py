@@ -16,10 +16,11 @@ from coterie.estimators.comparison import NETWORK, Comparison
 from coterie.estimators.criterion import CRITERIA, choose_by_criterion
 from coterie.estimators.cross_validation import ChoosesLam, cross_validate_lam, lam_values, steps
 from coterie.estimators.fold_paths import how_to_solve, mean_error
-from coterie.estimators.folds import Fold, Over, folds_of, reachable, without
+from coterie.estimators.folds import Fold, Over, as_it_was, folds_of, reachable, without
 from coterie.estimators.intercepts import has_intercepts, mixed_model, node_intercepts
 from coterie.estimators.lam_choice import LamChoice
 from coterie.estimators.progress import listener
+from coterie.estimators.space_time import carried, last_known, n_places
 from coterie.problem import LocalDatasets, Problem, largest_useful_lam
 from coterie.problem.arrays import Array
 from coterie.problem.penalties import SquaredVariation
@@ -68,7 +69,7 @@ def compare_baselines(
         A row of weight 2 counts like two rows. None: all count alike.
     cv : int, splitter or iterable of (train, test), default=5
         The number of folds, or what scikit-learn takes for cv. With one fold, λ is chosen inside its training part.
-    over : {"auto", "nodes", "rows"}, default="auto"
+    over : {"auto", "nodes", "rows", "places", "times", "blocks"}, default="auto"
         What a fold holds out, as for the CV forms.
     random_state : int or RandomState, default=0
         Draws the folds.
@@ -91,7 +92,7 @@ def compare_baselines(
     """
     model = clone(estimator)
     problem, order = model._problem(X, y, groups, sample_weight)
-    folds, held = folds_of(problem.data, cv, over, order, random_state)
+    folds, held = folds_of(problem.data, cv, over, order, random_state, n_places=n_places(problem.graph))
     return compare(model, problem, folds, held)
 
 
@@ -118,15 +119,16 @@ def compare(
         for k, fold in enumerate(folds):
             training = without(problem, fold)
             rows = reachable(training, fold)
-            tested = np.unique(problem.data.nodes[rows])
+            past = as_it_was(training, fold)
+            tested = np.unique(last_known(problem.data.nodes[rows], past.graph))
             for row, (name, weights_of) in enumerate(methods.items()):
                 if tell is not None:
                     tell(f"baselines, fold {k + 1}: {name}", k / len(folds))
-                means[row, k] = mean_error(problem, rows, weights_of(training, tested))
+                means[row, k] = mean_error(problem, rows, carried(weights_of(past, tested), problem.graph))
     errors = dict(zip(methods, unit * measure.of_mean(means), strict=True))
     if known is None:
-        by = _by_criterion if getattr(model, "criterion", "cv") in CRITERIA else _by_lam
-        known = by(model, problem, folds, over, _lams_of(model), NETWORK, repeats=1)
+        by = _by_criterion if getattr(model, "criterion", "cv") in CRITERIA else _by_folds
+        known = by(model, problem, folds, over)
     errors[NETWORK] = known.elsewhere(_rule_of(model))
     if tuned:
         squared = replace(problem, penalty=SquaredVariation())
@@ -182,37 +184,56 @@ def _by_lam(
     return replace(choice, errors=choice.errors * model.scaling_.y_spread)
 
 
-def _by_criterion(
-    model: NetworkedModel,
-    problem: Problem,
-    folds: Sequence[Fold],
-    over: str,
-    lams: Sequence[float] | int,
-    name: str,
-    repeats: int,
-) -> LamChoice:
-    """The errors in every fold of the λ that the model's criterion chooses on the rest."""
-    values, errors, weights = lam_values(problem, lams), [], []
+def _by_folds(model: NetworkedModel, problem: Problem, folds: Sequence[Fold], over: str) -> LamChoice:
+    """The errors of every λ, and of every strength in time, in every fold, in units of y."""
+    tried = [model._in_time(problem, kappa) for kappa in model._strengths]
+    if len(folds) == 1 and len(tried) > 1:
+        tried = [_strength_inside(model, tried, folds[0])]
+    found = [_by_lam(model, one, folds, over, _lams_of(model), NETWORK, repeats=1) for one in tried]
+    return LamChoice.joined(found, model._strengths[: len(found)])[0]
+
+
+def _by_criterion(model: NetworkedModel, problem: Problem, folds: Sequence[Fold], over: str) -> LamChoice:
+    """The errors in every fold of the λ and the strength in time that the model's criterion chooses on the rest."""
+    errors, weights = [], []
+    tried = [model._in_time(problem, kappa) for kappa in model._strengths]
     for fold in folds:
-        training = without(problem, fold)
-        rows, choice = reachable(training, fold), choose_by_criterion(model, training, values)
-        errors.append(mean_error(problem, rows, _solved(model, training, float(choice.lams[choice.best]))))
+        parts = [as_it_was(without(one, fold), fold) for one in tried]
+        choices = [choose_by_criterion(model, past, lam_values(past, _lams_of(model))) for past in parts]
+        best = min(range(len(tried)), key=lambda k: choices[k].values[choices[k].best])
+        w = carried(_solved(model, parts[best], choices[best].lam), problem.graph)
+        rows = reachable(without(problem, fold), fold)
+        errors.append(mean_error(problem, rows, w))
         weights.append(float(problem.data.weights[rows].sum()))
     measure = problem.loss.measure
     found = measure.of_mean(np.array([errors])) * model.scaling_.y_spread
-    return LamChoice(np.array([np.nan]), found, np.zeros_like(found), over, np.array(weights), repeats, measure.degree)
+    return LamChoice(np.array([np.nan]), found, np.zeros_like(found), over, np.array(weights), 1, measure.degree)
 
 
 def _chosen_inside(
     model: NetworkedModel, training: Problem, fold: Fold, values: list[float], how: dict[str, Any]
 ) -> float:
     """The λ that cross-validation within a training part chooses, held out as the fold holds out."""
+    choice = _inside(training, fold, values, how)
+    return float(choice.lams[choice.by_rule(_rule_of(model))])
+
+
+def _inside(training: Problem, fold: Fold, values: list[float], how: dict[str, Any]) -> LamChoice:
+    """Cross-validation within a training part, held out as the fold holds out."""
     known = np.isin(training.data.nodes[reachable(training, fold)], training.M).mean()
     over: Over = "rows" if known >= 0.5 else "nodes"
     n_folds = min(5, len(training.M) if over == "nodes" else len(training.data.labelled.y))
     folds, _ = folds_of(training.data, n_folds, over, np.arange(len(training.data.y)), 0)
-    choice = cross_validate_lam(training, values, folds, over, **how)
-    return float(choice.lams[choice.by_rule(_rule_of(model))])
+    return cross_validate_lam(training, values, folds, over, **how)
+
+
+def _strength_inside(model: NetworkedModel, tried: list[Problem], fold: Fold) -> Problem:
+    """The problem with the strength in time that is best within the training part of the only fold."""
+    errors = []
+    for problem in tried:
+        training, values = without(problem, fold), lam_values(problem, _lams_of(model))
+        errors.append(_inside(training, fold, values, how_to_solve(model)).mean.min())
+    return tried[int(np.argmin(errors))]
 
 
 def _alone(model: NetworkedModel, training: Problem, tested: Nodes | None = None) -> Array:

@@ -54,6 +54,11 @@ class CriterionChoice:
         """Which λ has the smallest value; the largest such λ."""
         return int(np.argmin(self.values))
 
+    @property
+    def lam(self) -> float:
+        """That λ."""
+        return float(self.lams[self.best])
+
     def results(self) -> dict[str, Array]:
         """The same as a dictionary of columns, which makes a frame."""
         names = ("effective_parameters", "deviance", "aicc", "bic")

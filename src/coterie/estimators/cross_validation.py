@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from coterie.estimators.held_out import HeldOut, held_out_of
 from coterie.estimators.lam_choice import LamChoice
 from coterie.estimators.progress import Tell, Verbose, listener
 from coterie.estimators.scaling import Scaling
+from coterie.estimators.space_time import STRENGTHS, SpaceTime, n_places
 from coterie.estimators.tested_rows import ones_of
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
@@ -93,6 +94,17 @@ class ChoosesLam:
     lam_choice_: LamChoice
     cv_results_: dict[str, Any]
     criterion_choice_: CriterionChoice
+    time_strengths: Any = None
+    space_time_: SpaceTime | None
+    time_strength_: float
+    _in_time: Callable[[Problem, float], Problem]
+
+    @property
+    def _strengths(self) -> list[float]:
+        """The strengths in time to try; 1 where there is no time."""
+        if self.space_time_ is None:
+            return [1.0]
+        return list(map(float, STRENGTHS if self.time_strengths is None else self.time_strengths))
 
     def _set_choice(
         self,
@@ -120,28 +132,43 @@ class ChoosesLam:
         for of_the_last_fit in ("lam_choice_", "cv_results_", "held_out_", "criterion_choice_"):
             self.__dict__.pop(of_the_last_fit, None)
         if self.criterion in CRITERIA:
-            values = lam_values(problem, self.n_lams if self.lams is None else self.lams)
-            self.criterion_choice_ = choose_by_criterion(self, problem, values)
-            return float(self.criterion_choice_.lams[self.criterion_choice_.best])
+            return self._choose_by_criterion(problem)
         if self.criterion != "cv":
             raise ValueError(f'criterion must be "cv", "aicc" or "bic", got {self.criterion!r}')
-        folds, over = folds_of(problem.data, self.cv, self.over, order, self.random_state, self.cv_repeats)
-        tell, values = listener(self.verbose), lam_values(problem, self.n_lams if self.lams is None else self.lams)
-        paths = solve_folds(
-            problem,
-            values,
-            folds,
-            progress=None if tell is None else steps(tell, len(folds), len(values)),
-            ones=ones_of(problem, order is None, self.fit_intercept),
-            tol=PATH_TOL,
-            n_jobs=self.n_jobs,
-            **how_to_solve(self),
-        )
-        choice = choice_of(problem, values, paths, over, self.cv_repeats, self.scaling_.y_spread)
+        drawn, strengths = (self.cv, self.over, order, self.random_state, self.cv_repeats), self._strengths
+        folds, over = folds_of(problem.data, *drawn, n_places(problem.graph))
+        n_lams, tell = self.n_lams if self.lams is None else len(self.lams), listener(self.verbose)
+        told = None if tell is None else steps(tell, len(folds), n_lams * len(strengths))
+        ones = ones_of(problem, order is None, self.fit_intercept)
+        tried = [self._tried(self._in_time(problem, kappa), folds, over, ones, told) for kappa in strengths]
+        choice, by_lam = LamChoice.joined([found for found, _ in tried], strengths)
         self.lam_choice_, self.cv_results_ = choice, choice.results()
         chosen = choice.by_rule(self.rule)
+        paths = [FoldPath.joined(of_fold, by_lam) for of_fold in zip(*(paths for _, paths in tried), strict=True)]
         self.held_out_ = held_out_of(problem, paths, choice, chosen, self.rule, self.scaling_)
+        if choice.time_strengths is not None:
+            self.time_strength_ = float(choice.time_strengths[chosen])
         return float(choice.lams[chosen])
+
+    def _choose_by_criterion(self, problem: Problem) -> float:
+        """The λ, and the strength in time, with the smallest criterion."""
+        tried, lams = [self._in_time(problem, kappa) for kappa in self._strengths], self.lams
+        values = [lam_values(one, self.n_lams if lams is None else lams) for one in tried]
+        choices = [choose_by_criterion(self, one, these) for one, these in zip(tried, values, strict=True)]
+        best = min(range(len(tried)), key=lambda k: choices[k].values[choices[k].best])
+        self.criterion_choice_ = choices[best]
+        if self.space_time_ is not None:
+            self.time_strength_ = self._strengths[best]
+        return choices[best].lam
+
+    def _tried(
+        self, problem: Problem, folds: Sequence[Fold], over: str, ones: Array | None, told: Told | None
+    ) -> tuple[LamChoice, list[FoldPath]]:
+        """A path on each fold, and what that says of each λ."""
+        values = lam_values(problem, self.n_lams if self.lams is None else self.lams)
+        options: dict[str, Any] = {"progress": told, "ones": ones, "tol": PATH_TOL, "n_jobs": self.n_jobs}
+        paths = solve_folds(problem, values, folds, **options, **how_to_solve(self))
+        return choice_of(problem, values, paths, over, self.cv_repeats, self.scaling_.y_spread), paths
 
 
 def steps(tell: Tell, n_folds: int, n_lams: int, what: str = "") -> Told:

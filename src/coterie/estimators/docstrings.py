@@ -12,7 +12,8 @@ Class = TypeVar("Class", bound=type)
 PARAMETERS = {
     "graph": """\
 EmpiricalGraph, networkx.Graph, scipy.sparse matrix or frame of edges
-As for :meth:`coterie.EmpiricalGraph.from_any`. None: one node.""",
+As for :meth:`coterie.EmpiricalGraph.from_any`. None: one node. A pair (space, time) of such graphs: places at times,
+joined as :func:`product_graph` joins them, with groups that are pairs; :func:`time_graph` makes the second.""",
     "lam": """\
 float
 λ ≥ 0. The larger it is, the more nodes share a model; at 0 each node is alone.""",
@@ -68,10 +69,12 @@ How many values of λ to try.""",
 int, splitter or iterable of (train, test)
 The number of folds; or what scikit-learn takes for cv, with nodes numbered as its groups.""",
     "over": """\
-{"auto", "nodes", "rows"}
+{"auto", "nodes", "rows", "places", "times", "blocks"}
 What a fold holds out. "nodes": all labels of some nodes (can the network predict a node it has not seen?). "rows":
 some labels of any node (can it predict new points of the nodes it knows?). "auto": nodes where the graph has nodes
-without labels or most nodes have one row, otherwise rows.""",
+without labels or most nodes have one row, otherwise rows. Of a graph (space, time) also "places": all times of some
+places (a new place?); "times": the times that come next, from those before alone (the future?); "blocks": some places
+at the times that come next, from other places before (a new place in the future?).""",
     "cv_repeats": """\
 int
 How many times the folds are drawn; their errors are averaged. For a number of folds only.""",
@@ -97,6 +100,12 @@ class c. It multiplies the sample weights. None: all count alike.""",
 str or list of str
 The column of the frame X that says which node a row belongs to, for callers that pass no groups: pipelines, grid
 searches, cross_val_score. Of several columns, the nodes are the tuples: (place, time) of a :func:`product_graph`.""",
+    "time_strength": """\
+float
+Of a graph (space, time): how much an edge in time counts beside one in space. λ times this is the λ of time.""",
+    "time_strengths": """\
+sequence of float
+Of a graph (space, time): the strengths of edges in time to try, each with its own λ. None: 0.1, 1 and 10.""",
     "verbose": """\
 int or callable
 Above 0: print progress. A callable is called instead as ``verbose(line, done)``, done being from 0 to 1. Where the
@@ -131,6 +140,8 @@ effective_parameters_ : float
     penalty that is the number of fused groups over all coefficients. Like aicc_ and bic_, computed when asked for.
 aicc_, bic_ : float
     −2 log likelihood, with a charge for parameters; nan for losses that are no likelihood.
+time_strength_ : float
+    The strength of edges in time, as given or as cross-validation chose it, where the graph is a pair (space, time).
 solution_ : Solution
     What the solver returned, with its certificate.
 graph_ : EmpiricalGraph
@@ -144,8 +155,8 @@ feature_names_in_ : array of shape (n_features_in_,)
 
 CHOICE = """\
 cv_results_ : dict of arrays
-    For each λ: lam, mean_error (the root mean squared error, or the log-loss, of all rows held out, in units of y),
-    standard_error, the error of each fold, and the largest gap any fold had left.
+    For each λ: lam, time_strength where several were tried, mean_error (the root mean squared error, or the log-loss,
+    of all rows held out, in units of y), standard_error, the error of each fold, and the largest gap any fold had left.
 lam_choice_ : LamChoice
     The same, with both rules.
 held_out_ : HeldOut

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.estimators.space_time import pairs_of
 from coterie.problem import EmpiricalGraph
 from coterie.problem.arrays import Array
 
@@ -17,6 +18,7 @@ class ExportMixin:
     fit_intercept: bool
     n_features_in_: int
     frame_library_: str | None
+    groups_column_: str | list[str] | None
     graph_: EmpiricalGraph
     nodes_: Array
     coef_: Array
@@ -35,7 +37,8 @@ class ExportMixin:
         Returns
         -------
         DataFrame
-            One row per node, of the library that X came from; of pandas, or else polars, where X was an array.
+            One row per node, of the library that X came from; of pandas, or else polars, where X was an array. Places
+            at times have a column for each.
 
         Raises
         ------
@@ -46,8 +49,9 @@ class ExportMixin:
 
     def _coef_columns(self) -> dict[str, Any]:
         """The same as a dictionary of columns."""
-        names = ["node", *column_names(self), "cluster"]
-        columns = [self.nodes_.tolist(), *self.weights_.T, self.clusters_]
+        nodes = node_columns(self)
+        names = [*nodes, *column_names(self), "cluster"]
+        columns = [*nodes.values(), *self.weights_.T, self.clusters_]
         for k, name in enumerate(names):
             if name in names[:k]:
                 raise ValueError(f"coef_frame has a column {name!r} of its own; give the feature {name!r} another name")
@@ -79,6 +83,16 @@ class ExportMixin:
         for (i, j), weight in zip(self.graph_.edges.tolist(), self.graph_.weights.tolist(), strict=True):
             graph.add_edge(ids[i], ids[j], weight=weight)
         return graph
+
+
+def node_columns(model: ExportMixin) -> dict[str, list[Any]]:
+    """The ids of the nodes: one column; or two, of places and times, called as those of the fit."""
+    pairs = pairs_of(model.graph_)
+    if pairs is None:
+        return {"node": model.nodes_.tolist()}
+    place, time = model.groups_column_ if isinstance(model.groups_column_, list) else ("place", "time")
+    V, T = len(pairs.first), len(pairs.second)
+    return {place: list(pairs.first) * T, time: [t for t in pairs.second for _ in range(V)]}
 
 
 def column_names(model: ExportMixin) -> list[str]:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from joblib import effective_n_jobs  # noqa: TID251 (processes, no files)
 from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
-from coterie.estimators.folds import Fold, reachable, without
+from coterie.estimators.folds import Fold, as_it_was, reachable, without
+from coterie.estimators.new_nodes import warm_start
+from coterie.estimators.space_time import carried
 from coterie.estimators.tested_rows import TestedRows
 from coterie.kernels.team import cores
 from coterie.problem import Problem
@@ -34,6 +36,12 @@ class FoldPath(NamedTuple):
 
     test: TestedRows
     gaps: list[float]
+
+    @classmethod
+    def joined(cls, paths: Sequence[Self], order: NDArray[np.int64]) -> Self:
+        """What a fold says of the λ of several paths, in this order."""
+        gaps = np.concatenate([path.gaps for path in paths])[order]
+        return cls(TestedRows.joined([path.test for path in paths], order), gaps.tolist())
 
 
 def solve_folds(
@@ -81,13 +89,15 @@ def _solve_fold(
             progress(lam, solution.gap)
 
     training = without(problem, fold)
-    rows = reachable(training, fold)
+    rows, known = reachable(training, fold), as_it_was(training, fold)
+    if (start := options.get("start")) is not None:
+        options = options | {"start": warm_start(start, known.graph)}
     with warnings.catch_warnings(), expecting(expected):
         warnings.simplefilter("ignore", NotConverged)  # the gaps are reported
-        path = solve_path(training, lams, progress=told, **options)
+        path = solve_path(known, lams, progress=told, **options)
     if len(path) < len(lams):
         raise KeyboardInterrupt
-    test = TestedRows.of(problem, rows, [solution.w for solution in path.solutions], ones)
+    test = TestedRows.of(problem, rows, [carried(solution.w, problem.graph) for solution in path.solutions], ones)
     return FoldPath(test, [solution.gap for solution in path.solutions])
 
 

@@ -12,20 +12,27 @@ from numpy.typing import NDArray
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 
+from coterie.estimators.space_time import until
 from coterie.problem import LocalDatasets, Problem
 from coterie.problem.arrays import Array
 
-Over = Literal["auto", "nodes", "rows"]
+Held = Literal["nodes", "rows", "places", "times", "blocks"]
+Over = Literal["auto"] | Held
+OF_SPACE_TIME = ("places", "times", "blocks")
 
 
 class Fold(NamedTuple):
-    """Masks of the rows whose labels are learnt from, and of those that are held out."""
+    """Masks of the rows whose labels are learnt from, and of those that are held out.
+
+    known : how many nodes there are when the fold is learnt, those of the times that have come; None: all.
+    """
 
     train: NDArray[np.bool_]
     test: NDArray[np.bool_]
+    known: int | None = None
 
 
-def what_to_hold_out(over: Over, m: NDArray[np.int64], n_nodes: int) -> Literal["nodes", "rows"]:
+def what_to_hold_out(over: Over, m: NDArray[np.int64], n_nodes: int) -> Held:
     """Return what folds hold out of data whose labelled nodes have m labelled rows each.
 
     "auto": nodes where the graph has nodes without labels, which are then what the model is for, or where hardly any
@@ -33,15 +40,23 @@ def what_to_hold_out(over: Over, m: NDArray[np.int64], n_nodes: int) -> Literal[
     """
     if over == "auto":
         return "nodes" if len(m) < n_nodes or (np.median(m) < 2 and len(m) > 1) else "rows"
-    if over not in ("nodes", "rows"):
-        raise ValueError(f'over must be "auto", "nodes" or "rows", got {over!r}')
+    if over not in ("nodes", "rows", *OF_SPACE_TIME):
+        raise ValueError(f'over must be "auto", "nodes", "rows", "places", "times" or "blocks", got {over!r}')
     return over
 
 
 def folds_of(
-    data: LocalDatasets, cv: Any, over: Over, order: Array | None, random_state: Any, repeats: int = 1
+    data: LocalDatasets,
+    cv: Any,
+    over: Over,
+    order: Array | None,
+    random_state: Any,
+    repeats: int = 1,
+    n_places: int | None = None,
 ) -> tuple[list[Fold], str]:
     """Return the folds, and what they hold out: all rows of some labelled nodes, or some labelled rows of any node.
+
+    Where nodes are places at times, n_places of them at each, also what space_time_folds.py says.
 
     cv is a number of folds, drawn `repeats` times; or anything else that scikit-learn takes for cv, which then says
     what is held out and counts rows as they came: row k of the data was row order[k]. Without an order, rows are
@@ -50,7 +65,7 @@ def folds_of(
     """
     M, m = data.labelled.M, data.labelled.m
     over = what_to_hold_out(over, m, data.n_nodes)
-    if order is None and not (over == "nodes" and isinstance(cv, Integral)):
+    if order is None and not (over != "rows" and isinstance(cv, Integral)):
         raise ValueError('only folds over nodes can be made without the rows; give over="nodes" and a number for cv')
     if repeats < 1:
         raise ValueError(f"cv_repeats must be a whole number ≥ 1, got {repeats!r}")
@@ -62,13 +77,18 @@ def folds_of(
             )
         assert order is not None
         return _given(data, cv, order, counts), "given"
+    if over in OF_SPACE_TIME:
+        from coterie.estimators.space_time_folds import space_time_folds
+
+        return space_time_folds(data, int(cv), over, check_random_state(random_state), repeats, n_places), over
     items = len(M) if over == "nodes" else int(counts.sum())
     if not 2 <= int(cv) <= items:
         raise ValueError(f"cv={cv} folds over {over} need as many labelled ones; here n_samples={items}")
     rng, place = check_random_state(random_state), np.full(len(data.y), -1)
     folds = []
     for _ in range(repeats):
-        place[counts] = _nodes_dealt(data, int(cv), rng) if over == "nodes" else _rows_dealt(data, int(cv), rng)
+        of = np.repeat(np.arange(len(M)), m)
+        place[counts] = dealt(data, of, int(cv), rng) if over == "nodes" else _rows_dealt(data, int(cv), rng)
         folds += [Fold(counts & (place != k), place == k) for k in range(int(cv))]
     return folds, over
 
@@ -93,18 +113,18 @@ def _rows_dealt(data: LocalDatasets, cv: int, rng: np.random.RandomState) -> NDA
     return place
 
 
-def _nodes_dealt(data: LocalDatasets, cv: int, rng: np.random.RandomState) -> NDArray[np.int64]:
-    """The fold of each labelled row, the same for all rows of a node.
+def dealt(data: LocalDatasets, of: NDArray[np.int64], cv: int, rng: np.random.RandomState) -> NDArray[np.int64]:
+    """The fold of each labelled row, the same for all rows of a group, such as a node; `of` numbers the groups.
 
-    Large nodes come first, those of about one size (within a factor of 2) in random order. Each goes where it adds
+    Large groups come first, those of about one size (within a factor of 2) in random order. Each goes where it adds
     least to Σ ‖share‖², the share of each class that the folds have: an empty fold as long as there is one.
     """
-    rows, of = data.labelled, np.repeat(np.arange(len(data.labelled.M)), data.labelled.m)
-    share = np.zeros((len(rows.M), 2))
+    rows, n_groups = data.labelled, int(of.max()) + 1
+    share = np.zeros((n_groups, 2))
     np.add.at(share, (of, _classes(data)), rows.weights)
     share /= np.maximum(share.sum(axis=0), np.finfo(float).tiny)
     size = np.round(share.sum(axis=1), 12)  # condensed rows have the weights of their rows to rounding only
-    place, load = np.empty(len(rows.M), dtype=np.int64), np.zeros((cv, 2))
+    place, load = np.empty(n_groups, dtype=np.int64), np.zeros((cv, 2))
     for i in np.lexsort((rng.permutation(len(size)), -np.floor(np.log2(size + 1e-12)))):
         place[i] = np.lexsort((load.sum(axis=1), np.round(load @ share[i], 12)))[0]
         load[place[i]] += share[i]
@@ -127,6 +147,11 @@ def _given(data: LocalDatasets, cv: Any, order: Array, counts: NDArray[np.bool_]
 def without(problem: Problem, fold: Fold) -> Problem:
     """The problem that knows the labels of the training rows alone."""
     return replace(problem, data=replace(problem.data, y=np.where(fold.train, problem.data.y, np.nan)))
+
+
+def as_it_was(training: Problem, fold: Fold) -> Problem:
+    """The same without the nodes that a fold does not know yet, which are then predicted by the last that it knows."""
+    return training if fold.known is None else until(training, fold.known)
 
 
 def reachable(training: Problem, fold: Fold) -> NDArray[np.bool_]:

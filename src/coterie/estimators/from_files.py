@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -126,7 +127,7 @@ class FileFit:
     say: Say
     over: Over | None = None
 
-    @property
+    @cached_property
     def graph(self) -> EmpiricalGraph:
         """The graph of the model."""
         return as_graph(self.model.graph, self.columns.node)

@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from coterie.estimators.scaling import Scaling
+from coterie.estimators.space_time import SpaceTime, nodes_to_predict
 from coterie.estimators.tables import (
     as_graph,
     as_row_weights,
@@ -47,6 +48,9 @@ class InputMixin:
     scaling_: Scaling
     row_weight_: float
     preparation_: Preparation | None = None
+    time_strength: float = 1.0
+    space_time_: SpaceTime | None = None
+    time_strength_: float
 
     @abstractmethod
     def _loss(self, unpenalised: tuple[int, ...]) -> Loss:
@@ -63,6 +67,8 @@ class InputMixin:
         "time_limit": [None, Interval(Real, 0, None, closed="left")],
         "node": [None, str, list, tuple],
         "n_jobs": [None, Integral],
+        "time_strength": [Interval(Real, 0, None, closed="neither")],
+        "time_strengths": [None, "array-like"],
         "class_weight": [None, dict, StrOptions({"balanced"})],
     }
 
@@ -87,9 +93,28 @@ class InputMixin:
         groups = self.node if groups is None else groups
         self.groups_column_ = columns_of_groups(X, groups)
         self.frame_library_, self.target_name_ = library_of(X), name_of(y)
-        graph = as_graph(self.graph, groups)
+        graph = self._as_graph(groups)
         data, nodes = self._rows(X, y, groups, sample_weight, graph, first=True)
         return self._stated(graph, data), np.argsort(nodes, kind="stable")
+
+    @property
+    def _strengths(self) -> list[float]:
+        """The strengths in time that may be chosen: one."""
+        return [self.time_strength]
+
+    def _as_graph(self, groups: Any) -> EmpiricalGraph:
+        """The graph to learn on: of two graphs, their product with the first of the strengths in time."""
+        self.space_time_ = SpaceTime.of(self.graph)
+        if self.space_time_ is None:
+            return as_graph(self.graph, groups)
+        self.time_strength_ = self._strengths[0]
+        return self.space_time_.graph(self.time_strength_)
+
+    def _in_time(self, problem: Problem, strength: float) -> Problem:
+        """The same problem with another strength in time."""
+        if self.space_time_ is None:
+            return problem
+        return replace(problem, graph=self.space_time_.graph(strength))
 
     def _stated(self, graph: EmpiricalGraph, data: LocalDatasets) -> Problem:
         """The problem at λ = 0, in units of its own if asked."""
@@ -125,14 +150,17 @@ class InputMixin:
         """The rows of X, with intercept, and the weights of the node of each."""
         check_is_fitted(self)
         solution = self.solution_  # type: ignore[attr-defined]
-        features, nodes = self._features_and_nodes(X, groups, solution.graph, first=False)
+        features, nodes = self._features_and_nodes(X, groups, solution.graph, first=False, later=True)
         design = self._design(features)
         return self.scaling_.rows(design) if self.standardize else design, solution.w[nodes]
 
     def _features_and_nodes(
-        self, X: Any, groups: Any, graph: EmpiricalGraph, *, first: bool
+        self, X: Any, groups: Any, graph: EmpiricalGraph, *, first: bool, later: bool = False
     ) -> tuple[Array, NDArray[np.int64]]:
-        """The features as numbers, and the node of each row; a column that the fit found them in is found again."""
+        """The features as numbers, and the node of each row; a column that the fit found them in is found again.
+
+        later : times after the last one of the graph are meant to be that one.
+        """
         if groups is None and has_column(X, self.groups_column_):
             groups = self.groups_column_
         X, ids = take_groups(X, groups)
@@ -140,7 +168,8 @@ class InputMixin:
         features = validate_data(self, X, dtype=np.float64, order="C", reset=first)  # the same sums for every library
         if ids is None and graph.n_nodes > 1:
             raise ValueError(f"there are {graph.n_nodes} nodes; say with groups= which one each row belongs to")
-        nodes = np.zeros(len(features), dtype=np.int64) if ids is None else graph.numbers(ids)
+        known = nodes_to_predict if later else EmpiricalGraph.numbers
+        nodes = np.zeros(len(features), dtype=np.int64) if ids is None else known(graph, ids)
         if len(nodes) != len(features):
             raise ValueError(f"X has {len(features)} rows, groups {len(nodes)}")
         return features, nodes

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,13 +25,15 @@ class LamChoice:
     gaps : array of shape (K, folds)
         How far from optimal each fit can have been, relative.
     over : str
-        What was held out: "nodes", "rows", or "given" where cv said so.
+        What was held out: "nodes", "rows", "places", "times", "blocks", or "given" where cv said so.
     weights : array of shape (folds,)
         How many rows each fold held out, by their weights.
     repeats : int
         How many times the folds were drawn; the folds of one draw stand together.
     degree : int
         Errors of many rows are a power mean of this degree: 2 where they are roots of mean squares.
+    time_strengths : array of shape (K,), or None
+        The strength in time that each λ was tried with; None where that was not chosen.
     """
 
     lams: Array
@@ -39,6 +43,29 @@ class LamChoice:
     weights: Array
     repeats: int = 1
     degree: int = 1
+    time_strengths: Array | None = None
+
+    @classmethod
+    def joined(cls, choices: Sequence[Self], strengths: Sequence[float]) -> tuple[Self, NDArray[np.int64]]:
+        """What is said of the λ of several strengths in time; and the order in which λ then descend."""
+        if len(choices) == 1:
+            return choices[0], np.arange(len(choices[0].lams))
+        kappa = np.repeat(strengths, [len(choice.lams) for choice in choices])
+        lams, errors, gaps = (
+            np.concatenate([getattr(choice, name) for choice in choices]) for name in ("lams", "errors", "gaps")
+        )
+        order = np.argsort(-lams, kind="stable")
+        by_lam: dict[str, Any] = {"lams": lams, "errors": errors, "gaps": gaps, "time_strengths": kappa}
+        return replace(choices[0], **{name: values[order] for name, values in by_lam.items()}), order
+
+    def curves(self) -> list[tuple[float | None, Self]]:
+        """The same for each strength in time; None where there is one only."""
+        if self.time_strengths is None:
+            return [(None, self)]
+        return [(float(kappa), self._only(self.time_strengths == kappa)) for kappa in np.unique(self.time_strengths)]
+
+    def _only(self, kept: NDArray[np.bool_]) -> Self:
+        return replace(self, lams=self.lams[kept], errors=self.errors[kept], gaps=self.gaps[kept], time_strengths=None)
 
     @property
     def mean(self) -> Array:
@@ -86,7 +113,8 @@ class LamChoice:
 
     def results(self) -> dict[str, Array]:
         """The same as a dictionary of columns, which makes a frame."""
-        columns = {"lam": self.lams, "mean_error": self.mean, "standard_error": self.standard_error}
+        strengths = {} if self.time_strengths is None else {"time_strength": self.time_strengths}
+        columns = {"lam": self.lams, **strengths, "mean_error": self.mean, "standard_error": self.standard_error}
         folds = {f"fold{k}_error": self.errors[:, k] for k in range(self.errors.shape[1])}
         return {**columns, **folds, "largest_gap": self.gaps.max(axis=1)}
 

@@ -58,6 +58,7 @@ class NetworkedLasso(NetworkedRegressor):
         warm_start: bool = False,
         verbose: Verbose = 0,
         node: str | Sequence[str] | None = None,
+        time_strength: float = 1.0,
     ) -> None:
         super().__init__(
             graph,
@@ -75,6 +76,7 @@ class NetworkedLasso(NetworkedRegressor):
             node,
         )
         self.lam = lam
+        self.time_strength = time_strength
         self.alpha = alpha
 
     def _loss(self, unpenalised: tuple[int, ...]) -> Loss:
@@ -130,6 +132,7 @@ class NetworkedLassoCV(ChoosesLam, NetworkedLasso):
         n_jobs: int | None = None,
         verbose: Verbose = 0,
         node: str | Sequence[str] | None = None,
+        time_strengths: Any = None,
     ) -> None:
         NetworkedModel.__init__(
             self,
@@ -149,4 +152,5 @@ class NetworkedLassoCV(ChoosesLam, NetworkedLasso):
         )
         self._set_choice(lams, n_lams, cv, over, cv_repeats, rule, random_state, n_jobs)
         self.criterion = criterion
+        self.time_strengths = time_strengths
         self.alpha = alpha

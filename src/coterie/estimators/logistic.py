@@ -73,6 +73,7 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
         warm_start: bool = False,
         verbose: Verbose = 0,
         node: str | Sequence[str] | None = None,
+        time_strength: float = 1.0,
     ) -> None:
         super().__init__(
             graph,
@@ -90,6 +91,7 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
             node,
         )
         self.lam = lam
+        self.time_strength = time_strength
         self.ridge = ridge
         self.class_weight = class_weight
 
@@ -280,6 +282,7 @@ class NetworkedLogisticRegressionCV(ChoosesLam, NetworkedLogisticRegression):
         n_jobs: int | None = None,
         verbose: Verbose = 0,
         node: str | Sequence[str] | None = None,
+        time_strengths: Any = None,
     ) -> None:
         NetworkedModel.__init__(
             self,
@@ -299,5 +302,6 @@ class NetworkedLogisticRegressionCV(ChoosesLam, NetworkedLogisticRegression):
         )
         self._set_choice(lams, n_lams, cv, over, cv_repeats, rule, random_state, n_jobs)
         self.criterion = criterion
+        self.time_strengths = time_strengths
         self.ridge = ridge
         self.class_weight = class_weight

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from coterie.estimators.fit_given_neighbours import fit_given_neighbours
+from coterie.estimators.space_time import SpaceTime, pairs_of
 from coterie.problem import EmpiricalGraph, Problem
 from coterie.problem.arrays import Array, as_floats
 from coterie.problem.ids import look_up, numbering
@@ -23,7 +24,7 @@ class LocalModel(NamedTuple):
     """The model of one node."""
 
     coef: Array
-    intercept: float
+    intercept: Any
 
 
 def as_neighbours(neighbours: Any) -> dict[Hashable, float]:
@@ -53,6 +54,42 @@ def weights_for(model: NetworkedModel, neighbours: Any, X: Any = None, y: Any = 
     return fit_given_neighbours(at, A if f is None else model.lam_ * A, as_penalty(model.penalty), f)
 
 
+def is_place(model: NetworkedModel, neighbours: Any) -> bool:
+    """Whether all neighbours are places, of a model whose nodes are places at times."""
+    pairs = pairs_of(model.graph_)
+    return pairs is not None and set(as_neighbours(neighbours)) <= set(pairs.first)
+
+
+def weights_for_place(model: NetworkedModel, neighbours: Any) -> Array:
+    """The weights (T, n) of a new place at each time, from those of its neighbours at that time."""
+    joined, pairs = as_neighbours(neighbours), pairs_of(model.graph_)
+    assert pairs is not None
+    at = look_up(list(joined), numbering(pairs.first))
+    slices = model.solution_.w.reshape(len(pairs.second), len(pairs.first), -1)[:, at]
+    A, penalty = np.array(list(joined.values())), as_penalty(model.penalty)
+    return np.array([fit_given_neighbours(w, A, penalty) for w in slices])
+
+
+def with_places(
+    model: NetworkedModel, neighbours: Mapping[Hashable, Any], X: Any, y: Any, groups: Any
+) -> tuple[Problem, Solution]:
+    """The same as :func:`with_nodes` for new places, which are then there at all times."""
+    assert model.space_time_ is not None
+    V, old = model.space_time_.space.n_nodes, set(model.space_time_.space.names)
+    made = SpaceTime(grown(model.space_time_.space, neighbours), model.space_time_.time)
+    graph, more = made.graph(model.time_strength_), len(neighbours)
+    data = model.problem_.data
+    data = replace(data, nodes=data.nodes + data.nodes // V * more, n_nodes=graph.n_nodes)
+    if X is not None:
+        data = data.joined_with(model._rows(X, y, groups, None, graph, first=False)[0])
+    start = warm_start(model.solution_, graph)
+    for number, joined in enumerate(neighbours.values()):
+        if known := {name: weight for name, weight in as_neighbours(joined).items() if name in old}:
+            start.w[V + number :: V + more] = weights_for_place(model, known)
+    model.space_time_ = made
+    return replace(model.problem_, graph=graph, data=data), start
+
+
 def with_nodes(
     model: NetworkedModel, neighbours: Mapping[Hashable, Any], X: Any, y: Any, groups: Any
 ) -> tuple[Problem, Solution]:
@@ -61,6 +98,8 @@ def with_nodes(
         raise TypeError(f"add_nodes takes a dict of new id → its neighbours, got {neighbours!r}")
     if not hasattr(model, "problem_"):
         raise ValueError("a loaded model does not have its training rows; fit again with warm_start=True")
+    if model.space_time_ is not None:
+        return with_places(model, neighbours, X, y, groups)
     graph = grown(model.graph_, neighbours)
     data = replace(model.problem_.data, n_nodes=graph.n_nodes)
     if X is not None:

@@ -6,7 +6,6 @@ from dataclasses import asdict
 from importlib import import_module
 from importlib.metadata import version
 from inspect import signature
-from math import isfinite
 from numbers import Integral
 from pathlib import Path
 from platform import python_version
@@ -19,7 +18,9 @@ from coterie.estimators.criterion import CriterionChoice
 from coterie.estimators.held_out import HeldOut
 from coterie.estimators.information import Information, InformationMixin
 from coterie.estimators.lam_choice import LamChoice
+from coterie.estimators.saved_graph import edges_of, graph_of, names_of
 from coterie.estimators.scaling import Scaling
+from coterie.estimators.space_time import SpaceTime
 from coterie.io.errors import ModelFileError
 from coterie.io.model import read_model, write_model
 from coterie.io.preparation import Preparation
@@ -52,6 +53,8 @@ class PersistenceMixin(InformationMixin):
     n_labelled_: Array
     node_errors_: Array
     scaling_: Scaling
+    space_time_: SpaceTime | None
+    time_strength_: float
     preparation_: Preparation | None = None
 
     def save(self, path: str | Path, notes: dict[str, Any] | None = None) -> None:
@@ -84,7 +87,7 @@ class PersistenceMixin(InformationMixin):
             "groups_column": self.groups_column_,
             "frame_library": self.frame_library_,
             "target_name": getattr(self, "target_name_", None),
-            "nodes": None if graph.ids is None else [_json_id(name) for name in graph.ids],
+            **names_of(graph),
             "certificate": {name: getattr(solution, name) for name in CERTIFICATE} | {"status": solution.status.name},
             "history": [list(line) for line in solution.history],
             "preparation": None if self.preparation_ is None else asdict(self.preparation_),
@@ -94,17 +97,19 @@ class PersistenceMixin(InformationMixin):
         arrays = {
             "w": solution.w,
             "u": solution.u,
-            "edges": graph.edges,
-            "weights": graph.weights,
+            **edges_of(graph, self.space_time_),
             "undetermined": solution.undetermined,
             "n_labelled": self.n_labelled_,
             "node_errors": self.node_errors_,
             "centre": np.append(self.scaling_.centre, self.scaling_.y_centre),
             "spread": np.append(self.scaling_.spread, self.scaling_.y_spread),
         }
+        if self.space_time_ is not None:
+            record["time_strength"] = self.time_strength_
         if isinstance(choice := getattr(self, "lam_choice_", None), LamChoice):
             record |= {"over": choice.over, "degree": choice.degree}
             arrays |= {f"cv_{name}": getattr(choice, name) for name in ("lams", "errors", "gaps", "weights")}
+            arrays |= {} if choice.time_strengths is None else {"cv_time_strengths": choice.time_strengths}
         if (known := self._known_information()) is not None:
             record["information"] = known._asdict()
         if isinstance(criterion := getattr(self, "criterion_choice_", None), CriterionChoice):
@@ -165,9 +170,11 @@ def _from_schema_1(record: dict[str, Any], arrays: dict[str, Array]) -> tuple[di
 
 
 def _restore(record: dict[str, Any], arrays: dict[str, Array]) -> NetworkedModel:
-    ids = None if record["nodes"] is None else [_id(name) for name in record["nodes"]]
-    graph = EmpiricalGraph.from_edges(arrays["edges"], arrays["weights"], n_nodes=len(arrays["w"]), ids=ids)
-    model = _class_of(record["estimator"])(graph, **_known(record))
+    graph, both = graph_of(record, arrays)
+    model = _class_of(record["estimator"])(graph if both is None else tuple(both), **_known(record))
+    model.space_time_ = both
+    if both is not None:
+        model.time_strength_ = record["time_strength"]
     certificate = {name: _number(value) for name, value in record["certificate"].items()}
     solution = Solution(
         w=arrays["w"],
@@ -196,7 +203,8 @@ def _restore(record: dict[str, Any], arrays: dict[str, Array]) -> NetworkedModel
         measure = model._loss(()).measure
         if "degree" not in record:  # means of errors of rows, as they were once written
             errors = measure.of_mean(errors)
-        model.lam_choice_ = LamChoice(lams, errors, gaps, record["over"], weights, model.cv_repeats, measure.degree)
+        how = model.cv_repeats, measure.degree, arrays.get("cv_time_strengths")
+        model.lam_choice_ = LamChoice(lams, errors, gaps, record["over"], weights, *how)
         model.cv_results_ = model.lam_choice_.results()
     if "held_out" in record:
         model.held_out_ = HeldOut.joined(
@@ -260,23 +268,6 @@ def _parameters(model: Any) -> dict[str, Any]:
             )
         parameters["penalty"] = name_of[model.penalty]
     return parameters
-
-
-def _id(name: Any) -> Any:
-    """What `_json_id` was given."""
-    return tuple(map(_id, name)) if isinstance(name, list) else name
-
-
-def _json_id(name: Any) -> Any:
-    if isinstance(name, float) and not isfinite(name):
-        raise ValueError(f"{name} is the id of a node; a model file takes finite numbers and strings")
-    if isinstance(name, tuple):
-        return [_json_id(part) for part in name]
-    if name is None or isinstance(name, str | int | float | bool):
-        return name
-    raise TypeError(
-        f"the node id {name!r} is a {type(name).__name__}; a model file takes strings, numbers and tuples of them"
-    )
 
 
 def _number(value: Any) -> Any:

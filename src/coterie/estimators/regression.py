@@ -13,7 +13,7 @@ from coterie.estimators.base import NetworkedModel
 from coterie.estimators.cross_validation import ChoosesLam
 from coterie.estimators.docstrings import CHOICE, documented
 from coterie.estimators.progress import Verbose
-from coterie.estimators.tables import as_graph, as_labels, as_row_weights
+from coterie.estimators.tables import as_labels, as_row_weights
 from coterie.io.moments import Moments
 from coterie.io.rows import Columns
 from coterie.problem.arrays import Array
@@ -44,11 +44,11 @@ class NetworkedRegressor(RegressorMixin, NetworkedModel):
         NetworkedRegressor
             The model itself.
         """
-        graph = as_graph(self.graph, moments.ids)
+        graph = self._as_graph(moments.ids)
         self.n_features_in_, self.feature_names_in_ = moments.n_features, np.array(columns.features, dtype=object)
         self.groups_column_, self.frame_library_, self.target_name_ = columns.node, "polars", columns.target
         problem = self._stated(graph, moments.datasets(graph, self.fit_intercept))
-        self._learn(problem, self._prepare(problem, None))
+        self._learn(*self._prepare(problem, None))
         self.n_labelled_ = np.zeros(graph.n_nodes, dtype=np.int64)
         self.n_labelled_[graph.numbers(list(moments.ids))] = moments.m
         return self
@@ -127,6 +127,7 @@ class NetworkedLinearRegression(NetworkedRegressor):
         warm_start: bool = False,
         verbose: Verbose = 0,
         node: str | Sequence[str] | None = None,
+        time_strength: float = 1.0,
     ) -> None:
         super().__init__(
             graph,
@@ -144,6 +145,7 @@ class NetworkedLinearRegression(NetworkedRegressor):
             node,
         )
         self.lam = lam
+        self.time_strength = time_strength
         self.ridge = ridge
 
     def _loss(self, unpenalised: tuple[int, ...]) -> Loss:
@@ -201,6 +203,7 @@ class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
         n_jobs: int | None = None,
         verbose: Verbose = 0,
         node: str | Sequence[str] | None = None,
+        time_strengths: Any = None,
     ) -> None:
         NetworkedModel.__init__(
             self,
@@ -220,4 +223,5 @@ class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
         )
         self._set_choice(lams, n_lams, cv, over, cv_repeats, rule, random_state, n_jobs)
         self.criterion = criterion
+        self.time_strengths = time_strengths
         self.ridge = ridge

@@ -11,6 +11,7 @@ from sklearn.utils.validation import column_or_1d
 
 from coterie.problem import EmpiricalGraph
 from coterie.problem.arrays import Array, as_floats
+from coterie.problem.ids import as_ids
 
 
 def as_graph(graph: Any, groups: Any) -> EmpiricalGraph:
@@ -47,7 +48,7 @@ def take_groups(X: Any, groups: Any) -> tuple[Any, Any]:
     """Return the features alone and the node id of each row; `groups` may name columns of X that hold them."""
     columns = columns_of_groups(X, groups)
     if columns is None:
-        return X, groups
+        return X, _as_pairs(groups)
     import narwhals.stable.v1 as nw
 
     try:
@@ -60,6 +61,16 @@ def take_groups(X: Any, groups: Any) -> tuple[Any, Any]:
     if columns not in frame.columns:
         raise ValueError(f"X has no column {groups!r} with the nodes; its columns are {frame.columns}")
     return frame.drop(columns).to_native(), frame[columns].to_list()
+
+
+def _as_pairs(groups: Any) -> Any:
+    """Groups in several columns, of an array or a frame, as tuples; others as they are."""
+    import narwhals.stable.v1 as nw
+
+    if isinstance(groups, np.ndarray) and groups.ndim == 2:
+        return list(zip(*(as_ids(column) for column in groups.T), strict=True))
+    frame = nw.from_native(groups, eager_only=True, pass_through=True)
+    return frame.rows() if isinstance(frame, nw.DataFrame) and len(frame.columns) > 1 else groups
 
 
 def check_numbers(X: Any) -> None:

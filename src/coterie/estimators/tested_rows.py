@@ -79,6 +79,16 @@ class TestedRows(NamedTuple):
             np.array(counts) if counts else None,
         )
 
+    @classmethod
+    def joined(cls, tests: Sequence[Self], order: NDArray[np.int64]) -> Self:
+        """The sums for the λ of several paths over the same rows, in this order."""
+        by_lam: dict[str, Any] = {
+            name: np.concatenate([getattr(test, name) for test in tests])[order]
+            for name in ("errors", "score", "node_errors", "counts")
+            if getattr(tests[0], name) is not None
+        }
+        return tests[0]._replace(**by_lam)
+
 
 def edges_of(problem: Problem) -> Array:
     """Between which predictions and labels, or predicted probabilities, are counted."""

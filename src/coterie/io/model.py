@@ -21,7 +21,7 @@ from coterie.io.files import staged
 from coterie.problem.arrays import Array
 
 FORMAT = "coterie model"
-SCHEMA = 3
+SCHEMA, LATEST = 3, 4  # what is written where a record does not ask for more, and what can be read
 SIGNED = 3  # the first schema whose record has a checksum
 RECORD = "model.json"
 
@@ -78,9 +78,9 @@ def _read_record(path: Path) -> dict[str, Any]:
     schema = record.get("schema")
     if not isinstance(schema, int):
         raise ModelFileError(f"{path / RECORD}: the model is damaged (its schema is {schema!r})")
-    if schema > SCHEMA:
+    if schema > LATEST:
         raise ModelFileError(
-            f"{path}: the model was written by a newer Coterie (schema {schema}, this one reads up to {SCHEMA}); update"
+            f"{path}: the model was written by a newer Coterie (schema {schema}, this one reads up to {LATEST}); update"
         )
     checksum = record.pop("sha256", None)
     if schema >= SIGNED and checksum != _checksum(record):

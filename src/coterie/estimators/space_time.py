@@ -1,0 +1,129 @@
+"""Models of places at times: two graphs in, their product inside, and slices of it where only the past is known."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Hashable
+from dataclasses import replace
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.graphs.product import product_graph
+from coterie.problem import EmpiricalGraph, Problem
+from coterie.problem.arrays import Array
+from coterie.problem.ids import Pairs, as_ids, look_up, numbering, some_of
+
+STRENGTHS = (0.1, 1.0, 10.0)
+"""The strengths in time that cross-validation tries: see docs/decisions/0034-space-time.md."""
+
+
+class SpaceTime(NamedTuple):
+    """The graph of the places and the graph of the times."""
+
+    space: EmpiricalGraph
+    time: EmpiricalGraph
+
+    @classmethod
+    def of(cls, graph: Any) -> Self | None:
+        """The two graphs of a pair (space, time); None of anything else, such as a pair of edges."""
+        if not isinstance(graph, tuple) or len(graph) != 2 or isinstance(graph[1], tuple | list):
+            return None
+        return cls(EmpiricalGraph.from_any(graph[0]), EmpiricalGraph.from_any(graph[1]))
+
+    def graph(self, strength: float) -> EmpiricalGraph:
+        """The product, in which edges in time count so many times as much."""
+        return product_graph(self.space, self.time, (1.0, strength))
+
+
+def pairs_of(graph: EmpiricalGraph) -> Pairs | None:
+    """The places and the times of a product graph; None of any other."""
+    return graph.ids if isinstance(graph.ids, Pairs) else None
+
+
+def n_places(graph: EmpiricalGraph) -> int | None:
+    """How many nodes each time has; None where nodes have no times."""
+    pairs = pairs_of(graph)
+    return None if pairs is None else len(pairs.first)
+
+
+def until(problem: Problem, n_nodes: int) -> Problem:
+    """The problem of the first times, which have so many nodes: as if the later ones had not come yet."""
+    graph, data, pairs = problem.graph, problem.data, pairs_of(problem.graph)
+    assert pairs is not None
+    there, rows = graph.edges[:, 1] < n_nodes, data.nodes < n_nodes  # edges are (i, j) with i < j
+    times = pairs.second[: n_nodes // len(pairs.first)]
+    past = EmpiricalGraph(n_nodes, graph.edges[there], graph.weights[there], Pairs(pairs.first, times))
+    kept = {name: getattr(data, name)[rows] for name in ("X", "y", "nodes", "weights")}
+    offset = None if data.offset is None else data.offset[rows]
+    return replace(problem, graph=past, data=replace(data, n_nodes=n_nodes, offset=offset, **kept))
+
+
+def carried(w: Array, graph: EmpiricalGraph) -> Array:
+    """The weights of all nodes of a product graph from those of its first times: the last of them stays."""
+    if len(w) == graph.n_nodes:
+        return w
+    V = n_places(graph)
+    assert V is not None
+    return np.concatenate([w, np.tile(w[-V:], ((graph.n_nodes - len(w)) // V, 1))])
+
+
+def last_known(nodes: NDArray[np.int64], past: EmpiricalGraph) -> NDArray[np.int64]:
+    """The nodes of the first times that stand for these nodes."""
+    V = n_places(past)
+    return nodes if V is None else np.where(nodes < past.n_nodes, nodes, past.n_nodes - V + nodes % V)
+
+
+def nodes_to_predict(graph: EmpiricalGraph, ids: Any) -> NDArray[np.int64]:
+    """Return the node of each id; a place after the last time has its model of the last time, which a warning says."""
+    pairs = pairs_of(graph)
+    if pairs is None:
+        return graph.numbers(ids)
+    names = as_ids(ids)
+    numbers = look_up(names, graph._number_of)
+    if not (numbers < 0).any():
+        return numbers
+    unknown = np.flatnonzero(numbers < 0)
+    place = numbering(pairs.first)
+    later: set[Any] = set()
+    for k in unknown:
+        numbers[k], time = _in_the_last_slice(names[k], pairs, place)
+        later.add(time)
+    if len(pairs) > 2 and _goes_round(graph, pairs):
+        raise ValueError(f"times go round, so that none comes after the last; the model does not know {some_of(later)}")
+    warnings.warn(
+        f"times after {pairs.second[-1]!r} are predicted with the models of that time: {some_of(sorted(later))}",
+        UserWarning,
+        stacklevel=5,
+    )
+    return numbers
+
+
+def _in_the_last_slice(name: Any, pairs: Pairs, place: Any) -> tuple[int, Hashable]:
+    """The node of a place at the last time, for a time that comes later; and that time."""
+    if not isinstance(name, tuple) or len(name) != 2:
+        raise ValueError(f"nodes are pairs (place, time), such as {pairs[0]!r}; got {name!r}")
+    where, when = name
+    if where not in place:
+        raise ValueError(
+            f"{where!r} is not among the {len(place)} places, {some_of(pairs.first)}; "
+            "weights_for gives a new place its neighbours' models, add_nodes adds it"
+        )
+    last: Any = pairs.second[-1]
+    try:
+        after = bool(when > last)
+    except TypeError:
+        after = False
+    if not after:
+        raise ValueError(
+            f"the time {when!r} is not among the {len(pairs.second)} times of the model, {some_of(pairs.second)}, "
+            f"and not after the last, {last!r}"
+        )
+    return place[where] + len(pairs) - len(place), when
+
+
+def _goes_round(graph: EmpiricalGraph, pairs: Pairs) -> bool:
+    """Whether the last time is joined to the first, as months of the year are."""
+    V = len(pairs.first)
+    return len(pairs.second) > 2 and bool((graph.edges == (0, len(pairs) - V)).all(axis=1).any())
