@@ -47,7 +47,7 @@ class Site:
     def introduce(self, name: str, hosts: Array, columns: tuple[str, ...] = ()) -> Introduction:
         """Say what the server must know before the first request."""
         f, M = self.problem.f, self.problem.M
-        floor = 0.0 if f.design is not None or not len(M) else -np.inf  # rows cost nothing less than nothing
+        floor = 0.0 if f.below is not None or not len(M) else -np.inf  # rows cost nothing less than nothing
         size = float((f.pooled(np.zeros(len(M), dtype=np.int64), 1)[0] ** 2).sum()) if len(M) else 0.0
         zero = self.problem.objective(np.zeros((self.problem.graph.n_nodes, self.problem.n_features)))
         return Introduction(name, hosts, columns, floor, zero, self.problem.constant_loss, size)

@@ -85,6 +85,6 @@ class BoundProblem:
     @cached_property
     def constant_loss(self) -> float:
         """The loss of the best constant model: what relative gaps are measured against when the optimum is 0."""
-        if self.f.design is not None:
-            return self.f.design.constant_loss
+        if self.f.below is not None:
+            return self.f.below.constant_loss
         return float(self.f.value(np.zeros((len(self.M), self.n_features))).sum())

@@ -83,8 +83,8 @@ class Problem:
 
     @property
     def n_features(self) -> int:
-        """The length n of each weight vector."""
-        return self.data.n_features
+        """The length n of each weight vector: the columns of X, times the classes where each has weights of its own."""
+        return self.loss.n_weights(self.data.n_features)
 
     @property
     def M(self) -> NDArray[np.int64]:

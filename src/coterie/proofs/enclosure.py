@@ -52,8 +52,7 @@ class Rest(NamedTuple):
 
     def ceiling(self, problem: BoundProblem, level: float) -> float:
         """What the objective at w can be at most, where `level` was computed."""
-        assert problem.f.design is not None
-        return problem.f.design.ceiling(level, self.w[problem.labelled])
+        return problem.f.ceiling(level, self.w[problem.labelled])
 
     def within(self, caps: Array) -> float:
         """Σ |ρ| · |z − w| for weights |z| up to caps (n,), at most."""
@@ -82,7 +81,7 @@ class Enclosure:
     def __init__(self, problem: BoundProblem, shift: bool = True) -> None:
         self.problem = problem
         self.shift = shift  # whether the components are whole: part of a larger graph cannot be shifted alone
-        self.design = problem.f.design if len(problem.M) else None
+        self.design = problem.f.below if len(problem.M) else None
 
     def charge(self, rest: Rest, level: float, enough: float = 0.0, thorough: bool = True) -> float:
         """Return a lower bound on Σ_i ⟨ρ_i, w*_i − w_i⟩ for some minimiser w*; −∞ where there is none.

@@ -147,7 +147,7 @@ class Certifier:
             charge = -(reach + largest) * left if reach > 0 else -inf
             unconditional = False
         value = _less_rounding(below.value, charge, self.problem.n_features)
-        design = self.problem.f.design
+        design = self.problem.f.below
         if value < 0 and design is not None:  # no loss is less; but there may be no minimiser
             value = 0.0
             unconditional = unconditional or not design.psi.no_minimiser

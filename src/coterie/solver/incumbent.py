@@ -26,7 +26,7 @@ class Incumbent:
         self.prover, self.problem, self.tol = prover, prover.problem, tol
         self.began = time.perf_counter()
         self.objective, self.w = prover.objective(w), prover.copy(w)
-        least = 0.0 if self.problem.f.design is not None else -inf  # before anything is proven
+        least = 0.0 if self.problem.f.below is not None else -inf  # before anything is proven
         self.proof = Certificate(self.objective, Bound(least, True), prover.no_duals(), least)
         self.improvements = None if prover.arrays is None else Improvements(prover.arrays)
         self.unproven = True

@@ -58,7 +58,7 @@ def seconds_saved(problem: BoundProblem, n_iter: int = ITERATIONS) -> float:
 
 def _numbers(problem: BoundProblem) -> int:
     """How many an iteration works on."""
-    rows = 0 if problem.f.design is None else len(problem.f.design.X)
+    rows = 0 if problem.f.below is None else len(problem.f.below.X)
     return (problem.graph.n_edges + problem.graph.n_nodes + rows) * problem.n_features
 
 

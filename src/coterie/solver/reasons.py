@@ -35,7 +35,7 @@ def in_words(problem: BoundProblem, solution: Solution, tol: float) -> str:
 
 
 def _what_stands_in_the_way(problem: BoundProblem, solution: Solution) -> str:
-    design = problem.f.design
+    design = problem.f.below
     if design is None or not len(design.X) or solution.status is Status.INTERRUPTED:
         return ""
     hidden, enclosed = ([], True) if solution.unconditional else _hidden(problem, solution)
@@ -82,7 +82,7 @@ def _nearly_collinear(X: Array) -> list[int]:
 def _what_is_small(problem: BoundProblem) -> str:
     """The penalty that is next to nothing beside the losses, in units in which X and y are of order one."""
     inner = Units.of(problem).problem
-    box, design = inner.f.l1_box, inner.f.design
+    box, design = inner.f.l1_box, inner.f.below
     assert design is not None
     strengths = {"lam": inner.c, "alpha": np.zeros(0) if box is None else box[1], "ridge": design.ridge}
     for name, values in strengths.items():

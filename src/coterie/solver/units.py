@@ -31,7 +31,7 @@ class Units:
     @classmethod
     def of(cls, problem: BoundProblem) -> Units:
         """Choose units by the root mean square of X and of y."""
-        design = problem.f.design
+        design = problem.f.below
         if design is None or not len(problem.M):
             return cls(problem)
         design.refuse_tiny()
@@ -102,11 +102,11 @@ def _refuse_faint(problem: BoundProblem, inner: BoundProblem) -> None:
             f"the edge between nodes {i} and {j} has the strength lam × weight = {problem.c[faint[0]]:.3g}, "
             "which vanishes beside the losses: remove the edge, or make lam or its weight larger"
         )
-    assert problem.f.design is not None
-    assert inner.f.design is not None
-    faint = np.flatnonzero((inner.f.design.ridge > 0) & (inner.f.design.ridge < FAINTEST))
+    assert problem.f.below is not None
+    assert inner.f.below is not None
+    faint = np.flatnonzero((inner.f.below.ridge > 0) & (inner.f.below.ridge < FAINTEST))
     if faint.size:
-        ridge = problem.f.design.ridge[faint[0]]
+        ridge = problem.f.below.ridge[faint[0]]
         raise ValueError(
             f"the ridge of column {faint[0]} is {ridge:.3g}, which vanishes beside the losses: make it larger, or 0"
         )

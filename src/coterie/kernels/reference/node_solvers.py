@@ -77,18 +77,27 @@ class _Nodes(NamedTuple):
         np.einsum("ikk->ik", H)[...] += self.diagonal
         return solve(H, g)
 
-    def length(self, z, step, slope):
-        """How long a step descends: halve those that do not."""
-        now, d = self.objective(z, self.from_anchor(z)), self.from_anchor(z)
-        length = np.ones(len(z))
-        for _ in range(HALVINGS):
-            move = length[:, None] * step
-            then = self.objective(z + move, d + move)
-            short = ~(then <= now + 1e-4 * length * slope + 1e-15 * np.abs(now))
-            if not short.any():
-                break
-            length[short] *= 0.5
-        return length
+    @property
+    def self_concordant(self):
+        return self.psi.self_concordant
+
+    def way(self, step):
+        """How far the margin of some row moves along a step."""
+        return np.abs(by_node(self.X, step)).max(axis=1)
+
+
+def length_of_step(given, z, step, slope):
+    """How long a step descends: halve those that do not."""
+    now, d = given.objective(z, given.from_anchor(z)), given.from_anchor(z)
+    length = np.ones(len(z))
+    for _ in range(HALVINGS):
+        move = length[:, None] * step
+        then = given.objective(z + move, d + move)
+        short = ~(then <= now + 1e-4 * length * slope + 1e-15 * np.abs(now))
+        if not short.any():
+            break
+        length[short] *= 0.5
+    return length
 
 
 @quiet
@@ -105,11 +114,11 @@ def newton(psi, room, X, y, share, starts, ridge, p, anchor, curvature, start, a
         K = inner_products(x, diagonal) if are_few(rows.shape[1], X.shape[1]) else None
         near = None if anchor is None else anchor[nodes]
         given = _Nodes(x, psi, y[rows], there * share[rows], p[nodes], near, diagonal, kappa, K)
-        out[nodes] = _newton(given, out[nodes], accuracy, max_steps)
+        out[nodes] = take_newton_steps(given, out[nodes], accuracy, max_steps)
     return out
 
 
-def _newton(given, out, accuracy, max_steps):
+def take_newton_steps(given, out, accuracy, max_steps):
     """All nodes take their steps side by side; those that have arrived are left out of the next."""
     nodes, z, step = np.arange(len(out)), out.copy(), np.zeros_like(out)
     before, damped = np.full(len(out), np.inf), np.zeros(len(out), dtype=bool)
@@ -126,12 +135,12 @@ def _newton(given, out, accuracy, max_steps):
         search = np.flatnonzero(damped & (length > 0))
         if len(search):
             slope = (g[search] * fresh[search]).sum(axis=1)
-            length[search] = given.among(search).length(z[search], fresh[search], slope)
+            length[search] = length_of_step(given.among(search), z[search], fresh[search], slope)
         z = np.where((length > 0)[:, None], z + length[:, None] * fresh, z)
         before = np.where(back, before, steepest)
-        way = np.abs(by_node(given.X, fresh)).max(axis=1)
+        way = given.way(fresh)
         # curvature has changed by no larger a part than the way: what is left of the gradient is less
-        arrived |= given.psi.self_concordant & (length == 1) & (steepest * way <= accuracy * largest)
+        arrived |= given.self_concordant & (length == 1) & (steepest * way <= accuracy * largest)
         out[nodes] = z
         if arrived.any():
             nodes, z, step, before, damped = (part[~arrived] for part in (nodes, z, fresh, before, damped))

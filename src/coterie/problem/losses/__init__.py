@@ -4,6 +4,7 @@ from coterie.problem.losses.base import LocalLosses, Loss
 from coterie.problem.losses.huber import Huber
 from coterie.problem.losses.lasso import Lasso
 from coterie.problem.losses.logistic import Logistic
+from coterie.problem.losses.multinomial import Multinomial
 from coterie.problem.losses.poisson import Poisson
 from coterie.problem.losses.quantile import Quantile
 from coterie.problem.losses.row_loss import RowLoss
@@ -16,6 +17,7 @@ __all__ = [
     "LocalLosses",
     "Logistic",
     "Loss",
+    "Multinomial",
     "Poisson",
     "Quantile",
     "RowLoss",

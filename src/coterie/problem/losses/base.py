@@ -46,6 +46,10 @@ class Loss(ABC):
     def bind(self, rows: LabelledRows) -> LocalLosses:
         """Return the functions L_i of the nodes that `rows` belong to, which `validate` has not refused."""
 
+    def n_weights(self, n: int) -> int:
+        """How many weights a node has, where rows have n columns."""
+        return n
+
     def validate(self, rows: LabelledRows) -> None:
         """Refuse parameters, or labels, that make no sense for these rows, before any work is done."""
         return
@@ -133,8 +137,17 @@ class LocalLosses(ABC):
 
     @property
     def design(self) -> Design | None:
-        """The rows that `smooth_part` is a sum over; None where it is not. Without it no minimiser can be enclosed."""
+        """The rows that `smooth_part` is a sum over; None where it is not."""
         return None
+
+    @property
+    def below(self) -> Design | None:
+        """Rows whose losses are no more than L_i, and say where a minimiser is; without them none can be enclosed."""
+        return self.design
+
+    def ceiling(self, level: float, w: Array) -> float:
+        """What an objective at w can be at most, where `level` was computed, and there are rows below."""
+        return level if self.design is None else self.design.ceiling(level, w)
 
     def in_units(self, x: float, y: float) -> tuple[LocalLosses, float] | None:
         """The losses of rows X/x with labels y/y, and what their values are to be multiplied with; None: unknown.

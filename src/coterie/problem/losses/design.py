@@ -106,14 +106,14 @@ class Design:
     def values(self, w: Array) -> Array:
         """L_i(w_i), with residuals in twice the precision."""
         out = np.empty(self.n_nodes)
-        kernels.values(self.psi, *self._rows, self.ridge, w, out)
+        kernels.values(self.psi, *self.rows, self.ridge, w, out)
         return out if self.is_squared else np.where(np.isnan(out), np.inf, out)  # sums that overflow
 
     def slopes(self, w: Array) -> tuple[Array, Array]:
         """The duals of rows and of ridge that are best at w: s_r ψ'(⟨x_r, w_i⟩) and 2 ridge w."""
         self.pause()
         a, b = np.empty(len(self.X)), np.empty((self.n_nodes, self.X.shape[1]))
-        kernels.slopes(self.psi, *self._rows, self.ridge, w, a, b)
+        kernels.slopes(self.psi, *self.rows, self.ridge, w, a, b)
         return a, b
 
     def bend(self, w: Array) -> Array:
@@ -121,7 +121,7 @@ class Design:
         if self.is_squared:
             return 2 * self.s
         out = np.empty(len(self.X))
-        kernels.bends(self.psi, *self._rows, w, out)
+        kernels.bends(self.psi, *self.rows, w, out)
         return out
 
     def least_bend(self, w: Array) -> Array:
@@ -167,7 +167,7 @@ class Design:
         """What these duals prove."""
         at = np.empty(self.n_nodes)
         self.pause()
-        kernels.lower_bounds(self.psi, *self._rows, self.ridge, w, a, b, at)
+        kernels.lower_bounds(self.psi, *self.rows, self.ridge, w, a, b, at)
         return Support(at, *self.forces(a, b), (a, b))
 
     def pause(self) -> None:
@@ -181,5 +181,6 @@ class Design:
         return self.X.size * self.X.shape[1] > QUICK
 
     @property
-    def _rows(self) -> tuple[Array, Array, Array, Array]:
+    def rows(self) -> tuple[Array, Array, Array, Array]:
+        """X, y, s and starts, as kernels take them."""
         return self.X, self.y, self.s, self.starts

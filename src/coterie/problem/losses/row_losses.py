@@ -115,9 +115,7 @@ class RowLosses(LocalLosses):
         """Columns with a ridge, and what the rows see of the others."""
         ridged, others, n = np.flatnonzero(self.ridge), np.flatnonzero(self.ridge == 0), len(self.ridge)
         rows = replace(self.rows, X=np.ascontiguousarray(self.rows.X[:, others])) if len(ridged) else self.rows
-        if not len(others) or _see_clearly(rows):
-            return None
-        seen = Quadratics.from_rows(rows, rows.weights, np.zeros(len(others))).row_space
+        seen = directions_seen(rows) if len(others) else None
         if seen is None or not len(ridged):
             return seen
         out = np.zeros((len(seen), len(ridged) + seen.shape[1], n))
@@ -139,8 +137,7 @@ class RowLosses(LocalLosses):
 
     @cached_property
     def _trace(self) -> float:
-        size = float(np.mean(self.rows.X**2)) if self.rows.X.size else 0.0
-        return 1e-9 * size + float(np.finfo(float).tiny)
+        return trace_of_curvature(self.rows.X)
 
     def _newton(
         self, p: Array, anchor: Array | None, curvature: Array, start: Array, accuracy: float, max_steps: int
@@ -149,6 +146,19 @@ class RowLosses(LocalLosses):
         rows, aim = self.rows, (p, anchor, curvature, start, accuracy, max_steps)
         data = rows.X, rows.y, self.scale, rows.starts, self.ridge
         return node_solvers.newton(self.psi, vector_buffer(len(self.ridge)), *data, *aim)
+
+
+def trace_of_curvature(X: Array) -> float:
+    """Next to nothing beside the curvature of such rows."""
+    size = float(np.mean(X**2)) if X.size else 0.0
+    return 1e-9 * size + float(np.finfo(float).tiny)
+
+
+def directions_seen(rows: LabelledRows) -> Array | None:
+    """Orthonormal rows (|M|, r, n) that span the rows of each node; None: all nodes see everything."""
+    if _see_clearly(rows):
+        return None
+    return Quadratics.from_rows(rows, rows.weights, np.zeros(rows.X.shape[1])).row_space
 
 
 def _see_clearly(rows: LabelledRows) -> bool:

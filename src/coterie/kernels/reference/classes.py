@@ -1,0 +1,225 @@
+"""Rows of several classes: ψ = log Σ_k e^{z_k} − z_y of the scores z_k = ⟨x, w_k⟩, one weight vector for each class.
+
+The weights of a node are one vector, those of class 0 first, then those of class 1, and so on: w.reshape(K, n). With
+e_k = z_k − z_y, what class k has more than the row's own class y, ψ = log(1 + Σ_{k≠y} e^{e_k}) is not negative, and its
+slopes are the chances p_k of the other classes. Its conjugate is minus the entropy of all chances.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from coterie.kernels.reference.blocks import blocks
+from coterie.kernels.reference.cholesky import solve
+from coterie.kernels.reference.exact import EPS, FAINT, quiet, two_product, two_sum
+from coterie.kernels.reference.node_solvers import take_newton_steps
+from coterie.kernels.reference.sums import node_of_rows, sum_columns_exactly, sum_rows_exactly
+
+ROUNDING = 16 * EPS  # times K: what chances are made smaller by, so that no rounding makes their sum more than one
+
+FAR = 50.0  # a way along which curvature can become anything
+
+
+def as_classes(w: Any, n: Any) -> Any:
+    """Weights (…, K n) as one vector for each class, (…, K, n)."""
+    return w.reshape(*w.shape[:-1], -1, n)
+
+
+@quiet
+def excess(X: Any, y: Any, starts: Any, w: Any) -> Any:
+    """e_k = ⟨x_r, w_k − w_y⟩ of every row and class (N, K), from twice the precision rounded to one float.
+
+    And how far they may be off before that. Scores lose less than half of (n eps)² of the sizes that are added up, and
+    their difference loses (log₂ n + 4) eps²/4 of these: twice ((n + 1) eps)² is more.
+    """
+    N, n = X.shape
+    W = as_classes(w, n)[node_of_rows(starts)]
+    K = W.shape[1]
+    left = np.ascontiguousarray(np.broadcast_to(X[:, None, :], W.shape)).reshape(-1, n)
+    right = np.ascontiguousarray(W).reshape(-1, n)
+    reach = np.abs(left * right).sum(axis=1).reshape(N, K)
+    hi, lo = (part.reshape(N, K) for part in sum_columns_exactly(*two_product(left, right)))
+    own = np.s_[np.arange(N), y.astype(np.int64)]
+    e, error = two_sum(hi, -hi[own][:, None])
+    e = e + (error + (lo - lo[own][:, None]))
+    e[own] = 0.0
+    miss = 2 * ((n + 1) * EPS) ** 2 * (reach + reach[own][:, None]) + FAINT
+    miss[own] = 0.0
+    return e, miss
+
+
+def losses(e: Any) -> Any:
+    """log Σ_k e^{e_k} over the last axis, accurate where it is tiny: one e_k is zero."""
+    top = e.argmax(axis=-1)[..., None]
+    most = np.take_along_axis(e, top, axis=-1)
+    others = np.exp(e - most)
+    np.put_along_axis(others, top, 0.0, axis=-1)
+    return most[..., 0] + np.log1p(others.sum(axis=-1))
+
+
+def chances(e: Any) -> Any:
+    """e^{e_k}/Σ e^{e_l} over the last axis."""
+    p = np.exp(e - e.max(axis=-1, keepdims=True))
+    return p / p.sum(axis=-1, keepdims=True)
+
+
+@quiet
+def sums(starts: Any, terms: Any) -> Any:
+    """The sum over the rows of each node, rounded once."""
+    total, low = sum_rows_exactly(starts, terms.copy(), np.zeros_like(terms))
+    return total + low
+
+
+@quiet
+def entropies(p: Any, y: Any) -> Any:
+    """The entropy of each row's chances, less all that rounding can add; −∞ where they are not chances.
+
+    p (N, K) are those of other classes than y, rounded once; the chance of y is what they leave of one, exactly. As
+    their sum is known here to η = (K + 4) EPS of it, and −p log p is no steeper than 2 + |log p| on η either side of a
+    p ≥ 2η, that costs no more than 4η(2 + |log p|).
+    """
+    N, K = p.shape
+    p = p.copy()
+    p[np.arange(N), y.astype(np.int64)] = 0.0
+    others = p.sum(axis=1)
+    eta = (K + 4) * EPS * others + FAINT
+    size, own = np.where(p > 0, np.abs(np.log(np.where(p > 0, p, 1.0))), 0.0), -np.log1p(-others)
+    found = (p * size).sum(axis=1) + (1 - others) * own
+    doubt = 8 * EPS * (p * (1 + size)).sum(axis=1) + (K + 8) * EPS * found + 4 * eta * (2 + own)
+    return np.where((1 - others >= 2 * eta) & (p >= 0).all(axis=1), found - doubt, -np.inf)
+
+
+class _Nodes(NamedTuple):
+    """Nodes i with the function L_i(z) − ⟨p_i, z⟩ + curvature_i ‖z − anchor_i‖²/2; None: the anchor is z itself."""
+
+    X: Any  # (V, m, n), zero where a node has fewer rows
+    y: Any  # (V, m), whole numbers
+    share: Any  # (V, m)
+    p: Any  # (V, K n)
+    anchor: Any  # (V, K n) or None
+    diagonal: Any  # (V, K n), 2 ridge + curvature
+    curvature: Any  # (V, 1)
+
+    @property
+    def self_concordant(self):
+        """Along any line, with the spread of what scores change by."""
+        return True
+
+    def among(self, which):
+        return self._replace(**{name: part[which] for name, part in self._asdict().items() if part is not None})
+
+    def scores(self, z):
+        return self.X @ as_classes(z, self.X.shape[2]).transpose(0, 2, 1)
+
+    def excess(self, z):
+        z = self.scores(z)
+        return z - np.take_along_axis(z, self.y[:, :, None], axis=2)
+
+    def way(self, step):
+        """How much curvature can change along a step, as a logarithm."""
+        return np.ptp(self.scores(step), axis=2).max(axis=1)
+
+    def from_anchor(self, z):
+        return np.zeros_like(z) if self.anchor is None else z - self.anchor
+
+    def objective(self, z, d):
+        """The function at z, where z is d from the anchor."""
+        loss = (self.share * losses(self.excess(z))).sum(axis=1)
+        ridge = 0.5 * (self.diagonal - self.curvature)
+        return loss + (ridge * z * z - self.p * z + 0.5 * self.curvature * d * d).sum(axis=1)
+
+    def gradient(self, z):
+        """The gradient, the chances of each row, and the largest entries of the gradient and of what it is made of."""
+        p = chances(self.excess(z))
+        pull = self.share[:, :, None] * (p - np.eye(p.shape[2])[self.y])
+        ridge, d = self.diagonal - self.curvature, self.from_anchor(z)
+        g = ridge * z - self.p + self.curvature * d + _gathered(self.X, pull)
+        size = ridge * np.abs(z) + np.abs(self.p) + self.curvature * np.abs(d)
+        size += _gathered(np.abs(self.X), np.abs(pull))
+        return g, p, np.abs(g).max(axis=1), size.max(axis=1)
+
+    def newton_step(self, g, p):
+        H = _curvature(self.X, self.share, p)
+        np.einsum("ikk->ik", H)[...] += self.diagonal
+        return solve(H, g)
+
+
+def _gathered(X, pull):
+    """Σ_r pull_rk x_r of every node and class, as one vector for each node."""
+    return (pull.transpose(0, 2, 1) @ X).reshape(len(X), -1)
+
+
+def _own_bends(p):
+    """p_k (1 − p_k), also where 1 − p_k would be rounding."""
+    return p * (p @ (1 - np.eye(p.shape[2])))
+
+
+def _curvature(X, share, p):
+    """Σ_r share_r (diag p − ppᵀ) ⊗ xxᵀ of every node."""
+    V, _, n = X.shape
+    K, own = p.shape[2], _own_bends(p)
+    H = np.empty((V, K, n, K, n))
+    for k in range(K):
+        for j in range(k + 1):
+            bend = share * (own[:, :, k] if k == j else -p[:, :, k] * p[:, :, j])
+            H[:, k, :, j, :] = (X * bend[:, :, None]).transpose(0, 2, 1) @ X
+            H[:, j, :, k, :] = H[:, k, :, j, :]
+    return H.reshape(V, K * n, K * n)
+
+
+def _each_block(X, y, share, starts):
+    for nodes, rows, there in blocks(starts):
+        yield nodes, X[rows] * there[:, :, None], y[rows].astype(np.int64), there * share[rows]
+
+
+@quiet
+def newton(
+    X: Any,
+    y: Any,
+    share: Any,
+    starts: Any,
+    ridge: Any,
+    p: Any,
+    anchor: Any,
+    curvature: Any,
+    start: Any,
+    accuracy: Any,
+    max_steps: Any,
+) -> Any:
+    """Minimise L_i(z) − ⟨p_i, z⟩ + curvature_i ‖z − anchor_i‖²/2 for each node, as `node_solvers.newton` does."""
+    out = start.copy()
+    for nodes, x, label, s in _each_block(X, y, share, starts):
+        kappa = curvature[nodes, None]
+        given = _Nodes(x, label, s, p[nodes], None if anchor is None else anchor[nodes], 2 * ridge + kappa, kappa)
+        out[nodes] = take_newton_steps(given, out[nodes], accuracy, max_steps)
+    return out
+
+
+@quiet
+def model(X: Any, y: Any, share: Any, starts: Any, ridge: Any, w: Any, before: Any, slope: Any, H: Any) -> Any:
+    """slope, H ← gradient and curvature at w_i of a quadratic that lies above L_i as far as w_i is from `before`.
+
+    Along a line, |ψ‴| is at most ψ″ times the spread of what scores change by: curvature grows by no more than e to
+    that. It is at most ½(I − 11ᵀ/K) (Böhning), which is taken where that is less, and everywhere without `before`.
+    Return the largest such spread.
+    """
+    longest, n = 0.0, X.shape[1]
+    for nodes, x, label, s in _each_block(X, y, share, starts):
+        here = _Nodes(x, label, s, None, None, None, None)
+        p = chances(here.excess(w[nodes]))
+        K = p.shape[2]
+        slope[nodes] = 2 * ridge * w[nodes] + _gathered(x, s[:, :, None] * (p - np.eye(K)[label]))
+        way = np.full(s.shape, FAR)
+        if len(before):
+            way = np.ptp(here.scores(w[nodes] - before[nodes]), axis=2)
+            longest = max(longest, float(way.max(initial=0.0)))
+        factor = np.exp(np.minimum(way, FAR))
+        most = (way >= FAR) | (factor * _own_bends(p).sum(axis=2) >= 0.5 * (K - 1))  # the traces of both
+        H[nodes] = _curvature(x, s * np.where(most, 0.0, factor), p)
+        alike = np.einsum(
+            "kj,iab->ikajb", 0.5 * (np.eye(K) - 1 / K), (x * (s * most)[:, :, None]).transpose(0, 2, 1) @ x
+        )
+        H[nodes] += alike.reshape(len(nodes), K * n, K * n) + 2 * ridge * np.eye(K * n)
+    return longest

@@ -1,0 +1,197 @@
+"""Sums over rows of several classes: primal updates, conjugates, pooled models, and rows that lie below them.
+
+A row of class y is K − 1 rows x ⊗ (e_k − e_y), one for every other class k, with one function of all their margins. So
+forces are those of such rows. With a logistic loss of its own each, and a factor of 1/(K − 1), they lie below the loss:
+log(1 + Σ e^{e_k}) ≥ log(1 + e^{e_k}) for every k. No objective of theirs is larger, so what they enclose is enclosed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.kernels.choice import Either
+from coterie.kernels.reference import classes
+from coterie.kernels.reference.exact import EPS
+from coterie.problem.arrays import Array
+from coterie.problem.datasets import LabelledRows
+from coterie.problem.losses.base import LocalLosses, Model, sum_by_group
+from coterie.problem.losses.design import Design, Support
+from coterie.problem.losses.logistic import Logistic
+from coterie.problem.losses.row_losses import (
+    CLOSER,
+    CONJUGATE_STEPS,
+    MAX_STEPS,
+    PROX_ACCURACY,
+    directions_seen,
+    trace_of_curvature,
+)
+
+kernels = Either("rows")
+
+SETTLING, SHRINK, LITTLE, STILL = 40, 0.2, 1e-9, 1e-13  # proximal steps, with so little curvature in the end
+SURE = 1 + 1e-9  # for the rounding of sums of doubts
+
+
+@dataclass(frozen=True, eq=False)
+class MultinomialLosses(LocalLosses):
+    """Losses of the nodes that `rows` belong to: `scale` is the factor of each row, `ridge` (K n,) of each weight."""
+
+    smooth: ClassVar[bool] = True
+    rows: LabelledRows
+    scale: Array
+    ridge: Array
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.ridge) // self.rows.X.shape[1]
+
+    def value(self, w: Array) -> Array:
+        """With scores in twice the precision."""
+        e, _ = classes.excess(self.rows.X, self.rows.y, self.rows.starts, w)
+        with np.errstate(over="ignore"):
+            return classes.sums(self.rows.starts, self.scale * classes.losses(e)) + w**2 @ self.ridge
+
+    def ceiling(self, level: float, w: Array) -> float:
+        """ψ changes by no more than the largest change of a margin."""
+        _, miss = classes.excess(self.rows.X, self.rows.y, self.rows.starts, w)
+        return level + float((self.scale * miss.max(axis=1)).sum()) * SURE
+
+    def gradient(self, w: Array) -> Array:
+        return self._model(w, w).slope
+
+    def hessian(self, w: Array) -> Array:
+        return self._model(w, w).H
+
+    def model(self, w: Array, before: Array | None) -> Model:
+        return self._model(w, before)
+
+    def _model(self, w: Array, before: Array | None) -> Model:
+        slope, H = np.empty_like(w), np.empty((*w.shape, w.shape[1]))
+        change = classes.model(*self._data, w, w[:0] if before is None else before, slope, H)
+        return Model(slope, H, change)
+
+    def prox(self, v: Array, tau: Array, start: Array) -> Array:
+        return self._newton(np.zeros_like(v), v, 1.0 / tau, start, MAX_STEPS)
+
+    def conjugate(self, p: Array, near: Array) -> tuple[Array, Array]:
+        """For any chances p_r, L* is at most −Σ_r s_r (entropy of p_r) + ridge ‖w‖² at their forces and 2 ridge w.
+
+        Newton looks for the w whose chances make q = p.
+        """
+        q, a, w = self._duals(p, near)
+        entropy = classes.entropies(a / self.scale[:, None], self.rows.y)
+        value = w**2 @ self.ridge - classes.sums(self.rows.starts, self.scale * entropy)
+        return q[0] + q[1], value
+
+    def support(self, p: Array, w: Array) -> Support:
+        """From the chances at the weights that Newton finds for p."""
+        (q, low, rounding_bound), a, there = self._duals(p, w)
+        d, starts = self.below, self.rows.starts
+        e, miss = classes.excess(self.rows.X, self.rows.y, starts, w)
+        entropy = self.scale * classes.entropies(a / self.scale[:, None], self.rows.y)
+        terms, of_ridge = np.column_stack([a * e, entropy]), np.empty(d.n_nodes)
+        size = np.abs(terms).sum(axis=1)
+        doubts = classes.sums(starts, (terms.shape[1] + 8) * EPS * size + (a * miss).sum(axis=1)) * SURE
+        kernels.lower_bounds(d.psi, *d.rows, d.ridge, w, np.zeros(len(d.X)), 2 * d.ridge * there, of_ridge)
+        of_rows = classes.sums(starts, terms.sum(axis=1))
+        at = of_ridge + of_rows - doubts - 4 * EPS * (np.abs(of_ridge) + np.abs(of_rows))
+        return Support(np.where(np.isnan(at), -np.inf, at), q, low, rounding_bound)
+
+    def _duals(self, p: Array, near: Array) -> tuple[tuple[Array, Array, Array], Array, Array]:
+        """Forces near p with bounds on their error, the duals (N, K) of other classes behind them, and weights."""
+        w = self._attaining(p, near)
+        e, _ = classes.excess(self.rows.X, self.rows.y, self.rows.starts, w)
+        a = self.scale[:, None] * classes.chances(e) * (1 - classes.ROUNDING * self.n_classes)
+        other = self._others
+        a = np.where(other, a, 0.0)
+        return self.below.forces(a[other], 2 * self.ridge * w), a, w
+
+    def pooled(self, groups: NDArray[np.int64], n_groups: int) -> tuple[Array, Array]:
+        size = np.maximum(np.bincount(groups, minlength=n_groups), 1)
+        of = np.repeat(groups, self.rows.m)
+        order = np.argsort(of, kind="stable")
+        X, y, s = self.rows.X[order], self.rows.y[order], (self.scale / size[of])[order]
+        data = X, y, s, np.concatenate([[0], np.cumsum(np.bincount(of, minlength=n_groups))]), self.ridge
+        v = np.zeros((n_groups, len(self.ridge)))
+        curvature = np.bincount(of[order], s * (X**2).sum(axis=1), minlength=n_groups) + np.finfo(float).tiny
+        for step in range(SETTLING):
+            before, kappa = v, curvature * max(SHRINK**step, LITTLE)
+            v = classes.newton(*data, np.zeros_like(v), v, kappa, v, PROX_ACCURACY, MAX_STEPS)
+            if (np.abs(v - before).max(axis=1) <= STILL * (1 + np.abs(v).max(axis=1))).all():
+                break
+        p = self.gradient(v[groups])
+        return v, p - (sum_by_group(p, groups, n_groups) / size[:, None])[groups]
+
+    @cached_property
+    def below(self) -> Design:
+        """Rows of two classes, K − 1 for each row, whose losses add up to no more than those of these."""
+        n, K = self.rows.X.shape[1], self.n_classes
+        row, other = np.nonzero(self._others)
+        X = np.zeros((len(row), K, n))
+        X[np.arange(len(row)), other] = self.rows.X[row]
+        X[np.arange(len(row)), self.rows.y.astype(np.int64)[row]] = -self.rows.X[row]
+        s = self.scale[row] / (K - 1) * (1 - EPS)
+        return Design(
+            ONE_AGAINST_ONE, X.reshape(-1, K * n), np.zeros(len(row)), s, (K - 1) * self.rows.starts, self.ridge
+        )
+
+    def in_units(self, x: float, y: float) -> tuple[MultinomialLosses, float]:
+        return replace(self, rows=replace(self.rows, X=self.rows.X / x), ridge=self.ridge / x**2), 1.0
+
+    @cached_property
+    def row_space(self) -> Array | None:
+        """What rows see of columns without a ridge, in all directions but that of one vector for all classes."""
+        n, K = self.rows.X.shape[1], self.n_classes
+        ridged, others = np.flatnonzero(self.ridge[:n]), np.flatnonzero(self.ridge[:n] == 0)
+        if not len(others):
+            return None
+        seen = directions_seen(replace(self.rows, X=np.ascontiguousarray(self.rows.X[:, others])))
+        if seen is None:
+            seen = np.broadcast_to(np.eye(len(others)), (len(self.rows.M), len(others), len(others)))
+        apart = np.linalg.svd(np.eye(K) - 1 / K)[2][: K - 1]
+        r = seen.shape[1]
+        out = np.zeros((len(seen), K * len(ridged) + (K - 1) * r, K, n))
+        whole = np.arange(K * len(ridged))
+        out[:, whole, whole // max(len(ridged), 1), np.tile(ridged, K)] = 1.0
+        between = np.einsum("jk,irc->ijrkc", apart, seen).reshape(len(seen), (K - 1) * r, K, len(others))
+        out[:, len(whole) :, :, others] = between
+        return out.reshape(len(seen), -1, K * n)
+
+    @cached_property
+    def _others(self) -> NDArray[np.bool_]:
+        """Which classes a row is not of, (N, K)."""
+        return np.asarray(np.arange(self.n_classes) != self.rows.y[:, None])
+
+    @property
+    def _data(self) -> tuple[Array, Array, Array, NDArray[np.int64], Array]:
+        return self.rows.X, self.rows.y, self.scale, self.rows.starts, self.ridge
+
+    def _attaining(self, p: Array, near: Array) -> Array:
+        """The w with ∇L(w) = p, or close to it: a trace of curvature keeps it from running away."""
+        trace = np.full(len(p), trace_of_curvature(self.rows.X))
+        for _ in range(CLOSER):
+            w = self._newton(p, near, trace, near, CONJUGATE_STEPS)
+            near, moved = w, np.abs(w - near).max(initial=0.0)
+            if moved <= 1e-4 * np.abs(w).max(initial=0.0):
+                break
+        return w
+
+    def _newton(self, p: Array, anchor: Array, curvature: Array, start: Array, max_steps: int) -> Array:
+        return classes.newton(*self._data, p, anchor, curvature, start, PROX_ACCURACY, max_steps)
+
+
+class OneAgainstOne(Logistic):
+    """The ψ of the rows below: as for two classes, and why there may be no minimiser."""
+
+    no_minimiser = (
+        "Some class can be separated from the others, or one is never seen in a part of the network, so that weights "
+        "grow without end; a ridge on every column prevents it."
+    )
+
+
+ONE_AGAINST_ONE = OneAgainstOne()
