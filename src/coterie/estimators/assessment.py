@@ -84,7 +84,9 @@ def _evaluate(model: NetworkedModel, folds: list[Fold], over: str, condensed: bo
     count = int(np.clip(fit / seconds_in_numpy(problem.bound, trial.n_iter), 1, len(folds)))
     folds = folds if all_folds else folds[:count]
     ones = ones_of(problem, condensed, model.fit_intercept)
-    paths = solve_folds(problem, [model.lam_], folds, ones=ones, tol=PATH_TOL, start=trial, **how)
+    paths = solve_folds(
+        problem, [model.lam_], folds, ones=ones, refit=model.refit is not None, tol=PATH_TOL, start=trial, **how
+    )
     found = choice_of(problem, [model.lam_], paths, over, unit=model.scaling_.y_spread)
     model.held_out_ = held_out_of(problem, paths, found, 0, "best", model.scaling_)
     return found

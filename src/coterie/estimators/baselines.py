@@ -20,6 +20,7 @@ from coterie.estimators.folds import Fold, Over, folds_of, reachable, without
 from coterie.estimators.intercepts import has_intercepts, mixed_model, node_intercepts
 from coterie.estimators.lam_choice import LamChoice
 from coterie.estimators.progress import listener
+from coterie.estimators.refit import refitted
 from coterie.problem import LocalDatasets, Problem, largest_useful_lam
 from coterie.problem.arrays import Array
 from coterie.problem.penalties import SquaredVariation
@@ -178,7 +179,8 @@ def _by_lam(
     if len(values) == 1:
         how["tol"] = max(model.tol, 1e-5)
     told = None if tell is None else steps(tell, len(folds), len(values), f"{name}, ")
-    choice = cross_validate_lam(problem, values, folds, over, repeats=repeats, progress=told, **how)
+    refit = model.refit is not None and name == NETWORK
+    choice = cross_validate_lam(problem, values, folds, over, repeats=repeats, progress=told, refit=refit, **how)
     return replace(choice, errors=choice.errors * model.scaling_.y_spread)
 
 
@@ -196,7 +198,10 @@ def _by_criterion(
     for fold in folds:
         training = without(problem, fold)
         rows, choice = reachable(training, fold), choose_by_criterion(model, training, values)
-        errors.append(mean_error(problem, rows, _solved(model, training, float(choice.lams[choice.best]))))
+        lam = float(choice.lams[choice.best])
+        w = _solved(model, training, lam)
+        w = w if model.refit is None else refitted(training.bound.at(lam), w)
+        errors.append(mean_error(problem, rows, w))
         weights.append(float(problem.data.weights[rows].sum()))
     measure = problem.loss.measure
     found = measure.of_mean(np.array([errors])) * model.scaling_.y_spread

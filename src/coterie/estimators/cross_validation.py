@@ -81,6 +81,7 @@ class ChoosesLam:
     cv_repeats: Any
     rule: Any
     criterion: str = "cv"
+    refit: str | None
     random_state: Any
     n_jobs: int | None
     engine: str
@@ -135,6 +136,7 @@ class ChoosesLam:
             ones=ones_of(problem, order is None, self.fit_intercept),
             tol=PATH_TOL,
             n_jobs=self.n_jobs,
+            refit=self.refit is not None,
             **how_to_solve(self),
         )
         choice = choice_of(problem, values, paths, over, self.cv_repeats, self.scaling_.y_spread)

@@ -127,7 +127,8 @@ class InputMixin:
         solution = self.solution_  # type: ignore[attr-defined]
         features, nodes = self._features_and_nodes(X, groups, solution.graph, first=False)
         design = self._design(features)
-        return self.scaling_.rows(design) if self.standardize else design, solution.w[nodes]
+        w = self._weights_and_groups()[0]  # type: ignore[attr-defined]
+        return self.scaling_.rows(design) if self.standardize else design, w[nodes]
 
     def _features_and_nodes(
         self, X: Any, groups: Any, graph: EmpiricalGraph, *, first: bool

@@ -50,6 +50,7 @@ class NetworkedLasso(NetworkedRegressor):
         fit_intercept: bool = True,
         standardize: bool = True,
         weight_by: str = "rows",
+        refit: str | None = None,
         tol: float = 1e-6,
         max_iter: int = 100_000,
         time_limit: float | None = None,
@@ -75,6 +76,7 @@ class NetworkedLasso(NetworkedRegressor):
             node,
         )
         self.lam = lam
+        self.refit = refit
         self.alpha = alpha
 
     def _loss(self, unpenalised: tuple[int, ...]) -> Loss:
@@ -120,6 +122,7 @@ class NetworkedLassoCV(ChoosesLam, NetworkedLasso):
         fit_intercept: bool = True,
         standardize: bool = True,
         weight_by: str = "rows",
+        refit: str | None = None,
         tol: float = 1e-6,
         max_iter: int = 100_000,
         time_limit: float | None = None,
@@ -149,4 +152,5 @@ class NetworkedLassoCV(ChoosesLam, NetworkedLasso):
         )
         self._set_choice(lams, n_lams, cv, over, cv_repeats, rule, random_state, n_jobs)
         self.criterion = criterion
+        self.refit = refit
         self.alpha = alpha

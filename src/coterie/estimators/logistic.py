@@ -65,6 +65,7 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
         fit_intercept: bool = True,
         standardize: bool = True,
         weight_by: str = "rows",
+        refit: str | None = None,
         tol: float = 1e-6,
         max_iter: int = 100_000,
         time_limit: float | None = None,
@@ -90,6 +91,7 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
             node,
         )
         self.lam = lam
+        self.refit = refit
         self.ridge = ridge
         self.class_weight = class_weight
 
@@ -270,6 +272,7 @@ class NetworkedLogisticRegressionCV(ChoosesLam, NetworkedLogisticRegression):
         fit_intercept: bool = True,
         standardize: bool = True,
         weight_by: str = "rows",
+        refit: str | None = None,
         tol: float = 1e-6,
         max_iter: int = 100_000,
         time_limit: float | None = None,
@@ -299,5 +302,6 @@ class NetworkedLogisticRegressionCV(ChoosesLam, NetworkedLogisticRegression):
         )
         self._set_choice(lams, n_lams, cv, over, cv_repeats, rule, random_state, n_jobs)
         self.criterion = criterion
+        self.refit = refit
         self.ridge = ridge
         self.class_weight = class_weight

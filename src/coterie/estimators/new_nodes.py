@@ -46,7 +46,7 @@ def weights_for(model: NetworkedModel, neighbours: Any, X: Any = None, y: Any = 
     joined = as_neighbours(neighbours)
     if not joined:
         raise ValueError("a node without neighbours has no model but its own; fit one to its rows")
-    at, A = model.solution_.w[model.graph_.numbers(list(joined))], np.array(list(joined.values()))
+    at, A = model._weights_and_groups()[0][model.graph_.numbers(list(joined))], np.array(list(joined.values()))
     f = None if X is None else model._loss_of_one(X, y)
     if f is not None and model.lam_ == 0:  # the neighbours do not count
         return f.pooled(np.zeros(1, dtype=np.int64), 1)[0][0]

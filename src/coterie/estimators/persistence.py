@@ -19,6 +19,7 @@ from coterie.estimators.criterion import CriterionChoice
 from coterie.estimators.held_out import HeldOut
 from coterie.estimators.information import Information, InformationMixin
 from coterie.estimators.lam_choice import LamChoice
+from coterie.estimators.refit import Refit
 from coterie.estimators.scaling import Scaling
 from coterie.io.errors import ModelFileError
 from coterie.io.model import read_model, write_model
@@ -53,6 +54,7 @@ class PersistenceMixin(InformationMixin):
     node_errors_: Array
     scaling_: Scaling
     preparation_: Preparation | None = None
+    _refit: Refit | None
 
     def save(self, path: str | Path, notes: dict[str, Any] | None = None) -> None:
         """Write the fitted model to a folder, for :func:`coterie.load`. The training rows are not written.
@@ -105,6 +107,8 @@ class PersistenceMixin(InformationMixin):
         if isinstance(choice := getattr(self, "lam_choice_", None), LamChoice):
             record |= {"over": choice.over, "degree": choice.degree}
             arrays |= {f"cv_{name}": getattr(choice, name) for name in ("lams", "errors", "gaps", "weights")}
+        if self._refit is not None:
+            arrays |= {"refit_w": self._refit.w, "refit_errors": self._refit.errors}
         if (known := self._known_information()) is not None:
             record["information"] = known._asdict()
         if isinstance(criterion := getattr(self, "criterion_choice_", None), CriterionChoice):
@@ -203,7 +207,7 @@ def _restore(record: dict[str, Any], arrays: dict[str, Array]) -> NetworkedModel
             {name: _number(value) for name, value in record["held_out"].items()},
             {name.removeprefix("held_out_"): array for name, array in arrays.items() if name.startswith("held_out_")},
         )
-    model._take(solution)
+    model._take(solution, Refit(arrays["refit_w"], arrays["refit_errors"]) if "refit_w" in arrays else None)
     if "information" in record:
         model._information = Information(**{name: _number(value) for name, value in record["information"].items()})
     if "criterion" in record:

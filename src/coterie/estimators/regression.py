@@ -119,6 +119,7 @@ class NetworkedLinearRegression(NetworkedRegressor):
         fit_intercept: bool = True,
         standardize: bool = True,
         weight_by: str = "rows",
+        refit: str | None = None,
         tol: float = 1e-6,
         max_iter: int = 100_000,
         time_limit: float | None = None,
@@ -144,6 +145,7 @@ class NetworkedLinearRegression(NetworkedRegressor):
             node,
         )
         self.lam = lam
+        self.refit = refit
         self.ridge = ridge
 
     def _loss(self, unpenalised: tuple[int, ...]) -> Loss:
@@ -191,6 +193,7 @@ class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
         fit_intercept: bool = True,
         standardize: bool = True,
         weight_by: str = "rows",
+        refit: str | None = None,
         tol: float = 1e-6,
         max_iter: int = 100_000,
         time_limit: float | None = None,
@@ -220,4 +223,5 @@ class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
         )
         self._set_choice(lams, n_lams, cv, over, cv_repeats, rule, random_state, n_jobs)
         self.criterion = criterion
+        self.refit = refit
         self.ridge = ridge
