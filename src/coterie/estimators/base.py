@@ -174,6 +174,7 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
     def _prepare(self, problem: Problem, order: Array | None) -> Solution | None:
         """Choose λ; return where to start."""
         check_refit(self, problem)
+        self._condensed = order is None
         start = self._warm(problem.graph, problem.n_features)
         self.lam_ = float(self._choose_lam(problem, order))
         return start
@@ -217,6 +218,7 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
     def _take(self, solution: Solution, refit: Refit | None = None) -> None:
         """Set what is known of a fitted model from its solution."""
         self.solution_, self._refit, self._information = solution, refit, None
+        self.__dict__.pop("calibration_", None)
         self.graph_ = solution.graph
         self.nodes_ = node_ids(solution.graph)
         self.coef_, self.intercept_ = self._in_the_units_of_the_user(self._weights_and_groups()[0])

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from coterie.estimators.criterion import CriterionChoice
 from coterie.estimators.held_out import HeldOut
 from coterie.estimators.information import Information, InformationMixin
+from coterie.estimators.intervals import Calibration
 from coterie.estimators.lam_choice import LamChoice
 from coterie.estimators.refit import Refit
 from coterie.estimators.scaling import Scaling
@@ -109,6 +110,9 @@ class PersistenceMixin(InformationMixin):
             arrays |= {f"cv_{name}": getattr(choice, name) for name in ("lams", "errors", "gaps", "weights")}
         if self._refit is not None:
             arrays |= {"refit_w": self._refit.w, "refit_errors": self._refit.errors}
+        if isinstance(calibration := getattr(self, "calibration_", None), Calibration):
+            record["calibration"] = {"by": calibration.by, "how": calibration.how}
+            arrays["calibration_residuals"] = calibration.residuals
         if (known := self._known_information()) is not None:
             record["information"] = known._asdict()
         if isinstance(criterion := getattr(self, "criterion_choice_", None), CriterionChoice):
@@ -208,6 +212,8 @@ def _restore(record: dict[str, Any], arrays: dict[str, Array]) -> NetworkedModel
             {name.removeprefix("held_out_"): array for name, array in arrays.items() if name.startswith("held_out_")},
         )
     model._take(solution, Refit(arrays["refit_w"], arrays["refit_errors"]) if "refit_w" in arrays else None)
+    if "calibration" in record:
+        model.calibration_ = Calibration(**record["calibration"], residuals=arrays["calibration_residuals"])
     if "information" in record:
         model._information = Information(**{name: _number(value) for name, value in record["information"].items()})
     if "criterion" in record:

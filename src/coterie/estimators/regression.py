@@ -12,6 +12,7 @@ from sklearn.metrics import r2_score
 from coterie.estimators.base import NetworkedModel
 from coterie.estimators.cross_validation import ChoosesLam
 from coterie.estimators.docstrings import CHOICE, documented
+from coterie.estimators.intervals import IntervalsMixin
 from coterie.estimators.progress import Verbose
 from coterie.estimators.tables import as_graph, as_labels, as_row_weights
 from coterie.io.moments import Moments
@@ -21,8 +22,10 @@ from coterie.problem.losses import Loss, SquaredError
 from coterie.problem.penalties import Penalty
 
 
-class NetworkedRegressor(RegressorMixin, NetworkedModel):
+class NetworkedRegressor(IntervalsMixin, RegressorMixin, NetworkedModel):
     """A networked model whose labels are numbers."""
+
+    __metadata_request__predict_interval = {"groups": True}  # noqa: RUF012
 
     def _labels(self, y: Any, n_rows: int, first: bool) -> Array:
         return as_labels(y, n_rows)
