@@ -121,6 +121,12 @@ def test_what_cannot_be_calibrated_is_refused(tmp_path):
         ct.load(tmp_path / "model").predict_interval(X, nodes)
 
 
+def test_filters_of_warnings_stay_as_they_are():
+    before = list(warnings.filters)
+    fitted(9).predict_interval([[0.0, 0.0]], [0])
+    assert list(warnings.filters) == before
+
+
 def test_without_crepes_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "crepes", None)
     with pytest.raises(MissingExtraError, match=r"coterie\[intervals\]"):

@@ -16,6 +16,7 @@ from coterie.estimators.folds import Fold, Over, folds_of, without
 from coterie.estimators.held_out import held_out_of
 from coterie.estimators.lam_choice import LamChoice
 from coterie.estimators.progress import listener
+from coterie.estimators.shared import over_of
 from coterie.estimators.tested_rows import ones_of
 from coterie.solver import NotConverged, solve
 from coterie.solver.pace import is_long, seconds_in_numpy
@@ -59,10 +60,11 @@ def assess(
     """
     problem, order = model.problem_, None if condensed else np.arange(len(model.problem_.data.y))
     if isinstance(model, ChoosesLam) and hasattr(model, "lam_choice_"):
-        folds, held = folds_of(problem.data, model.cv, model.over, order, model.random_state, model.cv_repeats)
+        over = over_of(model, problem.data, model.over)
+        folds, held = folds_of(problem.data, model.cv, over, order, model.random_state, model.cv_repeats)
         known = model.lam_choice_
     else:
-        folds, held = folds_of(problem.data, cv, over, order, random_state)
+        folds, held = folds_of(problem.data, cv, over_of(model, problem.data, over), order, random_state)
         known = _evaluate(model, folds, held, condensed, all_folds=bool(baselines))
     cheap = isinstance(model, ChoosesLam) or not is_long(problem.bound)
     if not (cheap if baselines is None else baselines):
@@ -88,5 +90,5 @@ def _evaluate(model: NetworkedModel, folds: list[Fold], over: str, condensed: bo
         problem, [model.lam_], folds, ones=ones, refit=model.refit is not None, tol=PATH_TOL, start=trial, **how
     )
     found = choice_of(problem, [model.lam_], paths, over, unit=model.scaling_.y_spread)
-    model.held_out_ = held_out_of(problem, paths, found, 0, "best", model.scaling_)
+    model.held_out_ = held_out_of(problem, paths, found, 0, "best", model.scaling_, model.shared)
     return found

@@ -20,12 +20,16 @@ from coterie.estimators.new_nodes import LocalModel, warm_start, weights_for, wi
 from coterie.estimators.persistence import PersistenceMixin
 from coterie.estimators.progress import Verbose, follow, listener
 from coterie.estimators.refit import Refit, check_refit, refitted, standard_errors
+from coterie.estimators.shared import inner_edges, without_hub
 from coterie.estimators.tables import node_ids
 from coterie.problem import EmpiricalGraph, Problem
 from coterie.problem.arrays import Array
 from coterie.problem.penalties import Penalty
 from coterie.solver import NotConverged, Solution, Status, solve
 from coterie.solver.reasons import in_words
+
+LAST = ("coef_penalised_", "intercept_penalised_", "shared_coef_", "shared_intercept_", "calibration_")
+"""Attributes that only some fits have: those of the last one are forgotten."""
 
 
 class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
@@ -37,6 +41,7 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
     __metadata_request__score: ClassVar = {"groups": True}
 
     refit: str | None = None
+    shared: bool = False
 
     def __init__(
         self,
@@ -198,7 +203,7 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
             warnings.warn(in_words(bound, solution, self.tol), ConvergenceWarning, stacklevel=3)
         self.problem_ = replace(problem, lam=self.lam_)
         self._take(self.scaling_.values_back(solution), self._refitted(problem, solution.w))
-        rows, nodes = problem.data.labelled, problem.graph.n_nodes
+        rows, nodes = problem.data.labelled, self.graph_.n_nodes
         of = np.repeat(rows.M, rows.m)
         self.n_labelled_ = np.bincount(of, minlength=nodes)
         errors = problem.loss.error(rows.X, rows.y, self._weights_and_groups()[0][of])
@@ -218,19 +223,22 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
     def _take(self, solution: Solution, refit: Refit | None = None) -> None:
         """Set what is known of a fitted model from its solution."""
         self.solution_, self._refit, self._information = solution, refit, None
-        self.__dict__.pop("calibration_", None)
-        self.graph_ = solution.graph
-        self.nodes_ = node_ids(solution.graph)
-        self.coef_, self.intercept_ = self._in_the_units_of_the_user(self._weights_and_groups()[0])
-        for of_the_last_fit in ("coef_penalised_", "intercept_penalised_"):
+        for of_the_last_fit in LAST:
             self.__dict__.pop(of_the_last_fit, None)
+        self.graph_ = without_hub(solution.graph) if self.shared else solution.graph
+        self.nodes_ = node_ids(self.graph_)
+        coef, intercept = self._in_the_units_of_the_user(self._weights_and_groups()[0])
+        V = self.graph_.n_nodes
+        self.coef_, self.intercept_ = coef[:V], intercept[:V]
+        if self.shared:
+            self.shared_coef_, self.shared_intercept_ = coef[-1], float(intercept[-1])
         if refit is not None:
-            self.coef_penalised_, self.intercept_penalised_ = self._in_the_units_of_the_user(solution.w)
-        self.dual_coef_ = solution.u
+            self.coef_penalised_, self.intercept_penalised_ = self._in_the_units_of_the_user(solution.w[:V])
+        self.dual_coef_ = solution.u[inner_edges(solution.graph)] if self.shared else solution.u
         self.gap_ = solution.gap
         self.n_iter_ = max(solution.n_iter, 1)
-        self.clusters_ = solution.clusters().joint
-        self.undetermined_nodes_ = self.nodes_[solution.undetermined]
+        self.clusters_ = solution.clusters().joint[:V]
+        self.undetermined_nodes_ = self.nodes_[solution.undetermined[solution.undetermined < V]]
 
     def _weights_and_groups(self) -> tuple[Array, Array]:
         """The weights that predict, and those whose groups are fused; both in the units that are solved in."""

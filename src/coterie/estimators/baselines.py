@@ -21,6 +21,7 @@ from coterie.estimators.intercepts import has_intercepts, mixed_model, node_inte
 from coterie.estimators.lam_choice import LamChoice
 from coterie.estimators.progress import listener
 from coterie.estimators.refit import refitted
+from coterie.estimators.shared import over_of
 from coterie.problem import LocalDatasets, Problem, largest_useful_lam
 from coterie.problem.arrays import Array
 from coterie.problem.penalties import SquaredVariation
@@ -92,7 +93,7 @@ def compare_baselines(
     """
     model = clone(estimator)
     problem, order = model._problem(X, y, groups, sample_weight)
-    folds, held = folds_of(problem.data, cv, over, order, random_state)
+    folds, held = folds_of(problem.data, cv, over_of(model, problem.data, over), order, random_state)
     return compare(model, problem, folds, held)
 
 

@@ -14,6 +14,7 @@ from coterie.estimators.held_out import HeldOut, held_out_of
 from coterie.estimators.lam_choice import LamChoice
 from coterie.estimators.progress import Tell, Verbose, listener
 from coterie.estimators.scaling import Scaling
+from coterie.estimators.shared import over_of
 from coterie.estimators.tested_rows import ones_of
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
@@ -82,6 +83,7 @@ class ChoosesLam:
     rule: Any
     criterion: str = "cv"
     refit: str | None
+    shared: bool
     random_state: Any
     n_jobs: int | None
     engine: str
@@ -126,7 +128,14 @@ class ChoosesLam:
             return float(self.criterion_choice_.lams[self.criterion_choice_.best])
         if self.criterion != "cv":
             raise ValueError(f'criterion must be "cv", "aicc" or "bic", got {self.criterion!r}')
-        folds, over = folds_of(problem.data, self.cv, self.over, order, self.random_state, self.cv_repeats)
+        folds, over = folds_of(
+            problem.data,
+            self.cv,
+            over_of(self, problem.data, self.over),
+            order,
+            self.random_state,
+            self.cv_repeats,
+        )
         tell, values = listener(self.verbose), lam_values(problem, self.n_lams if self.lams is None else self.lams)
         paths = solve_folds(
             problem,
@@ -142,7 +151,7 @@ class ChoosesLam:
         choice = choice_of(problem, values, paths, over, self.cv_repeats, self.scaling_.y_spread)
         self.lam_choice_, self.cv_results_ = choice, choice.results()
         chosen = choice.by_rule(self.rule)
-        self.held_out_ = held_out_of(problem, paths, choice, chosen, self.rule, self.scaling_)
+        self.held_out_ = held_out_of(problem, paths, choice, chosen, self.rule, self.scaling_, self.shared)
         return float(choice.lams[chosen])
 
 

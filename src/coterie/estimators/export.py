@@ -61,7 +61,7 @@ class ExportMixin:
         if errors:
             if self._refit is None:
                 raise ValueError('standard errors are those of a refit; fit a model with refit="clusters"')
-            pairs = zip(named, self._refit.errors.T, strict=True)
+            pairs = zip(named, self._refit.errors[: len(self.nodes_)].T, strict=True)
             named = [one for (name, w), se in pairs for one in ((name, w), (f"{name}_se_given_clusters", se))]
         names = ["node", *(name for name, _ in named), "cluster"]
         columns = [self.nodes_.tolist(), *(values for _, values in named), self.clusters_]

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from coterie.estimators.fold_paths import how_to_solve
 from coterie.estimators.folds import Over, folds_of, reachable, what_to_hold_out, without
 from coterie.estimators.refit import refitted
+from coterie.estimators.shared import over_of
 from coterie.io.files import MissingExtraError
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
@@ -138,7 +139,7 @@ class IntervalsMixin:
         if not hasattr(self, "calibration_"):
             self.calibrate()
         predicted = model.predict(X, groups)
-        nodes = model._features_and_nodes(X, groups, model.graph_, first=False)[1]
+        nodes = model._features_and_nodes(X, groups, model.solution_.graph, first=False)[1]
         _check_nodes(model, nodes, self.calibration_.by)
         known = len(self.calibration_.residuals)
         with warnings.catch_warnings():
@@ -163,7 +164,8 @@ def _as_model(model: Any) -> Any:
 
 def _crepes() -> Any:
     try:
-        from crepes import ConformalRegressor
+        with warnings.catch_warnings():  # it would turn on warnings for the whole process
+            from crepes import ConformalRegressor
     except ImportError:
         raise MissingExtraError("intervals need crepes, which comes with the extra coterie[intervals]") from None
     return ConformalRegressor
@@ -183,7 +185,7 @@ def _of_folds(model: Any, by: Over, cv: int, rng: np.random.RandomState) -> tupl
             "the training rows are not there to be held out; give rows with labels: calibrate(X, y, groups)"
         )
     problem: Problem = model.problem_
-    folds, held = folds_of(problem.data, cv, by, np.arange(len(problem.data.y)), rng)
+    folds, held = folds_of(problem.data, cv, over_of(model, problem.data, by), np.arange(len(problem.data.y)), rng)
     residuals, nodes = [], []
     for fold in folds:
         training = without(problem, fold)
@@ -201,14 +203,14 @@ def _of_rows(model: Any, X: Any, y: Any, groups: Any, by: Over) -> tuple[str, Ar
     """Residuals of rows that the model has not seen, and their nodes."""
     if y is None:
         raise ValueError("rows to calibrate with need labels: calibrate(X, y, groups)")
-    nodes = model._features_and_nodes(X, groups, model.graph_, first=False)[1]
+    nodes = model._features_and_nodes(X, groups, model.solution_.graph, first=False)[1]
     labels = model._labels(y, len(nodes), False)
     reached = ~np.isnan(labels) & ~np.isin(nodes, model.solution_.undetermined)
     if not reached.any():
         raise ValueError("there is nothing to calibrate with: no row has a label and a node that training labels reach")
     m = model.n_labelled_
     by = what_to_hold_out(by, m[m > 0], len(m))
-    seen = reached & (m[nodes] > 0)
+    seen = reached & (np.append(m, 0)[nodes] > 0)
     if by == "nodes" and seen.any():
         name = model.graph_.names[nodes[seen][0]]
         raise ValueError(f'node {name!r} had labels in the fit; by="nodes" calibrates with nodes that had none')
@@ -223,9 +225,9 @@ def _one_of_each(residuals: Array, nodes: NDArray[np.int64], rng: np.random.Rand
 
 def _check_nodes(model: Any, nodes: NDArray[np.int64], by: str) -> None:
     """Warn where intervals are asked for at nodes of the other kind than those that were calibrated by."""
-    unlabelled = nodes[model.n_labelled_[nodes] == 0]
+    unlabelled = nodes[np.append(model.n_labelled_, 0)[nodes] == 0]
     if by == "rows" and len(unlabelled):
-        name = model.graph_.names[unlabelled[0]]
+        name = model.solution_.graph.names[unlabelled[0]]
         warnings.warn(
             f"node {name!r} has no labels, but intervals were calibrated on rows of nodes that have: they are too "
             'narrow for it; use calibrate(by="nodes")',

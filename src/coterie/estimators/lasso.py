@@ -51,6 +51,7 @@ class NetworkedLasso(NetworkedRegressor):
         standardize: bool = True,
         weight_by: str = "rows",
         refit: str | None = None,
+        shared: bool = False,
         tol: float = 1e-6,
         max_iter: int = 100_000,
         time_limit: float | None = None,
@@ -77,6 +78,7 @@ class NetworkedLasso(NetworkedRegressor):
         )
         self.lam = lam
         self.refit = refit
+        self.shared = shared
         self.alpha = alpha
 
     def _loss(self, unpenalised: tuple[int, ...]) -> Loss:
@@ -123,6 +125,7 @@ class NetworkedLassoCV(ChoosesLam, NetworkedLasso):
         standardize: bool = True,
         weight_by: str = "rows",
         refit: str | None = None,
+        shared: bool = False,
         tol: float = 1e-6,
         max_iter: int = 100_000,
         time_limit: float | None = None,
@@ -153,4 +156,5 @@ class NetworkedLassoCV(ChoosesLam, NetworkedLasso):
         self._set_choice(lams, n_lams, cv, over, cv_repeats, rule, random_state, n_jobs)
         self.criterion = criterion
         self.refit = refit
+        self.shared = shared
         self.alpha = alpha

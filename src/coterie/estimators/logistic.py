@@ -66,6 +66,7 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
         standardize: bool = True,
         weight_by: str = "rows",
         refit: str | None = None,
+        shared: bool = False,
         tol: float = 1e-6,
         max_iter: int = 100_000,
         time_limit: float | None = None,
@@ -92,6 +93,7 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
         )
         self.lam = lam
         self.refit = refit
+        self.shared = shared
         self.ridge = ridge
         self.class_weight = class_weight
 
@@ -273,6 +275,7 @@ class NetworkedLogisticRegressionCV(ChoosesLam, NetworkedLogisticRegression):
         standardize: bool = True,
         weight_by: str = "rows",
         refit: str | None = None,
+        shared: bool = False,
         tol: float = 1e-6,
         max_iter: int = 100_000,
         time_limit: float | None = None,
@@ -303,5 +306,6 @@ class NetworkedLogisticRegressionCV(ChoosesLam, NetworkedLogisticRegression):
         self._set_choice(lams, n_lams, cv, over, cv_repeats, rule, random_state, n_jobs)
         self.criterion = criterion
         self.refit = refit
+        self.shared = shared
         self.ridge = ridge
         self.class_weight = class_weight

@@ -22,6 +22,7 @@ from coterie.estimators.intervals import Calibration
 from coterie.estimators.lam_choice import LamChoice
 from coterie.estimators.refit import Refit
 from coterie.estimators.scaling import Scaling
+from coterie.estimators.shared import without_hub
 from coterie.io.errors import ModelFileError
 from coterie.io.model import read_model, write_model
 from coterie.io.preparation import Preparation
@@ -74,7 +75,7 @@ class PersistenceMixin(InformationMixin):
             If a node id or the penalty is of a type that a model file cannot hold.
         """
         check_is_fitted(self)
-        solution, graph = self.solution_, self.graph_
+        solution, graph = self.solution_, self.solution_.graph
         record = {
             "estimator": type(self).__name__,
             "parameters": _parameters(self),
@@ -175,7 +176,8 @@ def _from_schema_1(record: dict[str, Any], arrays: dict[str, Array]) -> tuple[di
 def _restore(record: dict[str, Any], arrays: dict[str, Array]) -> NetworkedModel:
     ids = None if record["nodes"] is None else [_id(name) for name in record["nodes"]]
     graph = EmpiricalGraph.from_edges(arrays["edges"], arrays["weights"], n_nodes=len(arrays["w"]), ids=ids)
-    model = _class_of(record["estimator"])(graph, **_known(record))
+    parameters = _known(record)
+    model = _class_of(record["estimator"])(without_hub(graph) if parameters.get("shared") else graph, **parameters)
     certificate = {name: _number(value) for name, value in record["certificate"].items()}
     solution = Solution(
         w=arrays["w"],

@@ -123,6 +123,7 @@ class NetworkedLinearRegression(NetworkedRegressor):
         standardize: bool = True,
         weight_by: str = "rows",
         refit: str | None = None,
+        shared: bool = False,
         tol: float = 1e-6,
         max_iter: int = 100_000,
         time_limit: float | None = None,
@@ -149,6 +150,7 @@ class NetworkedLinearRegression(NetworkedRegressor):
         )
         self.lam = lam
         self.refit = refit
+        self.shared = shared
         self.ridge = ridge
 
     def _loss(self, unpenalised: tuple[int, ...]) -> Loss:
@@ -197,6 +199,7 @@ class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
         standardize: bool = True,
         weight_by: str = "rows",
         refit: str | None = None,
+        shared: bool = False,
         tol: float = 1e-6,
         max_iter: int = 100_000,
         time_limit: float | None = None,
@@ -227,4 +230,5 @@ class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
         self._set_choice(lams, n_lams, cv, over, cv_repeats, rule, random_state, n_jobs)
         self.criterion = criterion
         self.refit = refit
+        self.shared = shared
         self.ridge = ridge
