@@ -18,6 +18,7 @@ from coterie.estimators.lam_choice import LamChoice
 from coterie.estimators.new_nodes import warm_start
 from coterie.estimators.progress import listener
 from coterie.estimators.space_time import n_places
+from coterie.estimators.shared import over_of
 from coterie.estimators.tested_rows import ones_of
 from coterie.solver import NotConverged, solve
 from coterie.solver.pace import is_long, seconds_in_numpy
@@ -61,11 +62,12 @@ def assess(
     """
     problem, order = model.problem_, None if condensed else np.arange(len(model.problem_.data.y))
     if isinstance(model, ChoosesLam) and hasattr(model, "lam_choice_"):
-        drawn = model.cv, model.over, order, model.random_state, model.cv_repeats
-        folds, held = folds_of(problem.data, *drawn, n_places(problem.graph))
+        drawn = over_of(model, problem.data, model.over), order, model.random_state, model.cv_repeats
+        folds, held = folds_of(problem.data, model.cv, *drawn, n_places(problem.graph))
         known = model.lam_choice_
     else:
-        folds, held = folds_of(problem.data, cv, over, order, random_state, n_places=n_places(problem.graph))
+        over, n = over_of(model, problem.data, over), n_places(problem.graph)
+        folds, held = folds_of(problem.data, cv, over, order, random_state, n_places=n)
         known = _evaluate(model, folds, held, condensed, all_folds=bool(baselines))
     cheap = isinstance(model, ChoosesLam) or not is_long(problem.bound)
     if not (cheap if baselines is None else baselines):
@@ -89,7 +91,9 @@ def _evaluate(model: NetworkedModel, folds: list[Fold], over: str, condensed: bo
     count = int(np.clip(fit / seconds_in_numpy(problem.bound, trial.n_iter), 1, len(folds)))
     folds = folds if all_folds else folds[:count]
     ones = ones_of(problem, condensed, model.fit_intercept)
-    paths = solve_folds(problem, [model.lam_], folds, ones=ones, tol=PATH_TOL, start=trial, **how)
+    paths = solve_folds(
+        problem, [model.lam_], folds, ones=ones, refit=model.refit is not None, tol=PATH_TOL, start=trial, **how
+    )
     found = choice_of(problem, [model.lam_], paths, over, unit=model.scaling_.y_spread)
-    model.held_out_ = held_out_of(problem, paths, found, 0, "best", model.scaling_)
+    model.held_out_ = held_out_of(problem, paths, found, 0, "best", model.scaling_, model.shared)
     return found

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from coterie.estimators.export import ExportMixin
+from coterie.estimators.information import likelihood_of
 from coterie.estimators.input import InputMixin
 from coterie.estimators.new_nodes import (
     LocalModel,
@@ -25,12 +26,17 @@ from coterie.estimators.new_nodes import (
 )
 from coterie.estimators.persistence import PersistenceMixin
 from coterie.estimators.progress import Verbose, follow, listener
+from coterie.estimators.refit import Refit, check_refit, refitted, standard_errors
+from coterie.estimators.shared import inner_edges, without_hub
 from coterie.estimators.tables import node_ids
 from coterie.problem import EmpiricalGraph, Problem
 from coterie.problem.arrays import Array
 from coterie.problem.penalties import Penalty
 from coterie.solver import NotConverged, Solution, Status, solve
 from coterie.solver.reasons import in_words
+
+LAST = ("coef_penalised_", "intercept_penalised_", "shared_coef_", "shared_intercept_", "calibration_")
+"""Attributes that only some fits have: those of the last one are forgotten."""
 
 
 class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
@@ -42,6 +48,7 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
     __metadata_request__score: ClassVar = {"groups": True}
 
     refit: str | None = None
+    shared: bool = False
 
     def __init__(
         self,
@@ -189,6 +196,8 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
 
     def _prepare(self, problem: Problem, order: Array | None) -> tuple[Problem, Solution | None]:
         """Choose λ and, among several, the strength in time; return the problem and where to start."""
+        check_refit(self, problem)
+        self._condensed = order is None
         self.lam_ = float(self._choose_lam(problem, order))
         if len(self._strengths) > 1:
             problem = self._in_time(problem, self.time_strength_)
@@ -212,32 +221,52 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
         if solution.status is not Status.OPTIMAL:
             warnings.warn(in_words(bound, solution, self.tol), ConvergenceWarning, stacklevel=3)
         self.problem_ = replace(problem, lam=self.lam_)
-        self._take(self.scaling_.values_back(solution))
-        rows, nodes = problem.data.labelled, problem.graph.n_nodes
+        self._take(self.scaling_.values_back(solution), self._refitted(problem, solution.w))
+        rows, nodes = problem.data.labelled, self.graph_.n_nodes
         of = np.repeat(rows.M, rows.m)
         self.n_labelled_ = np.bincount(of, minlength=nodes)
-        errors = problem.loss.error(rows.X, rows.y, solution.w[of])
+        errors = problem.loss.error(rows.X, rows.y, self._weights_and_groups()[0][of])
         total = np.bincount(of, rows.shares * errors, minlength=nodes)
         self.node_errors_ = np.where(self.n_labelled_ > 0, total, np.nan) * self.scaling_.y_spread**2
         return self
 
-    def _take(self, solution: Solution) -> None:
+    def _refitted(self, problem: Problem, w: Array) -> Refit | None:
+        """The refit of weights on their clusters, if it is asked for."""
+        if self.refit is None:
+            return None
+        likelihood, n = likelihood_of(self, problem), w.shape[1]
+        again = refitted(problem.bound.at(self.lam_), w)
+        back = self.scaling_.weights_back(np.eye(n)) - self.scaling_.weights_back(np.zeros((1, n)))
+        return Refit(again, standard_errors(likelihood, self.lam_, again, w, back))
+
+    def _take(self, solution: Solution, refit: Refit | None = None) -> None:
         """Set what is known of a fitted model from its solution."""
-        self.solution_, self._information = solution, None
-        self.graph_ = solution.graph
-        self.nodes_ = node_ids(solution.graph)
-        w = self.scaling_.weights_back(solution.w)
-        self.coef_ = w[:, : self.n_features_in_]
-        self.intercept_ = w[:, -1] if self.fit_intercept else np.zeros(len(w))
-        self.dual_coef_ = solution.u
+        self.solution_, self._refit, self._information = solution, refit, None
+        for of_the_last_fit in LAST:
+            self.__dict__.pop(of_the_last_fit, None)
+        self.graph_ = without_hub(solution.graph) if self.shared else solution.graph
+        self.nodes_ = node_ids(self.graph_)
+        coef, intercept = self._in_the_units_of_the_user(self._weights_and_groups()[0])
+        V = self.graph_.n_nodes
+        self.coef_, self.intercept_ = coef[:V], intercept[:V]
+        if self.shared:
+            self.shared_coef_, self.shared_intercept_ = coef[-1], float(intercept[-1])
+        if refit is not None:
+            self.coef_penalised_, self.intercept_penalised_ = self._in_the_units_of_the_user(solution.w[:V])
+        self.dual_coef_ = solution.u[inner_edges(solution.graph)] if self.shared else solution.u
         self.gap_ = solution.gap
         self.n_iter_ = max(solution.n_iter, 1)
-        self.clusters_ = solution.clusters().joint
-        self.undetermined_nodes_ = self.nodes_[solution.undetermined]
+        self.clusters_ = solution.clusters().joint[:V]
+        self.undetermined_nodes_ = self.nodes_[solution.undetermined[solution.undetermined < V]]
 
     def _weights_and_groups(self) -> tuple[Array, Array]:
         """The weights that predict, and those whose groups are fused; both in the units that are solved in."""
-        return self.solution_.w, self.solution_.w
+        return self.solution_.w if self._refit is None else self._refit.w, self.solution_.w
+
+    def _in_the_units_of_the_user(self, w: Array) -> tuple[Array, Array]:
+        """Coefficients, and intercepts: zero where there are none."""
+        w = self.scaling_.weights_back(w)
+        return w[:, : self.n_features_in_], w[:, -1] if self.fit_intercept else np.zeros(len(w))
 
     def __sklearn_is_fitted__(self) -> bool:
         """A fit that ended with an error leaves no model."""

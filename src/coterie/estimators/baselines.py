@@ -20,6 +20,8 @@ from coterie.estimators.folds import Fold, Over, as_it_was, folds_of, reachable,
 from coterie.estimators.intercepts import has_intercepts, mixed_model, node_intercepts
 from coterie.estimators.lam_choice import LamChoice
 from coterie.estimators.progress import listener
+from coterie.estimators.refit import refitted
+from coterie.estimators.shared import over_of
 from coterie.estimators.space_time import carried, last_known, n_places
 from coterie.problem import LocalDatasets, Problem, largest_useful_lam
 from coterie.problem.arrays import Array
@@ -92,7 +94,8 @@ def compare_baselines(
     """
     model = clone(estimator)
     problem, order = model._problem(X, y, groups, sample_weight)
-    folds, held = folds_of(problem.data, cv, over, order, random_state, n_places=n_places(problem.graph))
+    over, n = over_of(model, problem.data, over), n_places(problem.graph)
+    folds, held = folds_of(problem.data, cv, over, order, random_state, n_places=n)
     return compare(model, problem, folds, held)
 
 
@@ -180,7 +183,8 @@ def _by_lam(
     if len(values) == 1:
         how["tol"] = max(model.tol, 1e-5)
     told = None if tell is None else steps(tell, len(folds), len(values), f"{name}, ")
-    choice = cross_validate_lam(problem, values, folds, over, repeats=repeats, progress=told, **how)
+    refit = model.refit is not None and name == NETWORK
+    choice = cross_validate_lam(problem, values, folds, over, repeats=repeats, progress=told, refit=refit, **how)
     return replace(choice, errors=choice.errors * model.scaling_.y_spread)
 
 
@@ -201,7 +205,9 @@ def _by_criterion(model: NetworkedModel, problem: Problem, folds: Sequence[Fold]
         parts = [as_it_was(without(one, fold), fold) for one in tried]
         choices = [choose_by_criterion(model, past, lam_values(past, _lams_of(model))) for past in parts]
         best = min(range(len(tried)), key=lambda k: choices[k].values[choices[k].best])
-        w = carried(_solved(model, parts[best], choices[best].lam), problem.graph)
+        w = _solved(model, parts[best], choices[best].lam)
+        w = w if model.refit is None else refitted(parts[best].bound.at(choices[best].lam), w)
+        w = carried(w, problem.graph)
         rows = reachable(without(problem, fold), fold)
         errors.append(mean_error(problem, rows, w))
         weights.append(float(problem.data.weights[rows].sum()))

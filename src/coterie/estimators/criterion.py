@@ -12,6 +12,7 @@ import numpy as np
 from coterie.estimators.fold_paths import how_to_solve
 from coterie.estimators.information import Information, likelihood_of
 from coterie.estimators.progress import listener
+from coterie.estimators.refit import refitted
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
 from coterie.solver import NotConverged, Solution, solve_path
@@ -110,4 +111,6 @@ def choose_by_criterion(model: Any, problem: Problem, lams: list[float]) -> Crit
 def information_of(model: Any, problem: Problem) -> Callable[[float, Solution], Information]:
     """What says how many parameters a solution at some λ has used, and at which likelihood."""
     likelihood = likelihood_of(model, problem)
-    return lambda lam, solution: likelihood.of(lam, solution.w)
+    if model.refit is None:
+        return lambda lam, solution: likelihood.of(lam, solution.w)
+    return lambda lam, solution: likelihood.of(lam, refitted(problem.bound.at(lam), solution.w), solution.w)

@@ -14,6 +14,7 @@ from coterie.estimators.held_out import HeldOut, held_out_of
 from coterie.estimators.lam_choice import LamChoice
 from coterie.estimators.progress import Tell, Verbose, listener
 from coterie.estimators.scaling import Scaling
+from coterie.estimators.shared import over_of
 from coterie.estimators.space_time import STRENGTHS, SpaceTime, n_places
 from coterie.estimators.tested_rows import ones_of
 from coterie.problem import Problem
@@ -82,6 +83,8 @@ class ChoosesLam:
     cv_repeats: Any
     rule: Any
     criterion: str = "cv"
+    refit: str | None
+    shared: bool
     random_state: Any
     n_jobs: int | None
     engine: str
@@ -135,8 +138,8 @@ class ChoosesLam:
             return self._choose_by_criterion(problem)
         if self.criterion != "cv":
             raise ValueError(f'criterion must be "cv", "aicc" or "bic", got {self.criterion!r}')
-        drawn, strengths = (self.cv, self.over, order, self.random_state, self.cv_repeats), self._strengths
-        folds, over = folds_of(problem.data, *drawn, n_places(problem.graph))
+        drawn, strengths = (order, self.random_state, self.cv_repeats, n_places(problem.graph)), self._strengths
+        folds, over = folds_of(problem.data, self.cv, over_of(self, problem.data, self.over), *drawn)
         n_lams, tell = self.n_lams if self.lams is None else len(self.lams), listener(self.verbose)
         told = None if tell is None else steps(tell, len(folds), n_lams * len(strengths))
         ones = ones_of(problem, order is None, self.fit_intercept)
@@ -145,7 +148,7 @@ class ChoosesLam:
         self.lam_choice_, self.cv_results_ = choice, choice.results()
         chosen = choice.by_rule(self.rule)
         paths = [FoldPath.joined(of_fold, by_lam) for of_fold in zip(*(paths for _, paths in tried), strict=True)]
-        self.held_out_ = held_out_of(problem, paths, choice, chosen, self.rule, self.scaling_)
+        self.held_out_ = held_out_of(problem, paths, choice, chosen, self.rule, self.scaling_, self.shared)
         if choice.time_strengths is not None:
             self.time_strength_ = float(choice.time_strengths[chosen])
         return float(choice.lams[chosen])
@@ -167,7 +170,7 @@ class ChoosesLam:
         """A path on each fold, and what that says of each λ."""
         values = lam_values(problem, self.n_lams if self.lams is None else self.lams)
         options: dict[str, Any] = {"progress": told, "ones": ones, "tol": PATH_TOL, "n_jobs": self.n_jobs}
-        paths = solve_folds(problem, values, folds, **options, **how_to_solve(self))
+        paths = solve_folds(problem, values, folds, refit=self.refit is not None, **options, **how_to_solve(self))
         return choice_of(problem, values, paths, over, self.cv_repeats, self.scaling_.y_spread), paths
 
 

@@ -41,6 +41,15 @@ that was solved. Without an intercept, columns are scaled and not centred.""",
 What counts alike. "nodes": c_i = 1, a node with one row counts like one with 900. "rows": c_i = m_i/m̄, where m̄ is
 the mean of m_i over the nodes with labels, so that λ, ridge and alpha keep their size; the same where all nodes have
 as many rows. A sample weight counts as that many rows.""",
+    "refit": """\
+{None, "clusters"}
+"clusters": weights are refitted on the clusters that were found, one joint regression in which λ and alpha no longer
+pull; ridge stays. coef_, intercept_ and predictions are those of the refit, and so is what folds or criteria choose λ
+by; solution_, its certificate and gap_ are those of the penalised problem.""",
+    "shared": """\
+bool
+Whether nodes are drawn to a component that all of them share, too: one more node without labels, joined to every node.
+Nodes that are not in the graph are predicted with it.""",
     "tol": """\
 float
 The relative duality gap to reach.""",
@@ -119,6 +128,10 @@ intercept_ : array of shape (nodes,)
     The intercepts; zero without fit_intercept.
 nodes_ : array of shape (nodes,)
     The ids of the nodes, in the order of coef_.
+coef_penalised_, intercept_penalised_ : arrays
+    With refit="clusters": what λ and alpha made of coef_ and intercept_ before the refit.
+shared_coef_, shared_intercept_ : array of shape (features,) and float
+    With shared=True: the component that all nodes share.
 dual_coef_ : array of shape (edges, features + 1)
     The dual variables u of the edges, in the order of ``graph_.edges``.
 gap_ : float

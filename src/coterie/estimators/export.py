@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.estimators.refit import Refit
 from coterie.estimators.space_time import pairs_of
 from coterie.problem import EmpiricalGraph
 from coterie.problem.arrays import Array
@@ -25,14 +26,23 @@ class ExportMixin:
     intercept_: Array
     clusters_: NDArray[np.int64]
     n_labelled_: NDArray[np.int64]
+    _refit: Refit | None
 
     @property
     def weights_(self) -> Array:
         """coef_ and, where there is one, intercept_ as the last column."""
         return np.column_stack([self.coef_, self.intercept_]) if self.fit_intercept else self.coef_
 
-    def coef_frame(self) -> Any:
+    def coef_frame(self, errors: bool = False) -> Any:
         """Return the coefficients, intercept and cluster of every node as a frame.
+
+        Parameters
+        ----------
+        errors : bool, default=False
+            Whether every coefficient is followed by its standard error, of a model with refit="clusters". The column
+            "x_se_given_clusters" says what it is: it treats the clusters as if they had been known before the data
+            were seen, and so is too small where other data would have given other clusters. nan: the rows do not
+            determine the coefficient, or it is held at zero.
 
         Returns
         -------
@@ -43,15 +53,21 @@ class ExportMixin:
         Raises
         ------
         ValueError
-            If a feature is called "node", "cluster" or "intercept", like a column of the frame.
+            If a feature is called "node", "cluster" or "intercept", like a column of the frame, or errors are asked
+            of a model without a refit.
         """
-        return as_frame(self._coef_columns(), self.frame_library_)
+        return as_frame(self._coef_columns(errors), self.frame_library_)
 
-    def _coef_columns(self) -> dict[str, Any]:
+    def _coef_columns(self, errors: bool = False) -> dict[str, Any]:
         """The same as a dictionary of columns."""
-        nodes = node_columns(self)
-        names = [*nodes, *column_names(self), "cluster"]
-        columns = [*nodes.values(), *self.weights_.T, self.clusters_]
+        named, nodes = list(zip(column_names(self), self.weights_.T, strict=True)), node_columns(self)
+        if errors:
+            if self._refit is None:
+                raise ValueError('standard errors are those of a refit; fit a model with refit="clusters"')
+            pairs = zip(named, self._refit.errors[: len(self.nodes_)].T, strict=True)
+            named = [one for (name, w), se in pairs for one in ((name, w), (f"{name}_se_given_clusters", se))]
+        names = [*nodes, *(name for name, _ in named), "cluster"]
+        columns = [*nodes.values(), *(values for _, values in named), self.clusters_]
         for k, name in enumerate(names):
             if name in names[:k]:
                 raise ValueError(f"coef_frame has a column {name!r} of its own; give the feature {name!r} another name")

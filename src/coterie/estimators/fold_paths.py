@@ -14,6 +14,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from coterie.estimators.folds import Fold, as_it_was, reachable, without
 from coterie.estimators.new_nodes import warm_start
+from coterie.estimators.refit import refitted
 from coterie.estimators.space_time import carried
 from coterie.estimators.tested_rows import TestedRows
 from coterie.kernels.team import cores
@@ -52,17 +53,19 @@ def solve_folds(
     progress: Told | None = None,
     ones: Array | None = None,
     n_jobs: int | None = None,
+    refit: bool = False,
     **options: Any,
 ) -> list[FoldPath]:
     """Solve all folds. Each begins anew: what comes out does not depend on how many are solved at a time.
 
     Processes share the cores: joblib tells each how many threads it may use, and `threads` asks for no more than that.
-    `ones` is what a column of ones is in the rows, as for :class:`TestedRows`.
+    `ones` is what a column of ones is in the rows, as for :class:`TestedRows`. `refit`: what is tested are weights that
+    are refitted on their clusters.
     """
     jobs = min(effective_n_jobs(n_jobs), len(folds))
     if jobs > 1 and (threads := options.get("threads")) is not None:
         options["threads"] = min(threads, max(cores() // jobs, 1))
-    one = partial(_solve_fold, problem, lams, ones, options, -(-len(folds) // jobs))
+    one = partial(_solve_fold, problem, lams, ones, refit, options, -(-len(folds) // jobs))
     if jobs == 1:
         return [one(fold, None if progress is None else partial(progress, k)) for k, fold in enumerate(folds)]
     paths: list[FoldPath] = []
@@ -77,6 +80,7 @@ def _solve_fold(
     problem: Problem,
     lams: Sequence[float],
     ones: Array | None,
+    refit: bool,
     options: dict[str, Any],
     expected: int,
     fold: Fold,
@@ -97,7 +101,8 @@ def _solve_fold(
         path = solve_path(known, lams, progress=told, **options)
     if len(path) < len(lams):
         raise KeyboardInterrupt
-    test = TestedRows.of(problem, rows, [carried(solution.w, problem.graph) for solution in path.solutions], ones)
+    weights = [refitted(known.bound.at(lam), one.w) if refit else one.w for lam, one in path]
+    test = TestedRows.of(problem, rows, [carried(w, problem.graph) for w in weights], ones)
     return FoldPath(test, [solution.gap for solution in path.solutions])
 
 

@@ -66,12 +66,15 @@ class HeldOut:
 
 
 def held_out_of(
-    problem: Problem, paths: Sequence[FoldPath], choice: LamChoice, at: int, rule: str, scaling: Scaling
+    problem: Problem, paths: Sequence[FoldPath], choice: LamChoice, at: int, rule: str, scaling: Scaling, shared: bool
 ) -> HeldOut:
-    """What folds say of predictions at the λ numbered `at`, which is the model's; `choice` is theirs, in units of y."""
+    """What folds say of predictions at the λ numbered `at`, which is the model's; `choice` is theirs, in units of y.
+
+    shared : whether the last node is the hub, which has no rows.
+    """
     measure, folds, tests = problem.loss.measure, np.arange(len(paths)), [path.test for path in paths]
     lams, errors = choice.chosen_elsewhere(rule), choice.elsewhere(rule)[None]
-    total, weight = np.zeros((2, problem.graph.n_nodes))
+    total, weight = np.zeros((2, problem.graph.n_nodes - shared))
     for test in tests:
         total[test.nodes] += test.node_errors[at]
         weight[test.nodes] += test.node_weights

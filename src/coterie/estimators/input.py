@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from coterie.estimators.scaling import Scaling
+from coterie.estimators.shared import HUB, numbers_or_hub, with_hub
 from coterie.estimators.space_time import SpaceTime, nodes_to_predict
 from coterie.estimators.tables import (
     as_graph,
@@ -43,6 +44,7 @@ class InputMixin:
     standardize: bool
     weight_by: str
     node: str | Sequence[str] | None
+    shared: bool
     groups_column_: str | list[str] | None
     n_features_in_: int
     scaling_: Scaling
@@ -59,6 +61,7 @@ class InputMixin:
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "fit_intercept": ["boolean"],
         "standardize": ["boolean"],
+        "shared": ["boolean"],
         "warm_start": ["boolean"],
         "max_iter": [Interval(Integral, 0, None, closed="left")],
         "n_lams": [Interval(Integral, 1, None, closed="left")],
@@ -107,6 +110,8 @@ class InputMixin:
         self.space_time_ = SpaceTime.of(self.graph)
         if self.space_time_ is None:
             return as_graph(self.graph, groups)
+        if self.shared:
+            raise ValueError("shared=True is for one graph; with graph=(space, time) leave it out")
         self.time_strength_ = self._strengths[0]
         return self.space_time_.graph(self.time_strength_)
 
@@ -125,6 +130,8 @@ class InputMixin:
         self._check_labelled(data.labelled)
         per_node = float(data.labelled.weights.sum()) / len(data.labelled.M)
         self.row_weight_ = 1 / per_node if self.weight_by == "rows" else 1.0
+        if self.shared:
+            graph, data = with_hub(graph, data)
         n, labels = self.n_features_in_, self._scales_labels
         self.scaling_ = Scaling.of(data.labelled, n, labels) if self.standardize else Scaling.none(n)
         return Problem(graph, self._in_units(data), self._loss(self._unpenalised), as_penalty(self.penalty), lam=0.0)
@@ -152,7 +159,8 @@ class InputMixin:
         solution = self.solution_  # type: ignore[attr-defined]
         features, nodes = self._features_and_nodes(X, groups, solution.graph, first=False, later=True)
         design = self._design(features)
-        return self.scaling_.rows(design) if self.standardize else design, solution.w[nodes]
+        w = self._weights_and_groups()[0]  # type: ignore[attr-defined]
+        return self.scaling_.rows(design) if self.standardize else design, w[nodes]
 
     def _features_and_nodes(
         self, X: Any, groups: Any, graph: EmpiricalGraph, *, first: bool, later: bool = False
@@ -168,8 +176,12 @@ class InputMixin:
         features = validate_data(self, X, dtype=np.float64, order="C", reset=first)  # the same sums for every library
         if ids is None and graph.n_nodes > 1:
             raise ValueError(f"there are {graph.n_nodes} nodes; say with groups= which one each row belongs to")
-        known = nodes_to_predict if later else EmpiricalGraph.numbers
-        nodes = np.zeros(len(features), dtype=np.int64) if ids is None else known(graph, ids)
+        if ids is None:
+            nodes = np.zeros(len(features), dtype=np.int64)
+        elif self.shared and graph.ids is not None and graph.ids[-1] == HUB:  # other nodes have the shared model
+            nodes = numbers_or_hub(graph, ids)
+        else:
+            nodes = nodes_to_predict(graph, ids) if later else graph.numbers(ids)
         if len(nodes) != len(features):
             raise ValueError(f"X has {len(features)} rows, groups {len(nodes)}")
         return features, nodes

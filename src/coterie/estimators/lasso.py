@@ -50,6 +50,8 @@ class NetworkedLasso(NetworkedRegressor):
         fit_intercept: bool = True,
         standardize: bool = True,
         weight_by: str = "rows",
+        refit: str | None = None,
+        shared: bool = False,
         tol: float = 1e-6,
         max_iter: int = 100_000,
         time_limit: float | None = None,
@@ -77,6 +79,8 @@ class NetworkedLasso(NetworkedRegressor):
         )
         self.lam = lam
         self.time_strength = time_strength
+        self.refit = refit
+        self.shared = shared
         self.alpha = alpha
 
     def _loss(self, unpenalised: tuple[int, ...]) -> Loss:
@@ -122,6 +126,8 @@ class NetworkedLassoCV(ChoosesLam, NetworkedLasso):
         fit_intercept: bool = True,
         standardize: bool = True,
         weight_by: str = "rows",
+        refit: str | None = None,
+        shared: bool = False,
         tol: float = 1e-6,
         max_iter: int = 100_000,
         time_limit: float | None = None,
@@ -153,4 +159,6 @@ class NetworkedLassoCV(ChoosesLam, NetworkedLasso):
         self._set_choice(lams, n_lams, cv, over, cv_repeats, rule, random_state, n_jobs)
         self.criterion = criterion
         self.time_strengths = time_strengths
+        self.refit = refit
+        self.shared = shared
         self.alpha = alpha

@@ -65,6 +65,8 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
         fit_intercept: bool = True,
         standardize: bool = True,
         weight_by: str = "rows",
+        refit: str | None = None,
+        shared: bool = False,
         tol: float = 1e-6,
         max_iter: int = 100_000,
         time_limit: float | None = None,
@@ -92,6 +94,8 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
         )
         self.lam = lam
         self.time_strength = time_strength
+        self.refit = refit
+        self.shared = shared
         self.ridge = ridge
         self.class_weight = class_weight
 
@@ -272,6 +276,8 @@ class NetworkedLogisticRegressionCV(ChoosesLam, NetworkedLogisticRegression):
         fit_intercept: bool = True,
         standardize: bool = True,
         weight_by: str = "rows",
+        refit: str | None = None,
+        shared: bool = False,
         tol: float = 1e-6,
         max_iter: int = 100_000,
         time_limit: float | None = None,
@@ -303,5 +309,7 @@ class NetworkedLogisticRegressionCV(ChoosesLam, NetworkedLogisticRegression):
         self._set_choice(lams, n_lams, cv, over, cv_repeats, rule, random_state, n_jobs)
         self.criterion = criterion
         self.time_strengths = time_strengths
+        self.refit = refit
+        self.shared = shared
         self.ridge = ridge
         self.class_weight = class_weight

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from coterie.estimators.fit_given_neighbours import fit_given_neighbours
+from coterie.estimators.shared import with_hub
 from coterie.estimators.space_time import SpaceTime, pairs_of
 from coterie.problem import EmpiricalGraph, Problem
 from coterie.problem.arrays import Array, as_floats
@@ -45,9 +46,12 @@ def as_neighbours(neighbours: Any) -> dict[Hashable, float]:
 def weights_for(model: NetworkedModel, neighbours: Any, X: Any = None, y: Any = None) -> Array:
     """See :meth:`NetworkedModel.weights_for`; here in the units of the problem that was solved."""
     joined = as_neighbours(neighbours)
-    if not joined:
+    if not joined and not model.shared:
         raise ValueError("a node without neighbours has no model but its own; fit one to its rows")
-    at, A = model.solution_.w[model.graph_.numbers(list(joined))], np.array(list(joined.values()))
+    numbers, A = model.graph_.numbers(list(joined)), np.array(list(joined.values()))
+    if model.shared:
+        numbers, A = np.append(numbers, model.graph_.n_nodes), np.append(A, 1.0)
+    at = model._weights_and_groups()[0][numbers]
     f = None if X is None else model._loss_of_one(X, y)
     if f is not None and model.lam_ == 0:  # the neighbours do not count
         return f.pooled(np.zeros(1, dtype=np.int64), 1)[0][0]
@@ -104,6 +108,8 @@ def with_nodes(
     data = replace(model.problem_.data, n_nodes=graph.n_nodes)
     if X is not None:
         data = data.joined_with(model._rows(X, y, groups, None, graph, first=False)[0])
+    if model.shared:
+        graph, data = with_hub(graph, data)
     start, old = warm_start(model.solution_, graph), set(model.graph_.names)
     for new, joined in neighbours.items():
         if known := {name: weight for name, weight in as_neighbours(joined).items() if name in old}:

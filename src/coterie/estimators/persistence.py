@@ -17,9 +17,12 @@ from sklearn.utils.validation import check_is_fitted
 from coterie.estimators.criterion import CriterionChoice
 from coterie.estimators.held_out import HeldOut
 from coterie.estimators.information import Information, InformationMixin
+from coterie.estimators.intervals import Calibration
 from coterie.estimators.lam_choice import LamChoice
+from coterie.estimators.refit import Refit
 from coterie.estimators.saved_graph import edges_of, graph_of, names_of
 from coterie.estimators.scaling import Scaling
+from coterie.estimators.shared import without_hub
 from coterie.estimators.space_time import SpaceTime
 from coterie.io.errors import ModelFileError
 from coterie.io.model import read_model, write_model
@@ -56,6 +59,7 @@ class PersistenceMixin(InformationMixin):
     space_time_: SpaceTime | None
     time_strength_: float
     preparation_: Preparation | None = None
+    _refit: Refit | None
 
     def save(self, path: str | Path, notes: dict[str, Any] | None = None) -> None:
         """Write the fitted model to a folder, for :func:`coterie.load`. The training rows are not written.
@@ -74,7 +78,7 @@ class PersistenceMixin(InformationMixin):
             If a node id or the penalty is of a type that a model file cannot hold.
         """
         check_is_fitted(self)
-        solution, graph = self.solution_, self.graph_
+        solution, graph = self.solution_, self.solution_.graph
         record = {
             "estimator": type(self).__name__,
             "parameters": _parameters(self),
@@ -110,6 +114,11 @@ class PersistenceMixin(InformationMixin):
             record |= {"over": choice.over, "degree": choice.degree}
             arrays |= {f"cv_{name}": getattr(choice, name) for name in ("lams", "errors", "gaps", "weights")}
             arrays |= {} if choice.time_strengths is None else {"cv_time_strengths": choice.time_strengths}
+        if self._refit is not None:
+            arrays |= {"refit_w": self._refit.w, "refit_errors": self._refit.errors}
+        if isinstance(calibration := getattr(self, "calibration_", None), Calibration):
+            record["calibration"] = {"by": calibration.by, "how": calibration.how}
+            arrays["calibration_residuals"] = calibration.residuals
         if (known := self._known_information()) is not None:
             record["information"] = known._asdict()
         if isinstance(criterion := getattr(self, "criterion_choice_", None), CriterionChoice):
@@ -171,7 +180,9 @@ def _from_schema_1(record: dict[str, Any], arrays: dict[str, Array]) -> tuple[di
 
 def _restore(record: dict[str, Any], arrays: dict[str, Array]) -> NetworkedModel:
     graph, both = graph_of(record, arrays)
-    model = _class_of(record["estimator"])(graph if both is None else tuple(both), **_known(record))
+    parameters = _known(record)
+    given = tuple(both) if both is not None else without_hub(graph) if parameters.get("shared") else graph
+    model = _class_of(record["estimator"])(given, **parameters)
     model.space_time_ = both
     if both is not None:
         model.time_strength_ = record["time_strength"]
@@ -211,7 +222,9 @@ def _restore(record: dict[str, Any], arrays: dict[str, Array]) -> NetworkedModel
             {name: _number(value) for name, value in record["held_out"].items()},
             {name.removeprefix("held_out_"): array for name, array in arrays.items() if name.startswith("held_out_")},
         )
-    model._take(solution)
+    model._take(solution, Refit(arrays["refit_w"], arrays["refit_errors"]) if "refit_w" in arrays else None)
+    if "calibration" in record:
+        model.calibration_ = Calibration(**record["calibration"], residuals=arrays["calibration_residuals"])
     if "information" in record:
         model._information = Information(**{name: _number(value) for name, value in record["information"].items()})
     if "criterion" in record:

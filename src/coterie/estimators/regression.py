@@ -12,6 +12,7 @@ from sklearn.metrics import r2_score
 from coterie.estimators.base import NetworkedModel
 from coterie.estimators.cross_validation import ChoosesLam
 from coterie.estimators.docstrings import CHOICE, documented
+from coterie.estimators.intervals import IntervalsMixin
 from coterie.estimators.progress import Verbose
 from coterie.estimators.tables import as_labels, as_row_weights
 from coterie.io.moments import Moments
@@ -21,8 +22,10 @@ from coterie.problem.losses import Loss, SquaredError
 from coterie.problem.penalties import Penalty
 
 
-class NetworkedRegressor(RegressorMixin, NetworkedModel):
+class NetworkedRegressor(IntervalsMixin, RegressorMixin, NetworkedModel):
     """A networked model whose labels are numbers."""
+
+    __metadata_request__predict_interval = {"groups": True}  # noqa: RUF012
 
     def _labels(self, y: Any, n_rows: int, first: bool) -> Array:
         return as_labels(y, n_rows)
@@ -119,6 +122,8 @@ class NetworkedLinearRegression(NetworkedRegressor):
         fit_intercept: bool = True,
         standardize: bool = True,
         weight_by: str = "rows",
+        refit: str | None = None,
+        shared: bool = False,
         tol: float = 1e-6,
         max_iter: int = 100_000,
         time_limit: float | None = None,
@@ -146,6 +151,8 @@ class NetworkedLinearRegression(NetworkedRegressor):
         )
         self.lam = lam
         self.time_strength = time_strength
+        self.refit = refit
+        self.shared = shared
         self.ridge = ridge
 
     def _loss(self, unpenalised: tuple[int, ...]) -> Loss:
@@ -193,6 +200,8 @@ class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
         fit_intercept: bool = True,
         standardize: bool = True,
         weight_by: str = "rows",
+        refit: str | None = None,
+        shared: bool = False,
         tol: float = 1e-6,
         max_iter: int = 100_000,
         time_limit: float | None = None,
@@ -224,4 +233,6 @@ class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
         self._set_choice(lams, n_lams, cv, over, cv_repeats, rule, random_state, n_jobs)
         self.criterion = criterion
         self.time_strengths = time_strengths
+        self.refit = refit
+        self.shared = shared
         self.ridge = ridge

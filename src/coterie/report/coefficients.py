@@ -53,7 +53,10 @@ class ClusterTable:
         order, sizes = by_size(model)
         rows, columns = order[:MOST_ROWS], most_varied(model.weights_, MOST_COLUMNS)
         first = np.unique(model.clusters_, return_index=True)[1][rows]
-        w, effects = model.weights_[first][:, columns], (model.scaling_.y_spread * model.solution_.w)[first][:, columns]
+        w, effects = (
+            model.weights_[first][:, columns],
+            (model.scaling_.y_spread * model._weights_and_groups()[0])[first][:, columns],
+        )
         labelled = np.bincount(model.clusters_[model.n_labelled_ > 0], minlength=len(sizes))
         labelled = labelled if labels_known(model) else np.full(len(sizes), -1)
         names, said = column_names(model), []

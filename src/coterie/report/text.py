@@ -133,6 +133,13 @@ def federation_of(model: NetworkedModel) -> list[str]:
     return said
 
 
+def refit_in_words(model: NetworkedModel) -> list[str]:
+    """What was refitted, and what the certificate is then of."""
+    if model._refit is None:
+        return []
+    return ["The weights are refitted on these clusters; the certificate is that of the penalised fit that found them."]
+
+
 def information_in_words(model: NetworkedModel) -> list[str]:
     """Effective parameters, and AICc and BIC where there are any, in one sentence; none where they are not known."""
     found = model._known_information()

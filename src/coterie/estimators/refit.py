@@ -1,0 +1,105 @@
+"""Refits: the clusters that a penalised fit has found, with weights that λ no longer pulls together.
+
+Every coefficient has clusters of its own, so the refit is one joint regression in the fused groups (`fused.py`):
+min_θ Σ_i L_i((Bθ)_i) with the ridge of the loss, without variation and without alpha; zeros of a Lasso stay zero.
+Directions that no row sees keep the weights of the penalised fit.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from coterie.estimators.fused import Factors, Fused, can_fuse
+from coterie.estimators.information import Likelihood
+from coterie.problem import BoundProblem, Problem
+from coterie.problem.arrays import Array
+
+STEPS = 100  # of Newton's method; squared error takes one, and one to refine it
+SETTLED = 1e-14  # of the loss: a step that promises less is the last
+SHORTEST = 1e-8  # of a step, before none is taken
+DETERMINED = 1e-3  # how far T⁺T may be from one on the diagonal where rows determine a group
+
+
+class Refit(NamedTuple):
+    """Weights (V, n) in the units that are solved in, and their standard errors (V, n) in those of the user."""
+
+    w: Array
+    errors: Array
+
+
+def check_refit(model: Any, problem: Problem) -> None:
+    """Refuse what cannot be refitted, before any work is done."""
+    if model.refit is None:
+        return
+    if model.refit != "clusters":
+        raise ValueError(f'refit must be None or "clusters", got {model.refit!r}')
+    if not problem.penalty.is_norm:
+        raise ValueError(f'refit="clusters" needs clusters, which {problem.penalty!r} does not make; use "l1" or "l2"')
+    if not can_fuse(problem.bound):
+        raise ValueError(f'refit="clusters" is for smooth losses; {type(problem.loss).__name__} is none')
+
+
+def refitted(problem: BoundProblem, w: Array) -> Array:
+    """The weights that fit the rows best among those with the clusters of w."""
+    fused = Fused.of(problem, w)
+    value = first = float(fused.design.values(w[problem.M]).sum())
+    for _ in range(STEPS):
+        slope = fused.slope(w)
+        step = Factors(fused.ridged(fused.loss(w))).solve(-slope)
+        promised, length = float(-slope @ step), 1.0
+        if not promised > SETTLED * max(value, SETTLED * first):
+            return w
+        while length > SHORTEST:
+            moved = fused.moved(w, length * step)
+            then = float(fused.design.values(moved[problem.M]).sum())
+            if then <= value - 0.1 * length * promised:
+                break
+            length *= 0.5
+        else:
+            return w  # rounding hides what is left
+        w, value = moved, then
+    why = fused.design.psi.no_minimiser or "Newton's method did not settle."
+    warnings.warn(f"the refit of the clusters has not converged: {why}", ConvergenceWarning, stacklevel=2)
+    return w
+
+
+def standard_errors(likelihood: Likelihood, lam: float, w: Array, groups: Array, back: Array) -> Array:
+    """Standard errors (V, n) of refitted weights, as if the clusters had been known beforehand.
+
+    T⁻¹CT⁻¹ is the covariance of the groups, C that of the slope: rows count in the objective by weight_by, and are
+    independent with the variance that the loss implies (squared error: the same for all, RSS/(N − p)). `back` (n, n)
+    has the effect of each weight on those in the units of the user. nan: rows do not determine it, or it is held at
+    zero.
+    """
+    fused = Fused.of(likelihood.problem.bound.at(lam), groups)
+    loss = fused.loss(w)
+    T = fused.ridged(loss)
+    factors, C = Factors(T), fused.loss(w, likelihood.factors)
+    noise = 1.0
+    if fused.design.is_squared:
+        left = likelihood.n_rows - factors.trace(loss)
+        noise = 2 * likelihood.losses(w) / left if left > 0.5 else np.nan
+    patterns, of = np.unique(fused.at, axis=0, return_inverse=True)
+    found = np.empty(patterns.shape)
+    for k, at in enumerate(patterns):
+        found[k] = _errors(at, T, factors, C, noise, back)
+    return found[of.ravel()]
+
+
+def _errors(at: Array, T: Any, factors: Factors, C: Any, noise: float, back: Array) -> Array:
+    """Of the weights of one node, whose groups are `at`."""
+    free = np.flatnonzero(at >= 0)
+    picks = np.zeros((len(factors.unit), len(free)))
+    picks[at[free], np.arange(len(free))] = 1.0
+    V = factors.solve(picks)
+    unknown = np.zeros(len(at), dtype=bool)
+    unknown[free] = np.abs((T @ V)[at[free], np.arange(len(free))] - 1) > DETERMINED
+    V[:, unknown[free]] = 0.0
+    J = back[free]
+    variance = ((noise * (V.T @ (C @ V)) @ J) * J).sum(axis=0)
+    nowhere = (back[unknown] != 0).any(axis=0) | ~(J != 0).any(axis=0)  # the second: all that it depends on is held
+    return np.where(nowhere, np.nan, np.sqrt(np.maximum(variance, 0.0)))

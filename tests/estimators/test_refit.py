@@ -1,0 +1,140 @@
+"""Refits on clusters: the joint regression that they are, and standard errors given the clusters."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LinearRegression
+
+import coterie as ct
+from coterie.report.text import refit_in_words
+from tests.estimators.test_information import PATH, rows
+
+
+def expanded(model, X: np.ndarray, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The rows over the fused groups, written as a loop, and the group of each weight."""
+    labels = model.solution_.clusters().by_coordinate
+    count = labels.max(axis=0) + 1
+    at = labels + np.concatenate([[0], np.cumsum(count)[:-1]])
+    Z = np.zeros((len(X), count.sum()))
+    for r, (x, node) in enumerate(zip(np.column_stack([X, np.ones(len(X))]), nodes, strict=True)):
+        for k, value in enumerate(x):
+            Z[r, at[node, k]] += value
+    return Z, at
+
+
+@pytest.mark.parametrize("weight_by", ["rows", "nodes"])
+def test_a_refit_is_one_regression_in_the_fused_groups(weight_by):
+    X, y, nodes = (part[3:] for part in rows(0))  # the first node has fewer rows
+    given = {"lam": 0.1, "standardize": False, "weight_by": weight_by}
+    model = ct.NetworkedLinearRegression(PATH, refit="clusters", **given).fit(X, y, nodes)
+    Z, at = expanded(model, X, nodes)
+    assert 3 < Z.shape[1] < 18
+    s = np.ones(len(y)) if weight_by == "rows" else 1 / np.bincount(nodes)[nodes]
+    theta = np.linalg.solve(Z.T * s @ Z, Z.T * s @ y)
+    assert np.allclose(model.weights_, theta[at], rtol=1e-8, atol=1e-9)
+    bread = np.linalg.inv(Z.T * s @ Z)
+    variance = ((y - Z @ theta) ** 2).sum() / (len(y) - Z.shape[1])
+    errors = np.sqrt(variance * np.diag(bread @ (Z.T * s**2 @ Z) @ bread))[at]
+    frame = model.coef_frame(errors=True)
+    for k, name in enumerate(("x0", "x1", "intercept")):
+        assert np.allclose(frame[f"{name}_se_given_clusters"], errors[:, k], rtol=1e-6)
+    plain = ct.NetworkedLinearRegression(PATH, **given).fit(X, y, nodes)
+    assert np.allclose(model.coef_penalised_, plain.coef_)
+    assert np.allclose(model.intercept_penalised_, plain.intercept_)
+    assert model.gap_ == plain.gap_ <= 1e-6
+    assert np.array_equal(model.clusters_, plain.clusters_)
+    assert model.effective_parameters_ == pytest.approx(Z.shape[1], abs=1e-5)
+    assert np.array_equal(np.diff(model.coef_, axis=0) == 0, np.diff(plain.coef_, axis=0) == 0)
+
+
+def test_units_do_not_matter():
+    X, y, nodes = rows(1)
+    one, other = (
+        ct.NetworkedLinearRegression(PATH, lam=0.1, refit="clusters").fit(scale * X + 3, 5 * y - 2, nodes)
+        for scale in (1.0, 100.0)
+    )
+    assert np.allclose(one.coef_, 100 * other.coef_)
+    assert np.allclose(one._refit.errors[:, :2], 100 * other._refit.errors[:, :2])
+
+
+def test_one_node_has_the_standard_errors_of_least_squares():
+    X, y, _ = rows(2)
+    model = ct.NetworkedLinearRegression(lam=0.0, refit="clusters").fit(X, y)
+    plain = LinearRegression().fit(X, y)
+    assert np.allclose(model.coef_[0], plain.coef_)
+    Z = np.column_stack([X, np.ones(len(y))])
+    variance = ((y - plain.predict(X)) ** 2).sum() / (len(y) - 3)
+    assert np.allclose(model._refit.errors[0], np.sqrt(variance * np.diag(np.linalg.inv(Z.T @ Z))))
+
+
+def test_classes_are_refitted_with_their_ridge():
+    X, y, nodes = rows(3, m=10)
+    model = ct.NetworkedLogisticRegression(PATH, lam=0.3, ridge=0.0, refit="clusters", standardize=False)
+    model.fit(X, y > 0.5, nodes)
+    Z, at = expanded(model, X, nodes)
+    p = model.predict_proba(X, nodes)[:, 1]
+    assert np.abs(Z.T @ (p - (y > 0.5))).max() < 1e-6 * len(y)
+    errors = np.sqrt(np.diag(np.linalg.inv(Z.T * (p * (1 - p)) @ Z)))
+    assert np.allclose(model._refit.errors, errors[at], rtol=1e-4)
+
+
+def test_zeros_of_a_lasso_stay_zero_and_have_no_error():
+    rng = np.random.default_rng(4)
+    X, nodes = rng.standard_normal((60, 3)), np.repeat(np.arange(6), 10)
+    y = 2 * X[:, 0] + 0.1 * rng.standard_normal(60)
+    model = ct.NetworkedLasso(PATH, lam=1.0, alpha=0.3, refit="clusters").fit(X, y, nodes)
+    assert (model.coef_[:, 1:] == 0).all()
+    assert (np.abs(model.coef_[:, 0] - 2) < 0.2).all()
+    assert (np.abs(model.coef_penalised_[:, 0]) < model.coef_[:, 0]).all()  # shrunken before
+    assert np.isnan(model._refit.errors[:, 1:3]).all()
+    assert np.isfinite(model._refit.errors[:, [0, 3]]).all()
+
+
+def test_what_rows_do_not_determine_keeps_its_weights_and_has_no_error():
+    X, y, nodes = (
+        np.array([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0], [4.0, 4.0]]),
+        np.array([1.0, 2.1, 2.9, 4.0]),
+        [0, 0, 1, 1],
+    )
+    model = ct.NetworkedLinearRegression([(0, 1)], lam=10.0, refit="clusters", standardize=False, fit_intercept=False)
+    model.fit(X, y, nodes)
+    assert np.allclose(model.coef_[:, 0] - model.coef_[:, 1], np.diff(model.coef_penalised_[0, ::-1]), atol=1e-6)
+    assert np.isnan(model._refit.errors).all()
+    assert model.effective_parameters_ == pytest.approx(1, abs=1e-5)
+
+
+def test_folds_and_criteria_judge_the_refit():
+    X, y, nodes = rows(5, m=8)
+    common = {"n_lams": 6, "cv": 2, "random_state": 0}
+    plain = ct.NetworkedLinearRegressionCV(PATH, **common).fit(X, y, nodes)
+    again = ct.NetworkedLinearRegressionCV(PATH, refit="clusters", **common).fit(X, y, nodes)
+    assert not np.array_equal(plain.lam_choice_.errors, again.lam_choice_.errors)
+    assert np.allclose(plain.lam_choice_.errors[0], again.lam_choice_.errors[0], rtol=0.2)  # one model: hardly shrunken
+    chosen = ct.NetworkedLinearRegressionCV(PATH, refit="clusters", criterion="bic", **common).fit(X, y, nodes)
+    assert chosen.bic_ == pytest.approx(chosen.criterion_choice_.bic.min(), abs=0.01)
+
+
+def test_files_and_words(tmp_path):
+    X, y, nodes = rows(6)
+    model = ct.NetworkedLinearRegression(PATH, lam=0.1, refit="clusters").fit(X, y, nodes)
+    model.save(tmp_path / "model")
+    again = ct.load(tmp_path / "model")
+    assert np.array_equal(again.coef_, model.coef_)
+    assert np.array_equal(again.coef_penalised_, model.coef_penalised_)
+    assert again.coef_frame(errors=True).equals(model.coef_frame(errors=True))
+    assert np.array_equal(again.predict(X, nodes), model.predict(X, nodes))
+    assert "certificate is that of the penalised fit" in refit_in_words(again)[0]
+    plain = model.set_params(refit=None).fit(X, y, nodes)
+    assert not hasattr(plain, "coef_penalised_")
+    assert refit_in_words(plain) == []
+
+
+def test_what_cannot_be_refitted_is_refused():
+    X, y, nodes = rows(7)
+    with pytest.raises(ValueError, match="refit must be None or \"clusters\", got 'all'"):
+        ct.NetworkedLinearRegression(PATH, refit="all").fit(X, y, nodes)
+    with pytest.raises(ValueError, match="needs clusters, which SquaredVariation"):
+        ct.NetworkedLinearRegression(PATH, penalty="squared", refit="clusters").fit(X, y, nodes)
+    with pytest.raises(ValueError, match='fit a model with refit="clusters"'):
+        ct.NetworkedLinearRegression(PATH).fit(X, y, nodes).coef_frame(errors=True)
