@@ -106,6 +106,8 @@ class InputMixin:
         """The graph to learn on: of two graphs, their product with the first of the strengths in time."""
         self.space_time_ = SpaceTime.of(self.graph)
         if self.space_time_ is None:
+            if self.time_strength != 1 or getattr(self, "time_strengths", None) is not None:
+                raise ValueError("a strength in time needs graph=(space, time), two graphs")
             return as_graph(self.graph, groups)
         self.time_strength_ = self._strengths[0]
         return self.space_time_.graph(self.time_strength_)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from coterie.problem import EmpiricalGraph
 from coterie.problem.arrays import Array
 from coterie.report.network import principal_tone
-from coterie.report.text import measure_of, plural
+from coterie.report.text import called, measure_of, plural
 
 if TYPE_CHECKING:
     from coterie.estimators.base import NetworkedModel
@@ -56,7 +56,7 @@ class DisplayGraph:
         most = MOST_NODES if most is None else most
         V = model.graph_.n_nodes
         if most >= V:
-            return cls._make(model, np.arange(V), model.graph_, [str(name) for name in model.graph_.names], "")
+            return cls._make(model, np.arange(V), model.graph_, [called(name) for name in model.graph_.names], "")
         clusters, sizes = by_size(model)
         kept = clusters[:most]
         place = np.full(len(clusters), -1)

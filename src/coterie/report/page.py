@@ -20,6 +20,7 @@ from coterie.report.node_table import node_table
 from coterie.report.notes import Notes
 from coterie.report.summary import data_summary, model_summary, parameters, versions
 from coterie.report.text import (
+    called,
     counted,
     explanation,
     federation_of,
@@ -128,7 +129,7 @@ def render(model: NetworkedModel) -> str:
         notes=notes,
         close=[] if notes.baselines is None else close_to_best(notes.baselines),
         resolvability=notes.resolvability[:MOST_LINES],
-        undetermined=some([str(name) for name in model.undetermined_nodes_], MOST_NAMES),
+        undetermined=some([called(name) for name in model.undetermined_nodes_], MOST_NAMES),
         parameters=parameters(model),
         versions=versions(model),
         page=script_json(page),

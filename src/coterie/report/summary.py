@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coterie.report.notes import Notes
-from coterie.report.text import labels_of, measure_of, penalty_of, plural, short, some, weighting_of
+from coterie.report.text import labels_of, measure_of, network_of, penalty_of, plural, short, some, weighting_of
 
 if TYPE_CHECKING:
     from coterie.estimators.base import NetworkedModel
@@ -30,6 +30,8 @@ def model_summary(model: NetworkedModel) -> Summary:
         ("Units", "solved in units of each column's spread" if model.standardize else "solved in those of the data"),
         ("Coefficients", count if names is None else f"{count}: {some([str(n) for n in names], MOST_LISTED)}"),
     ]
+    if model.space_time_ is not None:
+        summary.append(("Strength in time", short(model.time_strength_, 4) + ", of one in space"))
     if hasattr(model, "classes_"):
         summary.append(("Classes", some([shown(c) for c in model.classes_], MOST_LISTED)))
     return summary
@@ -50,7 +52,7 @@ def data_summary(model: NetworkedModel, notes: Notes) -> Summary:
     graph, labelled = model.graph_, model.n_labelled_ > 0
     parts = int(graph.components.max()) + 1
     summary = [
-        ("Graph", f"{plural(graph.n_nodes, 'node')}, {plural(graph.n_edges, 'edge')}, {plural(parts, 'component')}"),
+        ("Graph", f"{network_of(graph)}, {plural(parts, 'component')}"),
         ("Labels", labels_of(model)),
     ]
     if labelled.any():
