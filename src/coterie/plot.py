@@ -10,6 +10,7 @@ from coterie.report.convergence import draw_convergence, draw_gap
 from coterie.report.criterion import draw_criterion
 from coterie.report.held_out import draw_held_out
 from coterie.report.map import draw_map
+from coterie.report.over_time import draw_over_time
 from coterie.report.validation import draw_comparison, draw_lam_choice
 from coterie.solver import Solution
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from coterie.estimators import Comparison
     from coterie.estimators.base import NetworkedModel
 
-__all__ = ["coefficients", "comparison", "convergence", "gap", "held_out", "lam_choice", "network"]
+__all__ = ["coefficients", "comparison", "convergence", "gap", "held_out", "lam_choice", "network", "over_time"]
 
 
 def network(model: NetworkedModel, by: str | None = None, ax: Any = None) -> Any:
@@ -213,6 +214,42 @@ def held_out(model: NetworkedModel, ax: Any = None) -> Any:
         )
     ax = _axes(ax)
     draw_held_out(ax, found)
+    return ax
+
+
+def over_time(model: NetworkedModel, by: str | None = None, ax: Any = None) -> Any:
+    """Draw the line of a coefficient at each place, of a model of places at times.
+
+    Parameters
+    ----------
+    model : NetworkedModel
+        A fitted model whose graph is a pair (space, time).
+    by : str, default=None
+        The feature whose coefficient is drawn, or "intercept". None: the first of those that vary most.
+    ax : matplotlib Axes, default=None
+        Where to draw. None: on axes of a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        Where it was drawn.
+
+    Raises
+    ------
+    ValueError
+        If the model has no times.
+
+    Examples
+    --------
+    >>> import coterie as ct
+    >>> model = ct.NetworkedLinearRegression(([("A", "B")], ct.time_graph([1, 2])))
+    >>> model = model.fit([[1.0], [2.0]], [2.0, 4.0], groups=[("A", 1), ("B", 2)])
+    >>> ct.plot.over_time(model, by="intercept").get_ylabel()
+    'intercept'
+    """
+    _check(model)
+    ax = _axes(ax)
+    draw_over_time(ax, model, by)
     return ax
 
 

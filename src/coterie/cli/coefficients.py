@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +22,7 @@ def coefficients(
     with plain_errors(quiet):
         check_table(out, model)
         from coterie.estimators import load
+        from coterie.estimators.export import node_columns
         from coterie.io.errors import ModelFileError
         from coterie.io.sources import import_polars
         from coterie.io.tables import write_batches
@@ -30,7 +32,8 @@ def coefficients(
             columns = fitted._coef_columns()
         except ValueError as error:
             raise ModelFileError(f"{model}: {error}") from None
-        columns["node"] = [name if isinstance(name, str | int) else str(name) for name in columns["node"]]
+        for name in node_columns(fitted):
+            columns[name] = [one if isinstance(one, str | int | float | date) else str(one) for one in columns[name]]
         table = import_polars().DataFrame(columns)
         write_batches(out, iter([table]), dict(table.schema))
         if not quiet:

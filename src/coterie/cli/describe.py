@@ -10,6 +10,7 @@ from coterie.estimators.export import column_names
 from coterie.report.criterion import NAMES
 from coterie.report.notes import as_comparison
 from coterie.report.text import (
+    called,
     counted,
     explanation,
     federation_of,
@@ -19,6 +20,7 @@ from coterie.report.text import (
     labels_known,
     labels_of,
     measure_of,
+    network_of,
     penalty_of,
     plural,
     refit_in_words,
@@ -44,6 +46,7 @@ def as_object(model: NetworkedModel) -> dict[str, Any]:
     return {
         "estimator": type(model).__name__,
         "lam": model.lam_,
+        "time_strength": None if model.space_time_ is None else model.time_strength_,
         "lam_chosen_over": None if choice is None else choice.over,
         "lam_chosen_error": None if choice is None else float(choice.mean[choice.best]),
         "lam_chosen_standard_error": None if choice is None else float(choice.standard_error[choice.best]),
@@ -59,7 +62,7 @@ def as_object(model: NetworkedModel) -> dict[str, Any]:
         "labelled_nodes": int((model.n_labelled_ > 0).sum()) if labels_known(model) else None,
         "labelled_rows": int(model.n_labelled_.sum()) if labels_known(model) else None,
         "clusters": int(model.clusters_.max()) + 1,
-        "undetermined_nodes": model.undetermined_nodes_.tolist(),
+        "undetermined_nodes": [_plain(name) for name in model.undetermined_nodes_.tolist()],
         "status": solution.status.name,
         "converged": solution.status is Status.OPTIMAL,
         "gap": solution.gap,
@@ -85,10 +88,11 @@ def in_words(model: NetworkedModel, notes: dict[str, Any]) -> list[str]:
         verdict(model.solution_),
         *explanation(model.solution_, model.tol),
         *refit_in_words(model),
-        f"Model: {kind_of(model)}, λ = {short(model.lam_, 4)}{how}; {penalty_of(model)}; {weighting_of(model)}.",
+        f"Model: {kind_of(model)}, λ = {short(model.lam_, 4)}{_in_time(model)}{how}; {penalty_of(model)}; "
+        f"{weighting_of(model)}.",
         *information_in_words(model),
         *_features(model),
-        f"Network: {plural(model.graph_.n_nodes, 'node')}, {plural(model.graph_.n_edges, 'edge')}; {labels_of(model)}.",
+        f"Network: {network_of(model.graph_)}; {labels_of(model)}.",
         *federation_of(model),
         f"Clusters of nodes that share one model: {int(model.clusters_.max()) + 1:,}.",
         *_undetermined(model),
@@ -120,13 +124,24 @@ def _beside(model: NetworkedModel, notes: dict[str, Any]) -> list[str]:
     return [f"The same for other methods, the smallest first: {listed}.", found.verdict]
 
 
+def _in_time(model: NetworkedModel) -> str:
+    return "" if model.space_time_ is None else f", {short(model.time_strength_, 4)} times that in time"
+
+
+def _plain(name: Any) -> Any:
+    """The id of a node as JSON can hold it: a date as text."""
+    if isinstance(name, tuple):
+        return list(map(_plain, name))
+    return name if name is None or isinstance(name, str | int | float) else str(name)
+
+
 def _features(model: NetworkedModel) -> list[str]:
     names = [str(name) for name in getattr(model, "feature_names_in_", ())]
     return [f"Features: {some(names, MOST_NAMED)}."] if names else []
 
 
 def _undetermined(model: NetworkedModel) -> list[str]:
-    names = [str(name) for name in model.undetermined_nodes_]
+    names = [called(name) for name in model.undetermined_nodes_]
     listed = some(names, MOST_NAMED)
     return [f"No label reaches {plural(len(names), 'node')}, whose models say nothing: {listed}."] if names else []
 
@@ -156,7 +171,8 @@ def node_table(model: NetworkedModel) -> Table:
     lines = []
     for node in first:
         values = [node[fact] for fact in facts] + [node["coefficients"][name] for name in names]
-        lines.append([str(node["node"]), *map(_cell, values)])
+        name = node["node"]
+        lines.append([called(tuple(name) if isinstance(name, list) else name), *map(_cell, values)])
     more = _more(model.graph_.n_nodes - MOST_NODES, "node"), _more_columns(model, len(names))
     return header, lines, _left_out(*more)
 
@@ -169,7 +185,7 @@ def all_clusters(model: NetworkedModel) -> list[dict[str, Any]]:
     return [
         {
             "cluster": k,
-            "nodes": [names[i] for i in nodes],
+            "nodes": [_plain(names[i]) for i in nodes],
             "labelled_nodes": int((model.n_labelled_[nodes] > 0).sum()) if labelled else None,
             "coefficients": dict(zip(column_names(model), weights[nodes[0]].tolist(), strict=True)),
         }
@@ -185,7 +201,7 @@ def all_nodes(model: NetworkedModel) -> list[dict[str, Any]]:
     found = zip(model.nodes_.tolist(), model.clusters_, model.n_labelled_, *errors, model.weights_, strict=True)
     return [
         {
-            "node": name,
+            "node": _plain(name),
             "cluster": int(cluster),
             "labelled_rows": int(m) if m >= 0 else None,
             "held_out_error": None if np.isnan(unseen) else float(unseen),

@@ -17,7 +17,15 @@ import typer
 from coterie.cli.codes import ExitCode
 from coterie.cli.echo import echo
 from coterie.cli.errors import BadInputError, check_folder, check_numbers, plain_errors
-from coterie.cli.network import check_choice, edge_table, read_network, split_names, text_format
+from coterie.cli.network import (
+    check_choice,
+    edge_table,
+    in_time,
+    place_column,
+    read_network,
+    split_names,
+    text_format,
+)
 from coterie.cli.options import (
     DataArgument,
     DecimalOption,
@@ -107,6 +115,22 @@ def fit(
     weight: Annotated[str | None, WeightOption] = None,
     distance: Annotated[str | None, DistanceOption] = None,
     ids: Annotated[IdsName, IdsOption] = IdsName.text,
+    time: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of times, numbers or dates, if nodes are places at times: --node place,time.",
+            rich_help_panel=NETWORK,
+        ),
+    ] = None,
+    time_strength: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            help="For --time: how much edges in time count beside those in space.",
+            show_default="1, or chosen with --lam cv",
+            rich_help_panel=NETWORK,
+        ),
+    ] = None,
     loss: Annotated[
         LossName,
         typer.Option(
@@ -127,7 +151,11 @@ def fit(
     ] = CV,
     over: Annotated[
         OverName,
-        typer.Option(help="For cv and baselines: hold out whole nodes, or rows of any node.", rich_help_panel=MODEL),
+        typer.Option(
+            help="For cv and baselines: hold out whole nodes, or rows of any node; of places at times also places, "
+            "times to come, or blocks of both.",
+            rich_help_panel=MODEL,
+        ),
     ] = OverName.auto,
     folds: Annotated[int, typer.Option(min=2, help="For cv and baselines.", rich_help_panel=MODEL)] = 5,
     repeats: Annotated[
@@ -184,7 +212,8 @@ def fit(
     """
     with plain_errors(quiet):
         check_folder(out)
-        check_numbers(tol=tol, time_limit=time_limit, alpha=alpha, ridge=ridge)
+        check_numbers(tol=tol, time_limit=time_limit, alpha=alpha, ridge=ridge, time_strength=time_strength)
+        place = place_column(node, time, time_strength, over)
         nearest = check_choice(graph, knn, weight, distance)
         choosing = {"cv": folds, "over": over.value, "cv_repeats": repeats, "random_state": seed}
         model = _new_model(loss, lam, alpha, ridge, choosing)
@@ -198,6 +227,7 @@ def fit(
         from coterie.io.formats import Table
         from coterie.io.preparation import prepare
         from coterie.io.rows import Columns
+        from coterie.io.times import Times
         from coterie.problem.convert import Measure
         from coterie.solver import Status
 
@@ -206,13 +236,18 @@ def fit(
         with working(quiet) as tell, _without_convergence_warnings():
             tell(f"reading {data}", None)
             chosen = None if features is None else split_names(features)
-            left_out = _left_out(table, (node, target), chosen, exclude, nearest)
-            columns = Columns.of(table, node, target, chosen, but=left_out, classes=loss is LossName.logistic)
+            left_out = _left_out(table, (place, target), chosen, exclude, nearest)
+            times, moments = (None, []) if time is None else Times.found(table, time)
+            columns = Columns.of(
+                table, place, target, chosen, but=left_out, classes=loss is LossName.logistic, times=times
+            )
             if left_out and chosen is None:
                 say(f"columns that are not used: {', '.join(left_out)}; name features with --features", quiet)
             measure = Measure(weight, distance)
-            network = read_network(table, node, edges, nearest, measure, text_ids=ids is IdsName.text)
+            network = read_network(table, place, edges, nearest, measure, text_ids=ids is IdsName.text)
             model.set_params(graph=network.graph, verbose=tell)
+            if times is not None:
+                model.set_params(**in_time(model, network.graph, moments, time_strength))
             notes = _notes(context, table, network, seed)
             levels, gap = [] if one_hot is None else split_names(one_hot), None if missing is None else missing.value
             columns, gaps = prepare(table, columns.like(network.graph), levels, gap)

@@ -11,6 +11,7 @@ from coterie.cli.errors import BadInputError
 from coterie.io.errors import BadGraphError, UnreadableFileError
 
 if TYPE_CHECKING:
+    from coterie.estimators.base import NetworkedModel
     from coterie.io.formats import Table, TextFormat
     from coterie.problem import EmpiricalGraph
     from coterie.problem.convert import Measure
@@ -103,6 +104,35 @@ def read_network(
         raise BadGraphError(f"{data}: columns {', '.join(map(repr, knn.names))}: {error}") from None
     note = {"names": list(knn.names), "values": places.tolist()} if len(knn.names) == 2 else None
     return Network(found, note)
+
+
+def place_column(node: str, time: str | None, strength: float | None, over: str) -> str:
+    """The column of --node that names places; without --time, the only one."""
+    names = split_names(node)
+    if time is None:
+        if len(names) > 1:
+            raise BadInputError(f"--node {node}: say with --time which of these columns holds the times")
+        if strength is not None or over in ("places", "times", "blocks"):
+            what = f"--over {over}" if strength is None else "--time-strength"
+            raise BadInputError(f"{what} is for places at times; name the column of the times with --time")
+        return node
+    places = [name for name in names if name != time]
+    if len(places) != 1 or len(names) > 2:
+        raise BadInputError(f"--node {node} --time {time}: give two columns, of places and of times, as place,{time}")
+    return places[0]
+
+
+def in_time(model: NetworkedModel, space: EmpiricalGraph, times: list[Any], strength: float | None) -> dict[str, Any]:
+    """The parameters of a model of places at times."""
+    from coterie.graphs import time_graph
+
+    parameters: dict[str, Any] = {"graph": (space, time_graph(times))}
+    if strength is None:
+        return parameters
+    if strength == 0:
+        raise BadInputError("--time-strength 0 would leave times apart; give a positive number")
+    choosing = "time_strengths" in model.get_params(deep=False)
+    return parameters | ({"time_strengths": [strength]} if choosing else {"time_strength": strength})
 
 
 def check_choice(graph: Path | None, knn: str | None, weight: str | None, distance: str | None) -> Knn | None:

@@ -73,3 +73,6 @@ class OverName(StrEnum):
     auto = "auto"
     nodes = "nodes"
     rows = "rows"
+    places = "places"
+    times = "times"
+    blocks = "blocks"

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from warnings import catch_warnings, simplefilter
 
 import typer
 
 from coterie.cli.echo import echo
 from coterie.cli.errors import BadInputError, check_table, plain_errors
-from coterie.cli.network import text_format
+from coterie.cli.network import split_names, text_format
 from coterie.cli.options import (
     DataArgument,
     DecimalOption,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from coterie.estimators.base import NetworkedModel
     from coterie.io.formats import Table
     from coterie.io.rows import Columns, Rows
+    from coterie.io.times import Times
 
 PREDICTION, PROBABILITY, UNDETERMINED = "prediction", "probability", "undetermined"
 
@@ -37,7 +39,10 @@ def predict(
     out: Annotated[Path, typer.Option(help="File to write: its name ends in .parquet, .csv or .arrow.")],
     node: Annotated[
         str | None,
-        typer.Option(help="Column that says which node a row belongs to.", show_default="as when the model was fitted"),
+        typer.Option(
+            help="Column that says which node a row belongs to; or place,time.",
+            show_default="as when the model was fitted",
+        ),
     ] = None,
     separator: Annotated[str | None, SeparatorOption] = None,
     decimal: Annotated[str, DecimalOption] = ".",
@@ -63,35 +68,42 @@ def predict(
         from coterie.io.nodes import KnownNodes
         from coterie.io.rows import scan_rows
         from coterie.io.tables import write_batches
+        from coterie.report.text import plural
 
         fitted = load(model)
         table = Table(data, text_format(separator, decimal, encoding))
         columns = _columns(fitted, model, table, node)
         known, schema = KnownNodes(fitted.graph_), _schema(fitted, columns)
+        keys = columns.keys
         kept = KeptColumns(table) if keep else None
         if kept is not None:
-            added = {name: kind for name, kind in schema.items() if name != columns.node}
+            added = {name: kind for name, kind in schema.items() if name not in keys}
             kept.refuse(list(added))
             schema = kept.schema | added
-        count = unreached = gaps = without = 0
+        count = unreached = gaps = later = without = 0
 
         def batches() -> Iterator[pl.DataFrame]:
-            nonlocal count, unreached, gaps, without
+            nonlocal count, unreached, gaps, later, without
             for rows in scan_rows(table, columns):
                 known.check_rows(rows, columns)
                 frame = _predictions(fitted, rows, columns)
                 count += len(frame)
                 without += frame[PREDICTION].null_count()
+                later += _after_the_last(fitted, frame, columns)
                 gaps += 0 if rows.gaps is None else int(rows.gaps.sum().sum_horizontal().item())
                 unreached += int(frame[UNDETERMINED].sum()) if UNDETERMINED in frame.columns else 0
                 tell(f"{count:,} rows", None)
-                yield frame if kept is None else kept.take(len(frame)).hstack(frame.drop(columns.node))
+                yield frame if kept is None else kept.take(len(frame)).hstack(frame.drop(keys))
 
         with working(quiet) as tell:
             write_batches(out, batches(), schema)
         if gaps:
             became = f"{without:,} rows have no prediction" if columns.keeps_gaps else "they get the means of the fit"
             say(f"{gaps:,} values are missing; {became}", quiet)
+        if later:
+            last = _last_time(fitted)
+            rows = plural(later, "prediction")
+            say(f"{rows} for times after {last}, the last of the model: with the models of that time", quiet)
         if unreached:
             say(
                 f"no label reaches the nodes of {unreached:,} rows, marked {UNDETERMINED}: nothing is known of them",
@@ -112,15 +124,41 @@ def _columns(fitted: NetworkedModel, model: Path, data: Table, node: str | None)
         raise ModelFileError(f"{model}: the model was fitted to columns without names; use it from Python")
     if found is None:
         raise BadInputError("say with --node which column holds the nodes; the model was not told")
-    if not isinstance(found, str):
-        raise BadInputError(f"the nodes of this model are in the columns {' and '.join(found)}; use it from Python")
-    node = found
-    if node in (PREDICTION, PROBABILITY, UNDETERMINED):
-        raise BadInputError(f"the column of the nodes is called {node!r}, as one that is written; call it otherwise")
+    place, times = _keys(fitted, split_names(found) if isinstance(found, str) else list(found))
+    for name in (place, *(() if times is None else (times.name,))):
+        if name in (PREDICTION, PROBABILITY, UNDETERMINED):
+            raise BadInputError(
+                f"the column of the nodes is called {name!r}, as one that is written; call it otherwise"
+            )
     made = fitted.preparation_
     read = [str(name) for name in names] if made is None else made.columns
-    columns = Columns.of(data, node, features=read).like(fitted.graph_)
+    columns = Columns.of(data, place, features=read, times=times).like(fitted.graph_)
     return columns if made is None else columns.prepared(made)
+
+
+def _keys(fitted: NetworkedModel, names: list[str]) -> tuple[str, Times | None]:
+    """The column of the nodes; or those of places and of times."""
+    from coterie.estimators.space_time import pairs_of
+    from coterie.io.times import Times
+
+    pairs = pairs_of(fitted.graph_)
+    wanted = 1 if pairs is None else 2
+    if len(names) != wanted:
+        what = "one column" if pairs is None else "two columns, of the places and of the times"
+        raise BadInputError(f"the nodes of this model are in {what}; --node names {len(names)}: {', '.join(names)}")
+    return names[0], None if pairs is None else Times.like(names[1], pairs.second)
+
+
+def _after_the_last(fitted: NetworkedModel, frame: pl.DataFrame, columns: Columns) -> int:
+    """How many rows come after the last time of a model."""
+    if columns.times is None:
+        return 0
+    return int((frame[columns.times.name] > _last_time(fitted)).sum())
+
+
+def _last_time(fitted: NetworkedModel) -> Any:
+    pair: Any = fitted.graph_.names[-1]
+    return pair[1]
 
 
 def _predictions(fitted: NetworkedModel, rows: Rows, columns: Columns) -> pl.DataFrame:
@@ -128,16 +166,30 @@ def _predictions(fitted: NetworkedModel, rows: Rows, columns: Columns) -> pl.Dat
     from coterie.io.sources import import_polars
 
     pl, schema = import_polars(), _schema(fitted, columns)
-    X, ids = rows.frame.select(columns.features), rows.frame[columns.node]
+    X, keys = rows.frame.select(columns.features), [rows.frame[name] for name in columns.keys]
+    ids = keys[0] if len(keys) == 1 else list(zip(*keys, strict=True))
     lacks = X.select(pl.any_horizontal(pl.all().is_null())).to_series()
     X = X.fill_null(0.0)
-    found = [ids, pl.Series(PREDICTION, fitted.predict(X, groups=ids))]
-    if PROBABILITY in schema:
-        found.append(pl.Series(PROBABILITY, fitted.predict_proba(X, groups=ids)[:, 1]))
+    with catch_warnings():
+        simplefilter("ignore", UserWarning)  # of times after the last, which are counted
+        found = [*keys, pl.Series(PREDICTION, fitted.predict(X, groups=ids))]
+        if PROBABILITY in schema:
+            found.append(pl.Series(PROBABILITY, fitted.predict_proba(X, groups=ids)[:, 1]))
     if UNDETERMINED in schema:
-        found.append(ids.is_in(fitted.undetermined_nodes_.tolist()).alias(UNDETERMINED))
+        found.append(_undetermined(fitted, keys))
     said = [name for name in (PREDICTION, PROBABILITY) if name in schema]
     return pl.DataFrame(found).with_columns(pl.when(~lacks).then(pl.col(*said)).name.keep()).cast(schema)
+
+
+def _undetermined(fitted: NetworkedModel, keys: list[pl.Series]) -> pl.Series:
+    """Which rows belong to nodes that no label reaches."""
+    from coterie.io.sources import import_polars
+
+    unknown = fitted.undetermined_nodes_.tolist()
+    if len(keys) == 1:
+        return keys[0].is_in(unknown).alias(UNDETERMINED)
+    these, pl = set(unknown), import_polars()
+    return pl.Series(UNDETERMINED, [pair in these for pair in zip(*keys, strict=True)], dtype=pl.Boolean)
 
 
 def _schema(fitted: NetworkedModel, columns: Columns) -> dict[str, Any]:
@@ -146,7 +198,8 @@ def _schema(fitted: NetworkedModel, columns: Columns) -> dict[str, Any]:
 
     pl = import_polars()
     ids = pl.String if columns.text_ids else pl.Int64
-    schema: dict[str, Any] = {columns.node: ids, PREDICTION: pl.Float64}
+    times = {} if columns.times is None else {columns.times.name: columns.times.type}
+    schema: dict[str, Any] = {columns.node: ids, **times, PREDICTION: pl.Float64}
     if hasattr(fitted, "classes_"):
         schema |= {PREDICTION: pl.Series(fitted.classes_.tolist()).dtype, PROBABILITY: pl.Float64}
     return schema | ({UNDETERMINED: pl.Boolean} if len(fitted.undetermined_nodes_) else {})

@@ -13,7 +13,7 @@ from coterie.estimators.base import NetworkedModel
 from coterie.estimators.cross_validation import ChoosesLam
 from coterie.estimators.folds import Over, what_to_hold_out
 from coterie.estimators.progress import listener
-from coterie.estimators.tables import as_graph
+from coterie.estimators.space_time import pairs_of
 from coterie.io.errors import BadLabelError, DataError
 from coterie.io.formats import Table
 from coterie.io.memory import (
@@ -28,6 +28,7 @@ from coterie.io.nodes import KnownNodes
 from coterie.io.preparation import Gaps, prepare
 from coterie.io.rows import Columns, find_row, read_rows
 from coterie.io.sources import import_polars
+from coterie.io.times import Times
 from coterie.problem import EmpiricalGraph
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ Say = Callable[[str], None]
 def fit_files(
     model: NetworkedModel,
     path: str | PathLike[str],
-    node: str,
+    node: str | Sequence[str],
     target: str,
     features: Sequence[str] | None = None,
     one_hot: Sequence[str] = (),
@@ -61,8 +62,8 @@ def fit_files(
     path : str, Path or Table
         CSV, Parquet or Arrow: a file, a folder, or a pattern such as ``days/*.parquet``. A
         :class:`coterie.io.formats.Table` says besides how text is written: separator, decimal sign, encoding.
-    node : str
-        The column that says which node a row belongs to.
+    node : str or two of them
+        The column that says which node a row belongs to; or the columns of the place and of the time.
     target : str
         The column to predict; empty or nan where it is not known. For a classifier, 0 and 1, or names of two classes.
     features : sequence of str, default=None
@@ -97,7 +98,12 @@ def fit_files(
     """
     tell, table = listener(model.verbose), Table.of(path)
     classes = hasattr(model, "predict_proba")
-    columns = Columns.of(table, node, target, features, classes=classes).like(as_graph(model.graph, node))
+    graph, (place, *rest) = model._as_graph(node), [node] if isinstance(node, str) else node
+    pairs = pairs_of(graph)
+    if len(rest) != (pairs is not None):
+        raise ValueError(f"node={node!r}: name one column, or those of places and times where the graph has both")
+    times = None if pairs is None else Times.like(rest[0], pairs.second)
+    columns = Columns.of(table, place, target, features, classes=classes, times=times).like(graph)
     columns, gaps = prepare(table, columns, one_hot, missing)
     files = FileFit(model, table, columns, (lambda line: None) if tell is None else (lambda line: tell(line, 0.0)))
     files.say_gaps(gaps)
@@ -130,12 +136,13 @@ class FileFit:
     @cached_property
     def graph(self) -> EmpiricalGraph:
         """The graph of the model."""
-        return as_graph(self.model.graph, self.columns.node)
+        return self.model._as_graph(self.columns.node)
 
     def fit(self, needs_rows: bool = False) -> pl.DataFrame | None:
         """Fit the model; return the rows if they were read into memory, as they are where `needs_rows`."""
         require_memory_to_solve(self.graph.n_nodes, self.graph.n_edges, len(self.columns.features))
-        needs_rows = needs_rows or not hasattr(self.model, "fit_moments") or self._is_wide()
+        times = self.columns.times is not None
+        needs_rows = needs_rows or times or not hasattr(self.model, "fit_moments") or self._is_wide()
         streams = not needs_rows and self._over() != "rows" and self._from_moments()
         rows = None if streams else self._from_rows()
         self.model.preparation_ = self.columns.made
@@ -150,7 +157,7 @@ class FileFit:
     def X_and_y(self, rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series]:
         """Split rows into nodes with features, and labels."""
         assert self.columns.target is not None
-        return rows.select(self.columns.node, *self.columns.features), rows[self.columns.target]
+        return rows.select(*self.columns.keys, *self.columns.features), rows[self.columns.target]
 
     def _is_wide(self) -> bool:
         """Whether moments, n² numbers per node, would take much memory, and more than the rows themselves."""
@@ -162,7 +169,7 @@ class FileFit:
         from coterie.io.stream import stream_moments
 
         moments = stream_moments(self.path, self.columns)
-        self._check(moments.ids, bool(moments.m.any()))
+        self._check([(name,) for name in moments.ids], bool(moments.m.any()))
         m = moments.m[moments.m > 0]
         model: Any = self.model
         if (over := self._over()) is not None and what_to_hold_out(over, m, self.graph.n_nodes) == "rows":
@@ -192,11 +199,12 @@ class FileFit:
         self._check_sizes(X.select(self.columns.features).select(pl.all().pow(2).mean().sqrt()).row(0))
         named = y.dtype == pl.String
         labelled = y.is_not_null() if named else y.is_not_nan()
-        self._check(rows[self.columns.node].unique(maintain_order=True), labelled.any())
+        self._check(rows.select(self.columns.keys).unique(maintain_order=True).rows(), labelled.any())
         if hasattr(self.model, "predict_proba"):
             self._check_classes(y)
         with naming_the_file(self.path):
-            self.model.fit(X, y, groups=self.columns.node)
+            keys = self.columns.keys
+            self.model.fit(X, y, groups=keys[0] if len(keys) == 1 else keys)
         if hasattr(self.model, "classes_") and not named:
             self.model.classes_ = self.model.classes_.astype(int)
         return rows
@@ -213,7 +221,7 @@ class FileFit:
 
     def _check(self, ids: Any, labelled: bool) -> None:
         graph, ids = self.graph, list(ids)
-        KnownNodes(graph).check_all(ids, self.path, self.columns)
+        KnownNodes(graph).check_all(dict.fromkeys(name for name, *_ in ids), self.path, self.columns)
         if not labelled:
             raise BadLabelError(
                 f"{self.path}: column {self.columns.target!r} is empty in every row; nothing to learn from"

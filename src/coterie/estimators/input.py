@@ -109,6 +109,8 @@ class InputMixin:
         """The graph to learn on: of two graphs, their product with the first of the strengths in time."""
         self.space_time_ = SpaceTime.of(self.graph)
         if self.space_time_ is None:
+            if self.time_strength != 1 or getattr(self, "time_strengths", None) is not None:
+                raise ValueError("a strength in time needs graph=(space, time), two graphs")
             return as_graph(self.graph, groups)
         if self.shared:
             raise ValueError("shared=True is for one graph; with graph=(space, time) leave it out")

@@ -83,6 +83,13 @@ class LamChoice:
         return int(np.argmin(self.mean))
 
     @property
+    def at_an_end(self) -> bool:
+        """Whether that is the largest or the smallest λ of several, so that better ones may lie beyond."""
+        alike = True if self.time_strengths is None else self.time_strengths == self.time_strengths[self.best]
+        tried = self.lams[np.broadcast_to(alike, len(self.lams))]
+        return len(tried) > 1 and float(self.lams[self.best]) in (float(tried[0]), float(tried[-1]))
+
+    @property
     def one_se(self) -> int:
         """The largest λ whose error, before any root is taken, is within one standard error of the smallest."""
         powers, best = self.errors**self.degree, self.best

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from coterie.io.sources import import_polars
 from coterie.io.tables import first_row, place_in, read_table
 from coterie.problem import EmpiricalGraph
 from coterie.problem.arrays import Array
-from coterie.problem.ids import are_text, some_of
+from coterie.problem.ids import Pairs, are_text, some_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,7 +28,9 @@ class KnownNodes:
 
     def __init__(self, graph: EmpiricalGraph) -> None:
         self.graph = graph
-        self._known = frozenset(graph.names)
+        self._pairs = graph.ids if isinstance(graph.ids, Pairs) else None
+        self._names = graph.names if self._pairs is None else self._pairs.first
+        self._known = frozenset(self._names)
 
     def check_all(self, ids: Iterable[Hashable], path: str | PathLike[str], columns: Columns) -> None:
         """Refuse ids that files hold and the graph does not; the files are read again to name the first row."""
@@ -42,10 +44,21 @@ class KnownNodes:
         if unknown := [name for name in ids.unique(maintain_order=True) if name not in self._known]:
             place = int(ids.is_in(unknown).arg_max() or 0)
             raise self._refused(place_of(rows, columns.node, place), unknown)
+        if self._pairs is not None and columns.times is not None:
+            self._check_times(rows, columns.times.name, self._pairs.second)
+
+    def _check_times(self, rows: Rows, name: str, times: Sequence[Any]) -> None:
+        """Refuse times that are not known and do not come after the last."""
+        here, last = rows.frame[name], times[-1]
+        if early := [time for time in here.unique(maintain_order=True) if time <= last and time not in times]:
+            where = place_of(rows, name, int((here == early[0]).arg_max() or 0))
+            raise UnknownNodeError(
+                f"{where} is not among the {len(times)} times of the model, {some_of(times, 3)}, nor after the last"
+            )
 
     def _refused(self, where: str, unknown: list[Hashable]) -> UnknownNodeError:
         several = f" (nor are others: {some_of(unknown)})" if len(unknown) > 1 else ""
-        known = f"its {self.graph.n_nodes} nodes are {some_of(self.graph.names, 3)}"
+        known = f"its {len(self._names)} {'nodes' if self._pairs is None else 'places'} are {some_of(self._names, 3)}"
         return UnknownNodeError(f"{where} is not a node of the graph{several}; {known}")
 
 

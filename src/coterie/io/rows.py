@@ -14,12 +14,13 @@ from coterie.io.errors import DataError, EmptyDataError
 from coterie.io.sources import Source, cell, import_polars, sources
 from coterie.io.values import check_types, check_values, comes_as_text, id_type, is_text, name_unreadable, numbers_in
 from coterie.problem import EmpiricalGraph
-from coterie.problem.ids import are_text
+from coterie.problem.ids import Pairs, are_text
 
 if TYPE_CHECKING:
     import polars as pl
 
     from coterie.io.preparation import Preparation
+    from coterie.io.times import Times
 
 ROW, GAPS = " row", " gaps"  # names of columns of our own
 
@@ -42,6 +43,8 @@ class Columns:
         Labels are names of classes; empty where there is no label.
     made : Preparation or None
         How the features are made of columns; None: they are columns.
+    times : Times or None
+        The column with the time of each row, where nodes are places at times.
     """
 
     node: str
@@ -50,6 +53,7 @@ class Columns:
     text_ids: bool = True
     text_labels: bool = False
     made: Preparation | None = None
+    times: Times | None = None
 
     @classmethod
     def of(
@@ -61,6 +65,7 @@ class Columns:
         but: Sequence[str] = (),
         text_ids: bool = True,
         classes: bool = False,
+        times: Times | None = None,
     ) -> Columns:
         """Check the names against the first file.
 
@@ -68,7 +73,7 @@ class Columns:
         names.
         """
         first = sources(path)[0]
-        named = [name for name in (node, target) if name is not None]
+        named = [name for name in (node, None if times is None else times.name, target) if name is not None]
         first.require([*named, *(features or ()), *but])
         rest = (name for name in first.schema if name not in (*named, *but))
         chosen = tuple(rest if features is None else features)
@@ -78,7 +83,12 @@ class Columns:
             twice = ", ".join([*named, *chosen])
             raise DataError(f"{first.file}: a column is named twice among node, target and features: {twice}")
         named_classes = classes and target is not None and any(is_text(source, target) for source in sources(path))
-        return cls(node, chosen, target, text_ids, named_classes)
+        return cls(node, chosen, target, text_ids, named_classes, times=times)
+
+    @property
+    def keys(self) -> list[str]:
+        """The columns that say which node a row belongs to."""
+        return [self.node] if self.times is None else [self.node, self.times.name]
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -111,7 +121,7 @@ class Columns:
 
     def like(self, graph: EmpiricalGraph) -> Columns:
         """Return the same with ids as this graph has them: where they are text there, they are text here."""
-        return replace(self, text_ids=are_text(graph.names))
+        return replace(self, text_ids=are_text(graph.ids.first if isinstance(graph.ids, Pairs) else graph.names))
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,8 +134,8 @@ class Rows:
     first : int
         The number of the first of them in the file, from 1; the header of a CSV file is not counted.
     frame : polars.DataFrame
-        Node (Int64 or String), features (Float64, finite, or null where `gaps` are dropped) and, where asked for,
-        target (Float64, nan: no label; or String, null: no label).
+        Node (Int64 or String), time where there is one, features (Float64, finite, or null where `gaps` are dropped)
+        and, where asked for, target (Float64, nan: no label; or String, null: no label).
     gaps : polars.DataFrame or None
         Where values were missing, one column for each that was read. None: gaps are refused.
     """
@@ -148,7 +158,7 @@ def scan_rows(path: str | PathLike[str], columns: Columns) -> Iterator[Rows]:
     """Yield all rows, in order, in batches; the first bad value is an error that names file, column and row."""
     files = sources(path)
     for source in files:
-        source.require([columns.node, *columns.read])
+        source.require([*columns.keys, *columns.read])
         check_types(source, columns)
     found = False
     for source in files:
@@ -191,6 +201,7 @@ def _batches(source: Source, columns: Columns) -> Iterator[tuple[pl.DataFrame, p
     pl = import_polars()
     query = source.scan(_types(source, columns), gaps=[name for name in columns.read if name not in columns.levels])
     parts = [pl.col(columns.node).cast(id_type(source, columns))]
+    parts += [] if columns.times is None else [columns.times.values]
     made = columns.made
     parts += [numbers_in(source, name) for name in columns.features] if made is None else made.expressions(source)
     if columns.target is not None:
@@ -211,5 +222,6 @@ def _types(source: Source, columns: Columns) -> dict[str, Any]:
     pl = import_polars()
     text = [name for name in columns.read if name in columns.levels or comes_as_text(source, name)]
     text += [str(columns.target)] if columns.text_labels else []
+    text += [] if columns.times is None else [columns.times.name]
     types = dict.fromkeys(columns.read, pl.Float64) | dict.fromkeys(text, pl.String)
     return types | {columns.node: id_type(source, columns)}

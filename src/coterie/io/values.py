@@ -110,7 +110,7 @@ def check_values(rows: Rows, columns: Columns) -> None:
     """
     pl = import_polars()
     frame, gaps = rows.frame, columns.keeps_gaps
-    fine = frame[columns.node].null_count() == 0
+    fine = all(frame[name].null_count() == 0 for name in columns.keys)
     fine = fine and (gaps or all(frame[name].null_count() == 0 for name in columns.features))
     sizes = frame.select(pl.col(*columns.features).abs().sum()).row(0) if fine else (np.nan,)
     fine = all(size <= LARGEST for size in sizes)
@@ -118,7 +118,7 @@ def check_values(rows: Rows, columns: Columns) -> None:
     fine = fine and (label is None or not frame.select(_unusable(label).any()).item())
     if fine:
         return
-    bad = {columns.node: pl.col(columns.node).is_null()}
+    bad = {name: pl.col(name).is_null() for name in columns.keys}
     bad |= {name: ~(pl.col(name).abs() <= LARGEST).fill_null(gaps) for name in columns.features}
     if label is not None:
         bad[label] = _unusable(label)
@@ -141,6 +141,11 @@ def _refuse_value(rows: Rows, columns: Columns, name: str, place: int) -> None:
     where = cell(rows.file, columns.column_of(name), rows.first + place)
     if name == columns.node:
         raise BadValueError(f"{where}: there is no node id; fill or drop the row")
+    if columns.times is not None and name == columns.times.name:
+        kind = columns.times.kind.__name__
+        raise BadValueError(
+            f"{where} (node {node!r}): there is no time, or it is no {kind} like the others; fill it in"
+        )
     if value is not None and np.isfinite(value):
         raise BadValueError(
             f"{where} (node {node!r}): numbers above {LARGEST:g} cannot be squared, and {value:g} is one"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from coterie.problem import EmpiricalGraph
 from coterie.problem.arrays import Array
+from coterie.problem.ids import Pairs
 from coterie.report.network import principal_tone
-from coterie.report.text import measure_of, plural
+from coterie.report.text import called, measure_of, plural
 
 if TYPE_CHECKING:
     from coterie.estimators.base import NetworkedModel
@@ -37,6 +38,8 @@ class DisplayGraph:
         In units of the labels: the error of training, and of labels held out; nan where there were none.
     aggregated : str
         A sentence that says what is not shown one by one; empty where everything is.
+    time : str
+        The time that is shown of places at times; empty where there is none.
     """
 
     graph: EmpiricalGraph
@@ -50,13 +53,16 @@ class DisplayGraph:
     cluster: NDArray[np.int64]
     undetermined: NDArray[np.bool_]
     aggregated: str
+    time: str = ""
 
     @classmethod
     def of_model(cls, model: NetworkedModel, most: int | None = None) -> DisplayGraph:
         most = MOST_NODES if most is None else most
-        V = model.graph_.n_nodes
+        V, pairs = model.graph_.n_nodes, model.graph_.ids
+        if isinstance(pairs, Pairs) and len(pairs.first) <= most:
+            return cls._last_time(model, pairs)
         if most >= V:
-            return cls._make(model, np.arange(V), model.graph_, [str(name) for name in model.graph_.names], "")
+            return cls._make(model, np.arange(V), model.graph_, [called(name) for name in model.graph_.names], "")
         clusters, sizes = by_size(model)
         kept = clusters[:most]
         place = np.full(len(clusters), -1)
@@ -68,6 +74,16 @@ class DisplayGraph:
             text += f" Of {len(clusters):,} clusters, the largest {most:,} are drawn ({share:.0%} of the nodes)."
         of = place[model.clusters_]
         return cls._make(model, of, contracted(model.graph_, of, len(kept)), names, text)
+
+    @classmethod
+    def _last_time(cls, model: NetworkedModel, pairs: Pairs) -> DisplayGraph:
+        """The places at the last of their times."""
+        n_places = len(pairs.first)
+        of = np.full(len(pairs), -1)
+        of[-n_places:] = np.arange(n_places)
+        names = [str(name) for name in pairs.first]
+        drawn = cls._make(model, of, contracted(model.graph_, of, n_places), names, "")
+        return replace(drawn, time=str(pairs.second[-1]))
 
     @classmethod
     def _make(

@@ -126,8 +126,8 @@ def map_figure(drawn: DisplayGraph, columns: list[str], coordinates: Coordinates
     inside, cut = drawn_edges(drawn.graph, drawn.w, MOST_EDGES)
     faint = float(np.clip(len(drawn.names) / max(len(inside), 1), 0.08, 0.5))
     lines = [
-        _segments(scatter, x[inside], SOFT, faint, 1.0),
-        _segments(scatter, x[cut], CUT, float(np.clip(1500 / max(len(cut), 1), 0.4, 0.9)), 1.3),
+        segments(scatter, x[inside], SOFT, faint, 1.0),
+        segments(scatter, x[cut], CUT, float(np.clip(1500 / max(len(cut), 1), 0.4, 0.9)), 1.3),
     ]
     marker = {
         "size": marker_sizes(drawn) if drawn.aggregated else float(marker_sizes(drawn)[0]),
@@ -147,14 +147,14 @@ def map_figure(drawn: DisplayGraph, columns: list[str], coordinates: Coordinates
     found = scatter(x=[], y=[], mode="markers", marker=FOUND, hoverinfo="skip")  # nodes that a reader looks for
     hidden = {"visible": False}
     horizontal, vertical = (hidden, hidden) if coordinates is None else _axes(coordinates)
-    horizontal, vertical = ({**axis, **_cropped(x[:, k])} for k, axis in enumerate((horizontal, vertical)))
+    horizontal, vertical = ({**axis, **cropped(x[:, k])} for k, axis in enumerate((horizontal, vertical)))
     vertical |= {"scaleanchor": "x", "scaleratio": 1.0 if coordinates is None else coordinates.stretch}
     look = {"showlegend": False, "hovermode": "closest", "dragmode": "zoom", "uirevision": "stay"}
     look |= {"margin": {"l": 8, "r": 8, "t": 64, "b": 8}}  # room for the colour bar
     return figure([*lines, nodes, found], xaxis=horizontal, yaxis=vertical, **look)
 
 
-def _cropped(x: Array) -> dict[str, Any]:
+def cropped(x: Array) -> dict[str, Any]:
     """An axis that ends where the nodes do; the picture becomes narrower, not the axis longer."""
     low, high = (float(np.nanmin(x)), float(np.nanmax(x))) if np.isfinite(x).any() else (0.0, 1.0)
     more = MARGIN * (high - low) or 1.0
@@ -167,7 +167,7 @@ def _axes(coordinates: Coordinates) -> tuple[dict[str, Any], dict[str, Any]]:
     return across, up
 
 
-def _segments(scatter: Any, ends: Array, colour: str, opacity: float, width: float) -> Any:
+def segments(scatter: Any, ends: Array, colour: str, opacity: float, width: float) -> Any:
     """All edges as one line with gaps."""
     points = np.full((len(ends), 3, 2), np.nan)
     points[:, :2] = ends

@@ -7,7 +7,7 @@ data : dict
     What the model was fitted on, shown as it is: "files" (names), "rows", "sha256", or anything else.
 coordinates : dict
     "names" (two strings; those that begin with lat and lon or lng make a map) and "values" (a pair of numbers, or
-    null, for each node, in the order of ``nodes_``).
+    null, for each node, in the order of ``nodes_``; of places at times, for each place).
 baselines : dict
     "methods", "errors" (methods × folds), "over", "weights", "measure", "degree" and "repeats", as in
     :class:`coterie.Comparison`. Without weights, all folds count alike; without a measure, errors are means over rows
@@ -32,7 +32,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coterie.graphs.knn import latitude_and_longitude
+from coterie.problem import EmpiricalGraph
 from coterie.problem.arrays import Array
+from coterie.problem.ids import Pairs
 from coterie.problem.losses.measure import Measure
 from coterie.report.text import measure_of
 
@@ -77,7 +79,7 @@ class Notes:
         notes = getattr(model, "notes_", None) or {}
         readers: dict[str, Callable[[Any], Any]] = {
             "data": dict,
-            "coordinates": lambda note: _coordinates(note, model.graph_.n_nodes),
+            "coordinates": lambda note: _coordinates(note, model.graph_),
             "baselines": lambda note: as_comparison(note, measure_of(model)),
             "resolvability": _rows,
             "seed": lambda note: note,
@@ -93,9 +95,12 @@ class Notes:
         return cls(**found)
 
 
-def _coordinates(note: dict[str, Any], V: int) -> Coordinates:
+def _coordinates(note: dict[str, Any], graph: EmpiricalGraph) -> Coordinates:
     names = [str(name) for name in note["names"]]
     values = np.array([[math.nan] * 2 if row is None else row for row in note["values"]], dtype=float)
+    V, pairs = graph.n_nodes, graph.ids
+    if isinstance(pairs, Pairs) and len(values) == len(pairs.first):
+        values = np.tile(values, (len(pairs.second), 1))
     if len(names) != 2 or values.shape != (V, 2):
         raise ValueError(f"it needs two names and {V} pairs of numbers, got {len(names)} and shape {values.shape}")
     values[~np.isfinite(values).all(axis=1)] = np.nan

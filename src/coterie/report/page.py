@@ -19,8 +19,10 @@ from coterie.report.map import MOST_EDGES, map_figure
 from coterie.report.network import drawn_edges
 from coterie.report.node_table import node_table
 from coterie.report.notes import Notes
+from coterie.report.over_time import OverTime, lines_figure, slice_figures
 from coterie.report.summary import data_summary, model_summary, parameters, versions
 from coterie.report.text import (
+    called,
     counted,
     explanation,
     federation_of,
@@ -87,13 +89,16 @@ def render(model: NetworkedModel) -> str:
     drawn, table = DisplayGraph.of_model(model), ClusterTable.of(model)
     shown, figures = channels(drawn, columns), _figures(model, notes, drawn, table, columns)
     held_out, measure = getattr(model, "held_out_", None), measure_of(model)
-    predictions = None if held_out is None else Dots.of(held_out)
+    predictions, moments = None if held_out is None else Dots.of(held_out), OverTime.of(model) if drawn.time else None
+    if moments is not None:
+        figures |= slice_figures(moments, drawn, notes.coordinates) | {"lines": lines_figure(moments)}
     if predictions is not None:
         figures["predictions"] = held_out_figure(predictions)
     page = {
         "nodes": node_table(drawn, columns),
         "figures": {name: plain(figure) for name, figure in figures.items()},
         "channels": [plain_channel(channel) for channel in shown],
+        "coefficients": [] if moments is None else moments.page(),
     }
     return template.render(
         title=_title(model),
@@ -103,6 +108,7 @@ def render(model: NetworkedModel) -> str:
         unit=unit_of(model),
         quality=held_out_in_words(model),
         predictions=predictions,
+        moments=moments,
         drawn=drawn,
         hidden=len(columns) > MOST_COLUMNS,
         n_coefficients=len(columns),
@@ -131,7 +137,7 @@ def render(model: NetworkedModel) -> str:
         notes=notes,
         close=[] if notes.baselines is None else close_to_best(notes.baselines),
         resolvability=notes.resolvability[:MOST_LINES],
-        undetermined=some([str(name) for name in model.undetermined_nodes_], MOST_NAMES),
+        undetermined=some([called(name) for name in model.undetermined_nodes_], MOST_NAMES),
         parameters=parameters(model),
         versions=versions(model),
         page=script_json(page),
@@ -190,10 +196,12 @@ def _figures(
 def _about_map(drawn: DisplayGraph, notes: Notes, hidden: bool) -> list[str]:
     """What the map does not show, in sentences."""
     said = [drawn.aggregated] if drawn.aggregated else []
+    said += [f"Shown is the last time, {drawn.time}."] if drawn.time else []
     if drawn.graph.n_edges > MOST_EDGES:
         said.append(f"Of {plural(drawn.graph.n_edges, 'edge')}, {MOST_EDGES:,} drawn at random are shown.")
     if notes.coordinates is not None:
-        nowhere = int(np.isnan(notes.coordinates.values[:, 0]).sum())
+        places = notes.coordinates.values[-len(drawn.names) :] if drawn.time else notes.coordinates.values
+        nowhere = int(np.isnan(places[:, 0]).sum())
         said += [f"{plural(nowhere, 'node')} without coordinates cannot be shown."] if nowhere else []
     if hidden:
         said.append(f"The {MOST_COLUMNS} coefficients that vary most between nodes can be chosen.")

@@ -14,6 +14,7 @@ from coterie.report.text import (
     information_in_words,
     labels_of,
     measure_of,
+    network_of,
     penalty_of,
     plural,
     short,
@@ -41,6 +42,8 @@ def model_summary(model: NetworkedModel) -> Summary:
         ("Coefficients", count if names is None else f"{count}: {some([str(n) for n in names], MOST_LISTED)}"),
     ]
     summary += [("Effective parameters", said.partition(": ")[2][:-1]) for said in information_in_words(model)]
+    if model.space_time_ is not None:
+        summary.append(("Strength in time", short(model.time_strength_, 4) + ", of one in space"))
     if hasattr(model, "classes_"):
         summary.append(("Classes", some([shown(c) for c in model.classes_], MOST_LISTED)))
     return summary
@@ -63,7 +66,7 @@ def data_summary(model: NetworkedModel, notes: Notes) -> Summary:
     graph, labelled = model.graph_, model.n_labelled_ > 0
     parts = int(graph.components.max()) + 1
     summary = [
-        ("Graph", f"{plural(graph.n_nodes, 'node')}, {plural(graph.n_edges, 'edge')}, {plural(parts, 'component')}"),
+        ("Graph", f"{network_of(graph)}, {plural(parts, 'component')}"),
         ("Labels", labels_of(model)),
     ]
     if labelled.any():

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from coterie.problem import EmpiricalGraph
+from coterie.problem.ids import Pairs
 from coterie.problem.losses.measure import Measure
 from coterie.problem.penalties import GroupTotalVariation, SquaredVariation, TotalVariation
 from coterie.solver import Solution, Status
@@ -34,6 +36,19 @@ def at_most(number: float) -> str:
     """Write a positive number with one digit, rounded up: what is said to be within it, is."""
     unit = 10.0 ** math.floor(math.log10(number))
     return short(math.ceil(number / unit * (1 - 1e-12)) * unit, 1)
+
+
+def called(name: Any) -> str:
+    """The id of a node as readers see it; of a place at a time, both."""
+    return ", ".join(map(str, name)) if isinstance(name, tuple) else str(name)
+
+
+def network_of(graph: EmpiricalGraph) -> str:
+    """How many nodes and edges a graph has."""
+    size, pairs = f"{plural(graph.n_nodes, 'node')}, {plural(graph.n_edges, 'edge')}", graph.ids
+    if not isinstance(pairs, Pairs):
+        return size
+    return f"{plural(len(pairs.first), 'place')} at {plural(len(pairs.second), 'time')}: {size}"
 
 
 def plural(count: int, thing: str) -> str:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 WIDE = 20.0
 LINE, BEST, ONE_SE = COLOURS[0], COLOURS[4], COLOURS[2]
+CURVES = (LINE, COLOURS[1], COLOURS[3], COLOURS[5])
 
 
 def _marks(choice: LamChoice) -> list[tuple[str, float, str, str]]:
@@ -25,6 +26,10 @@ def _marks(choice: LamChoice) -> list[tuple[str, float, str, str]]:
     if best == one_se:
         return [("best, also by the one-SE rule", best, BEST, "dash")]
     return [("best", best, BEST, "dash"), ("one-SE rule", one_se, ONE_SE, "dot")]
+
+
+def _in_time(kappa: float) -> str:
+    return f"{short(kappa, 3)} times λ in time"
 
 
 def _scale(choice: LamChoice) -> str:
@@ -50,7 +55,9 @@ def error_label(over: str) -> str:
 def draw_lam_choice(ax: Any, choice: LamChoice) -> None:
     """Draw the cross-validated error of every λ on matplotlib axes, with standard errors and both rules marked."""
     look = {"color": LINE, "markersize": 4, "capsize": 2, "elinewidth": 0.8}
-    ax.errorbar(choice.lams, choice.mean, choice.standard_error, fmt="o-", **look)
+    for number, (kappa, one) in enumerate(choice.curves()):
+        here = look if kappa is None else look | {"color": CURVES[number % len(CURVES)], "label": _in_time(kappa)}
+        ax.errorbar(one.lams, one.mean, one.standard_error, fmt="o-", **here)
     for name, lam, colour, style in _marks(choice):
         ax.axvline(lam, color=colour, linestyle={"dash": "--", "dot": ":"}[style], label=f"{name}: λ = {short(lam, 3)}")
     ax.set_xscale(_scale(choice))
@@ -65,11 +72,15 @@ def draw_lam_choice(ax: Any, choice: LamChoice) -> None:
 def lam_choice_figure(choice: LamChoice, error: str) -> Any:
     """The picture of :func:`draw_lam_choice` for the page."""
     go = plotly()
-    bars = {"type": "data", "array": choice.standard_error, "thickness": 1, "width": 3, "color": LINE}
     low, high = float(choice.mean.min()) / 1.2, float((choice.mean + choice.standard_error).max())
     hover = "λ = %{x:.3~g}<br>error %{y:.4~g} ± %{error_y.array:.2~g}<extra></extra>"
-    look = {"mode": "lines+markers", "line": {"color": LINE}, "marker": {"size": 6}, "error_y": bars}
-    traces = [go.Scatter(x=choice.lams, y=choice.mean, name="mean, ± one standard error", hovertemplate=hover, **look)]
+    traces = []
+    for number, (kappa, one) in enumerate(choice.curves()):
+        colour = CURVES[number % len(CURVES)]
+        bars = {"type": "data", "array": one.standard_error, "thickness": 1, "width": 3, "color": colour}
+        look = {"mode": "lines+markers", "line": {"color": colour}, "marker": {"size": 6}, "error_y": bars}
+        name = "mean, ± one standard error" if kappa is None else _in_time(kappa)
+        traces.append(go.Scatter(x=one.lams, y=one.mean, name=name, hovertemplate=hover, **look))
     for name, lam, colour, dash in _marks(choice):
         line = {"mode": "lines", "line": {"color": colour, "dash": dash, "width": 2}, "hoverinfo": "skip"}
         traces.append(go.Scatter(x=[lam, lam], y=[low, high], name=f"{name}: λ = {short(lam, 3)}", **line))

@@ -2,6 +2,7 @@
 (function () {
   const page = JSON.parse(document.getElementById("page").textContent);
   const select = document.getElementById("colour");
+  const coefficient = document.getElementById("coefficient");
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const NODES = 2, FOUND = 3; // traces of the network, after two of edges
   const LINES = 25; // rows of the table of nodes that are shown at a time
@@ -28,9 +29,25 @@
     document.getElementById("legend").hidden = channel.showscale;
   }
 
+  // The network at several times, and the lines of places, in the numbers of the coefficient that is chosen.
+  function overTime(name, figure) {
+    const chosen = page.coefficients[coefficient.value];
+    if (name === "lines") {
+      figure.data.forEach((line, k) => { line.y = chosen.lines[k]; });
+      figure.layout.yaxis.title.text = chosen.name.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
+      return;
+    }
+    const marker = figure.data[1].marker;
+    marker.color = chosen.slices[Number(name.slice("slice-".length))];
+    for (const end of ["cmin", "cmax"]) marker[end] = chosen[end];
+    for (const end of ["low", "high"]) document.getElementById(`scale-${end}`).textContent = chosen[end];
+  }
+  const isOverTime = (name) => name === "lines" || name.startsWith("slice-");
+
   function draw(name) {
     const figure = page.figures[name];
     if (name === "network") colour(figure);
+    if (isOverTime(name)) overTime(name, figure);
     const { data, layout } = themed(figure, getComputedStyle(document.documentElement));
     if (name === "network" && narrow.matches && !page.nodes.sized) data[NODES].marker.size *= 0.6;
     if (touch.matches) layout.dragmode = false; // a finger scrolls the page
@@ -144,6 +161,7 @@
 
   const drawAll = () => Object.keys(page.figures).forEach(draw);
   select.addEventListener("change", () => draw("network"));
+  coefficient?.addEventListener("change", () => Object.keys(page.figures).filter(isOverTime).forEach(draw));
   dark.addEventListener("change", drawAll);
   drawAll();
 })();

@@ -1,0 +1,165 @@
+"""Places at times from the command line."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+
+import numpy as np
+import polars as pl
+import pytest
+from commands import assert_one_line, parsed, run
+
+import coterie as ct
+from coterie.io.errors import BadValueError
+from coterie.io.times import Times
+
+PLACES = ["s0", "s1", "s2", "s3"]
+MONTHS = ["2025-01", "2025-02", "2025-03", "2025-04", "2025-06"]
+FIT = ("--node", "station,month", "--time", "month", "--target", "y", "--features", "x")
+
+
+@pytest.fixture
+def files(tmp_path):
+    """A table of stations and months, and the edges of the stations."""
+    rng = np.random.default_rng(0)
+    pairs = [(place, month) for place in PLACES for month in MONTHS for _ in range(4)]
+    x, noise = rng.standard_normal((2, len(pairs)))
+    slope = np.array([(1 if place < "s2" else -1) * (2 if month > "2025-03" else 1) for place, month in pairs])
+    table = pl.DataFrame(pairs, schema=["station", "month"], orient="row")
+    table = table.with_columns(x=pl.Series(x), y=pl.Series(slope * x + 0.1 * noise))
+    table.write_csv(tmp_path / "rows.csv")
+    pl.DataFrame({"from": PLACES[:-1], "to": PLACES[1:]}).write_csv(tmp_path / "space.csv")
+    return tmp_path
+
+
+def fit(files, *options):
+    base = ("fit", files / "rows.csv", *FIT, "--graph", files / "space.csv", "--engine", "numpy")
+    return run(*base, "--out", files / "model", *options)
+
+
+def test_a_fit_from_files_is_that_from_python(files):
+    result = fit(files, "--lam", 0.05, "--time-strength", 0.5, "--json")
+    assert result.exit_code == 0, result.stderr
+    assert parsed(result)["time_strength"] == 0.5
+    table = pl.read_csv(files / "rows.csv").with_columns(pl.col("month").str.to_date("%Y-%m"))
+    space = ct.EmpiricalGraph.from_edges([(0, 1), (1, 2), (2, 3)], ids=PLACES)
+    time = ct.time_graph([date(2025, month, 1) for month in (1, 2, 3, 4, 6)])
+    model = ct.NetworkedLinearRegression((space, time), lam=0.05, time_strength=0.5, engine="numpy")
+    model.fit(table.select("station", "month", "x"), table["y"], groups=["station", "month"])
+    np.testing.assert_allclose(ct.load(files / "model").coef_, model.coef_, atol=1e-9)
+
+
+def test_strengths_are_chosen_and_the_model_is_described(files):
+    result = fit(files, "--over", "times", "--folds", 2, "--no-baselines")
+    assert result.exit_code == 0, result.stderr
+    assert "held-out times" in result.stdout
+    assert "4 places at 5 times: 20 nodes, 31 edges" in result.stdout
+    model = ct.load(files / "model")
+    assert model.time_strength_ in (0.1, 1.0, 10.0)
+    assert f"{model.time_strength_:g} times that in time" in result.stdout
+    listed = run("inspect", files / "model", "--nodes")
+    assert "s1, 2025-06-01" in listed.stdout
+    found = parsed(run("inspect", files / "model", "--nodes", "--json"))
+    assert found["node_models"][-1]["node"] == ["s3", "2025-06-01"]
+    assert run("coefficients", files / "model", "--out", files / "all.csv").exit_code == 0
+    assert pl.read_csv(files / "all.csv").columns == ["station", "month", "x", "intercept", "cluster"]
+
+
+def test_predictions_for_the_next_times(files):
+    assert fit(files, "--lam", 0.05).exit_code == 0
+    new = pl.DataFrame(
+        {"station": ["s0", "s3", "s3"], "month": ["2025-06", "2025-07", "2026-01"], "x": [1.0, 1.0, 2.0]}
+    )
+    new.write_csv(files / "new.csv")
+    result = run("predict", files / "model", files / "new.csv", "--out", files / "out.csv", "--keep")
+    assert result.exit_code == 0, result.stderr
+    assert "2 predictions for times after 2025-06-01" in result.stderr
+    out = pl.read_csv(files / "out.csv")
+    assert out.columns == ["station", "month", "x", "prediction"]
+    assert out["prediction"].to_numpy() == pytest.approx([2, -2, -4], abs=0.3)
+
+
+@pytest.mark.parametrize(
+    ("station", "month", "says"),
+    [
+        ("s9", "2025-01", ("'s9' is not a node", "4 places")),
+        ("s1", "2025-05", ("row 1", "is not among the 5 times", "nor after the last")),
+        ("s1", "May", ("row 1", "no date like the others")),
+    ],
+)
+def test_what_cannot_be_predicted_is_named(files, station, month, says):
+    assert fit(files, "--lam", 0.05).exit_code == 0
+    pl.DataFrame({"station": [station], "month": [month], "x": [1.0]}).write_csv(files / "new.csv")
+    result = run("predict", files / "model", files / "new.csv", "--out", files / "out.csv")
+    assert_one_line(result, result.exit_code, *says)
+    assert result.exit_code != 0
+    assert not (files / "out.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--node", "station,month"), "say with --time"),
+        (("--node", "station", "--over", "times"), "--over times is for places at times"),
+        (("--node", "station", "--time-strength", 2), "--time-strength is for places at times"),
+        (("--node", "month", "--time", "month"), "give two columns"),
+        (("--node", "station", "--time", "month", "--time-strength", 0), "give a positive number"),
+    ],
+)
+def test_options_that_do_not_fit_together(files, options, says):
+    base = ("fit", files / "rows.csv", "--target", "y", "--features", "x", "--graph", files / "space.csv")
+    result = run(*base, *options, "--lam", 0.1, "--out", files / "model")
+    assert_one_line(result, result.exit_code, says)
+    assert not (files / "model").exists()
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "first"),
+    [
+        (["3", "1", "2"], int, 1),
+        (["3", "1.5", "2"], float, 1.5),
+        (["2025-07-01", "2024-07-01"], date, date(2024, 7, 1)),
+        (["2025-07", "2024-07"], date, date(2024, 7, 1)),
+        (["2025-07-01 12:00", "2025-07-01T06:30:00"], datetime, datetime(2025, 7, 1, 6, 30)),
+    ],
+)
+def test_times_in_text(tmp_path, values, kind, first):
+    (tmp_path / "t.csv").write_text("t\n" + "\n".join(values) + "\n")
+    times, found = Times.found(tmp_path / "t.csv", "t")
+    assert times == Times("t", kind) == Times.like("t", found)
+    assert found[0] == first
+    assert type(found[0]) is kind
+
+
+@pytest.mark.parametrize(
+    "column", [[datetime(2025, 1, 1), datetime(2025, 1, 2)], [1, 2], [date(2025, 1, 1)], [0.5, 1.0]]
+)
+def test_times_in_parquet(tmp_path, column):
+    pl.DataFrame({"t": column}).write_parquet(tmp_path / "t.parquet")
+    times, found = Times.found(tmp_path / "t.parquet", "t")
+    assert found == [value.date() if isinstance(value, datetime) else value for value in column] or found == column
+    assert pl.read_parquet(tmp_path / "t.parquet").select(times.values)["t"].to_list() == found
+
+
+def test_what_is_no_time_is_named(tmp_path):
+    (tmp_path / "t.csv").write_text("t\n1\n2\nJuly\n")
+    with pytest.raises(BadValueError, match=r"row 3.*'July' is no time"):
+        Times.found(tmp_path / "t.csv", "t")
+
+
+def test_an_empty_time_is_named_with_its_row(files):
+    text = (files / "rows.csv").read_text().splitlines()
+    text[3] = text[3].replace("2025-01", "")
+    (files / "rows.csv").write_text("\n".join(text) + "\n")
+    result = fit(files, "--lam", 0.05)
+    assert_one_line(result, result.exit_code, "'month', row 3", "there is no time")
+
+
+def test_files_from_python(files):
+    space = ct.EmpiricalGraph.from_edges([(0, 1), (1, 2), (2, 3)], ids=PLACES)
+    graph = (space, ct.time_graph([date(2025, month, 1) for month in (1, 2, 3, 4, 6)]))
+    model = ct.NetworkedLinearRegression(graph, lam=0.05, engine="numpy")
+    ct.fit_files(model, files / "rows.csv", node=["station", "month"], target="y", features=["x"])
+    assert model.n_labelled_.tolist() == [4] * 20
+    with pytest.raises(ValueError, match="name one column, or those of places and times"):
+        ct.fit_files(model, files / "rows.csv", node="station", target="y", features=["x"])
