@@ -49,10 +49,10 @@ def predict(
     """Predict the target of every row of DATA with the model of its node.
 
     Writes a table of the node, the prediction and, after a logistic regression, the probability of class 1, or of the
-    second of two names, in the order of the rows. What the fit made of columns (--one-hot, --missing) is made again; a
-    row that lacks a value has no prediction if the fit dropped such rows. Where the model has nodes that no label
-    reaches, a column `undetermined` marks their rows, whose predictions say nothing of them. Rows are read in batches:
-    DATA may be larger than memory.
+    second of two names, in the order of the rows; each of more classes has a column of its own. What the fit made of
+    columns (--one-hot, --missing) is made again; a row that lacks a value has no prediction if the fit dropped such
+    rows. Where the model has nodes that no label reaches, a column `undetermined` marks their rows, whose predictions
+    say nothing of them. Rows are read in batches: DATA may be larger than memory.
     """
     with plain_errors(quiet):
         check_table(out, data)
@@ -114,7 +114,7 @@ def _columns(fitted: NetworkedModel, model: Path, data: Table, node: str | None)
     if not isinstance(found, str):
         raise BadInputError(f"the nodes of this model are in the columns {' and '.join(found)}; use it from Python")
     node = found
-    if node in (PREDICTION, PROBABILITY, UNDETERMINED):
+    if node in (PREDICTION, UNDETERMINED, *_probabilities(fitted)):
         raise BadInputError(f"the column of the nodes is called {node!r}, as one that is written; call it otherwise")
     made = fitted.preparation_
     read = [str(name) for name in names] if made is None else made.columns
@@ -131,12 +131,19 @@ def _predictions(fitted: NetworkedModel, rows: Rows, columns: Columns) -> pl.Dat
     lacks = X.select(pl.any_horizontal(pl.all().is_null())).to_series()
     X = X.fill_null(0.0)
     found = [ids, pl.Series(PREDICTION, fitted.predict(X, groups=ids))]
-    if PROBABILITY in schema:
-        found.append(pl.Series(PROBABILITY, fitted.predict_proba(X, groups=ids)[:, 1]))
+    if probabilities := _probabilities(fitted):
+        chances = fitted.predict_proba(X, groups=ids).T[-len(probabilities) :]  # of two, that of the second
+        found += [pl.Series(name, chance) for name, chance in zip(probabilities, chances, strict=True)]
     if UNDETERMINED in schema:
         found.append(ids.is_in(fitted.undetermined_nodes_.tolist()).alias(UNDETERMINED))
-    said = [name for name in (PREDICTION, PROBABILITY) if name in schema]
+    said = [PREDICTION, *probabilities]
     return pl.DataFrame(found).with_columns(pl.when(~lacks).then(pl.col(*said)).name.keep()).cast(schema)
+
+
+def _probabilities(fitted: Any) -> list[str]:
+    """Columns of probabilities: one for two classes, else one for each, with its name; none where there are none."""
+    classes = fitted.classes_.tolist() if hasattr(fitted, "classes_") else []
+    return [PROBABILITY] if len(classes) == 2 else [f"{PROBABILITY}_{name}" for name in classes]
 
 
 def _schema(fitted: NetworkedModel, columns: Columns) -> dict[str, Any]:
@@ -146,6 +153,6 @@ def _schema(fitted: NetworkedModel, columns: Columns) -> dict[str, Any]:
     pl = import_polars()
     ids = pl.String if columns.text_ids else pl.Int64
     schema: dict[str, Any] = {columns.node: ids, PREDICTION: pl.Float64}
-    if hasattr(fitted, "classes_"):
-        schema |= {PREDICTION: pl.Series(fitted.classes_.tolist()).dtype, PROBABILITY: pl.Float64}
+    if probabilities := _probabilities(fitted):
+        schema |= {PREDICTION: pl.Series(fitted.classes_.tolist()).dtype, **dict.fromkeys(probabilities, pl.Float64)}
     return schema | ({UNDETERMINED: pl.Boolean} if len(fitted.undetermined_nodes_) else {})

@@ -58,11 +58,12 @@ def assess(
         If labels cannot be held out.
     """
     problem, order = model.problem_, None if condensed else np.arange(len(model.problem_.data.y))
+    classes = problem.loss.measure.of_classes
     if isinstance(model, ChoosesLam):
-        folds, held = folds_of(problem.data, model.cv, model.over, order, model.random_state, model.cv_repeats)
+        folds, held = folds_of(problem.data, model.cv, model.over, order, model.random_state, model.cv_repeats, classes)
         known = model.lam_choice_
     else:
-        folds, held = folds_of(problem.data, cv, over, order, random_state)
+        folds, held = folds_of(problem.data, cv, over, order, random_state, of_classes=classes)
         known = _evaluate(model, folds, held, condensed, all_folds=bool(baselines))
     cheap = isinstance(model, ChoosesLam) or not is_long(problem.bound)
     if not (cheap if baselines is None else baselines):

@@ -132,8 +132,9 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
             Its coef and its intercept.
         """
         check_is_fitted(self)
-        w = self.scaling_.weights_back(weights_for(self, neighbours, X, y)[None])[0]
-        return LocalModel(w[: self.n_features_in_], float(w[-1]) if self.fit_intercept else 0.0)
+        w = self.scaling_.weights_back(self._by_class(weights_for(self, neighbours, X, y)[None]))[0]
+        intercept = w[..., -1] if self.fit_intercept else np.zeros(w.shape[:-1])
+        return LocalModel(w[..., : self.n_features_in_], intercept if intercept.ndim else float(intercept))
 
     def add_nodes(self, neighbours: Any, X: Any = None, y: Any = None, groups: Any = None) -> Self:
         """Add nodes to the graph and solve again, starting from the present weights and `weights_for` the new nodes.
@@ -161,6 +162,10 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
     def _as_labels(self, predicted: Array) -> Array:
         """What the loss predicts, in the terms of y."""
         return self.scaling_.labels_back(predicted)
+
+    def _by_class(self, w: Array) -> Array:
+        """Weights (nodes, ·) of nodes; (nodes, classes, ·) where each class has its own."""
+        return w
 
     def _warm(self, graph: EmpiricalGraph, n_features: int) -> Solution | None:
         if not self.warm_start or not hasattr(self, "solution_") or self.solution_.w.shape[1] != n_features:
@@ -205,9 +210,9 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
         self.solution_ = solution
         self.graph_ = solution.graph
         self.nodes_ = node_ids(solution.graph)
-        w = self.scaling_.weights_back(solution.w)
-        self.coef_ = w[:, : self.n_features_in_]
-        self.intercept_ = w[:, -1] if self.fit_intercept else np.zeros(len(w))
+        w = self.scaling_.weights_back(self._by_class(solution.w))
+        self.coef_ = w[..., : self.n_features_in_]
+        self.intercept_ = w[..., -1] if self.fit_intercept else np.zeros(w.shape[:-1])
         self.dual_coef_ = solution.u
         self.gap_ = solution.gap
         self.n_iter_ = max(solution.n_iter, 1)

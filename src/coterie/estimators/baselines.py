@@ -90,7 +90,7 @@ def compare_baselines(
     """
     model = clone(estimator)
     problem, order = model._problem(X, y, groups, sample_weight)
-    folds, held = folds_of(problem.data, cv, over, order, random_state)
+    folds, held = folds_of(problem.data, cv, over, order, random_state, of_classes=problem.loss.measure.of_classes)
     return compare(model, problem, folds, held)
 
 
@@ -187,7 +187,8 @@ def _chosen_inside(
     known = np.isin(training.data.nodes[reachable(training, fold)], training.M).mean()
     over: Over = "rows" if known >= 0.5 else "nodes"
     n_folds = min(5, len(training.M) if over == "nodes" else len(training.data.labelled.y))
-    folds, _ = folds_of(training.data, n_folds, over, np.arange(len(training.data.y)), 0)
+    classes, order = training.loss.measure.of_classes, np.arange(len(training.data.y))
+    folds, _ = folds_of(training.data, n_folds, over, order, 0, of_classes=classes)
     choice = cross_validate_lam(training, values, folds, over, **how)
     return float(choice.lams[choice.by_rule(_rule_of(model))])
 

@@ -114,7 +114,9 @@ class ChoosesLam:
     def _choose_lam(self, problem: Problem, order: Array | None) -> float:
         if self.rule not in ("best", "one_se"):
             raise ValueError(f'rule must be "best" or "one_se", got {self.rule!r}')
-        folds, over = folds_of(problem.data, self.cv, self.over, order, self.random_state, self.cv_repeats)
+        folds, over = folds_of(
+            problem.data, self.cv, self.over, order, self.random_state, self.cv_repeats, problem.loss.measure.of_classes
+        )
         tell, values = listener(self.verbose), lam_values(problem, self.n_lams if self.lams is None else self.lams)
         paths = solve_folds(
             problem,

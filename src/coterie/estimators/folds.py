@@ -14,6 +14,8 @@ from sklearn.utils import check_random_state
 
 from coterie.problem import LocalDatasets, Problem
 from coterie.problem.arrays import Array
+from coterie.problem.datasets import LabelledRows
+from coterie.problem.losses import Multinomial
 
 Over = Literal["auto", "nodes", "rows"]
 
@@ -39,15 +41,22 @@ def what_to_hold_out(over: Over, m: NDArray[np.int64], n_nodes: int) -> Literal[
 
 
 def folds_of(
-    data: LocalDatasets, cv: Any, over: Over, order: Array | None, random_state: Any, repeats: int = 1
+    data: LocalDatasets,
+    cv: Any,
+    over: Over,
+    order: Array | None,
+    random_state: Any,
+    repeats: int = 1,
+    of_classes: bool = False,
 ) -> tuple[list[Fold], str]:
     """Return the folds, and what they hold out: all rows of some labelled nodes, or some labelled rows of any node.
 
     cv is a number of folds, drawn `repeats` times; or anything else that scikit-learn takes for cv, which then says
     what is held out and counts rows as they came: row k of the data was row order[k]. Without an order, rows are
-    condensed, and only nodes can be held out. Folds have nearly equal shares of the rows and, where labels are of two
-    kinds, of both; otherwise, folds over rows have their share of the rows of each node.
+    condensed, and only nodes can be held out. Folds have nearly equal shares of the rows and, where labels are
+    of two kinds, or `of_classes`, of each; otherwise, folds over rows have their share of the rows of each node.
     """
+    classes = _classes(data, of_classes)
     M, m = data.labelled.M, data.labelled.m
     over = what_to_hold_out(over, m, data.n_nodes)
     if order is None and not (over == "nodes" and isinstance(cv, Integral)):
@@ -68,43 +77,47 @@ def folds_of(
     rng, place = check_random_state(random_state), np.full(len(data.y), -1)
     folds = []
     for _ in range(repeats):
-        place[counts] = _nodes_dealt(data, int(cv), rng) if over == "nodes" else _rows_dealt(data, int(cv), rng)
+        deal = _nodes_dealt if over == "nodes" else _rows_dealt
+        place[counts] = deal(data.labelled, classes, int(cv), rng)
         folds += [Fold(counts & (place != k), place == k) for k in range(int(cv))]
     return folds, over
 
 
-def _classes(data: LocalDatasets) -> NDArray[np.int64]:
-    """0 or 1 for each labelled row where labels are of two kinds; else 0."""
+def _classes(data: LocalDatasets, of_classes: bool) -> NDArray[np.int64]:
+    """The number of its class for each labelled row where labels are classes, or of two kinds; else 0."""
     kinds, number = np.unique(data.labelled.y, return_inverse=True)
-    return number if len(kinds) == 2 else np.zeros_like(number)
+    return number if len(kinds) == 2 or of_classes else np.zeros_like(number)
 
 
-def _rows_dealt(data: LocalDatasets, cv: int, rng: np.random.RandomState) -> NDArray[np.int64]:
+def _rows_dealt(
+    rows: LabelledRows, classes: NDArray[np.int64], cv: int, rng: np.random.RandomState
+) -> NDArray[np.int64]:
     """The fold of each labelled row. Rows are dealt in turn: class after class, or else node after node.
 
     Not both: if every fold had the same part of each class of each node, the rest would tell what was held out of it,
     and cross-validation would choose too small a λ (docs/decisions/0012-folds-for-lam.md).
     """
-    rows, chance = data.labelled, rng.permutation(len(data.labelled.y))
-    first, rank = _classes(data), rng.permutation(len(rows.M))
-    order = np.lexsort((chance, first if first.any() else np.repeat(rank, rows.m)))
+    chance, rank = rng.permutation(len(rows.y)), rng.permutation(len(rows.M))
+    order = np.lexsort((chance, classes if classes.any() else np.repeat(rank, rows.m)))
     place = np.empty(len(rows.y), dtype=np.int64)
     place[order] = np.arange(len(rows.y)) % cv
     return place
 
 
-def _nodes_dealt(data: LocalDatasets, cv: int, rng: np.random.RandomState) -> NDArray[np.int64]:
+def _nodes_dealt(
+    rows: LabelledRows, classes: NDArray[np.int64], cv: int, rng: np.random.RandomState
+) -> NDArray[np.int64]:
     """The fold of each labelled row, the same for all rows of a node.
 
     Large nodes come first, those of about one size (within a factor of 2) in random order. Each goes where it adds
     least to Σ ‖share‖², the share of each class that the folds have: an empty fold as long as there is one.
     """
-    rows, of = data.labelled, np.repeat(np.arange(len(data.labelled.M)), data.labelled.m)
-    share = np.zeros((len(rows.M), 2))
-    np.add.at(share, (of, _classes(data)), rows.weights)
+    of = np.repeat(np.arange(len(rows.M)), rows.m)
+    share = np.zeros((len(rows.M), max(int(classes.max(initial=0)) + 1, 2)))
+    np.add.at(share, (of, classes), rows.weights)
     share /= np.maximum(share.sum(axis=0), np.finfo(float).tiny)
     size = np.round(share.sum(axis=1), 12)  # condensed rows have the weights of their rows to rounding only
-    place, load = np.empty(len(rows.M), dtype=np.int64), np.zeros((cv, 2))
+    place, load = np.empty(len(rows.M), dtype=np.int64), np.zeros((cv, share.shape[1]))
     for i in np.lexsort((rng.permutation(len(size)), -np.floor(np.log2(size + 1e-12)))):
         place[i] = np.lexsort((load.sum(axis=1), np.round(load @ share[i], 12)))[0]
         load[place[i]] += share[i]
@@ -126,7 +139,13 @@ def _given(data: LocalDatasets, cv: Any, order: Array, counts: NDArray[np.bool_]
 
 def without(problem: Problem, fold: Fold) -> Problem:
     """The problem that knows the labels of the training rows alone."""
-    return replace(problem, data=replace(problem.data, y=np.where(fold.train, problem.data.y, np.nan)))
+    y, loss = np.where(fold.train, problem.data.y, np.nan), problem.loss
+    if isinstance(loss, Multinomial) and len(lost := np.setdiff1d(problem.data.labelled.y, y)):
+        raise ValueError(
+            f"a fold holds out every row of one class, number {int(lost[0])} of 0 to {loss.n_classes - 1}, and nothing "
+            'can be learnt of it: use fewer folds, or over="rows"'
+        )
+    return replace(problem, data=replace(problem.data, y=y))
 
 
 def reachable(training: Problem, fold: Fold) -> NDArray[np.bool_]:

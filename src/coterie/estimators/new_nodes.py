@@ -23,7 +23,7 @@ class LocalModel(NamedTuple):
     """The model of one node."""
 
     coef: Array
-    intercept: float
+    intercept: float | Array
 
 
 def as_neighbours(neighbours: Any) -> dict[Hashable, float]:
