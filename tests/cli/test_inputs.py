@@ -159,12 +159,34 @@ def test_classes_by_name(tmp_path, names):
     assert (found["prediction"] == named["wet"]).mean() > 0.7
 
 
-def test_three_classes_are_too_many(tmp_path):
-    named = rows().with_columns(wet=pl.Series(["dry", "wet", "moist"] * 32))
+@pytest.mark.parametrize("names", [("dry", "moist", "wet"), (0, 1, 2)], ids=str)
+def test_three_classes(tmp_path, names):
+    """By name or by number, with a column of probabilities for each."""
+    level = pl.col("humidity").rank("ordinal") * 3 // 97
+    named = rows().with_columns(wet=level.replace_strict(dict(enumerate(names))))
     data, graph = write(tmp_path, rows=named)
+    fit = ("--node", "station", "--target", "wet", "--features", "humidity,wind", "--loss", "logistic")
+    result = run("fit", data, *fit, "--graph", graph, *LAM, "--out", tmp_path / "model")
+    assert result.exit_code == 0, result.stderr
+    assert "column 'wet' has 3 classes" in result.stderr
+    assert run("predict", tmp_path / "model", data, "--out", tmp_path / "p.csv").exit_code == 0
+    found = pl.read_csv(tmp_path / "p.csv")
+    columns = [f"probability_{name}" for name in names]
+    assert found.columns == ["station", "prediction", *columns]
+    best = found.select(columns).to_numpy().argmax(axis=1)
+    assert found["prediction"].to_list() == [names[k] for k in best]
+    assert (found["prediction"] == named["wet"]).mean() > 0.7
+    assert run("inspect", tmp_path / "model").exit_code == 0
+    assert run("report", tmp_path / "model", "--out", tmp_path / "r.html").exit_code == 0
+
+
+def test_more_classes_than_anybody_has(tmp_path):
+    data, graph = write(tmp_path, rows=rows().with_columns(wet=pl.int_range(96) * 2 + 1000))
     fit = ("--node", "station", "--target", "wet", "--features", "humidity,wind", "--loss", "logistic", "--quiet")
-    refused = run("fit", data, *fit, "--graph", graph, *LAM, "--out", tmp_path / "model")
-    assert_one_line(refused, ExitCode.BAD_LABEL, "column 'wet' has 3 classes", "'dry', 'moist', 'wet'")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("coterie.estimators.from_files.MOST_CLASSES", 20)
+        refused = run("fit", data, *fit, "--graph", graph, *LAM, "--out", tmp_path / "model")
+    assert_one_line(refused, ExitCode.BAD_LABEL, "column 'wet' has 96 classes", "are these numbers to be predicted?")
 
 
 def test_numbers_that_come_as_text_are_numbers(tmp_path):
@@ -175,6 +197,6 @@ def test_numbers_that_come_as_text_are_numbers(tmp_path):
     text.write_parquet(data)
     assert run("fit", data, *fit, "--graph", graph, *LAM, "--out", tmp_path / "model").exit_code == 0
     assert ct.load(tmp_path / "model").classes_.tolist() == [0, 1]
-    with_value(text, "wet", 7, "2").write_parquet(data)
+    with_value(text, "wet", 7, "0.5").write_parquet(data)
     refused = run("fit", data, *fit, "--graph", graph, *LAM, "--out", tmp_path / "model")
-    assert_one_line(refused, ExitCode.BAD_LABEL, "column 'wet', row 7: 2.0 is not a class")
+    assert_one_line(refused, ExitCode.BAD_LABEL, "column 'wet', row 7: 0.5 is not a class")

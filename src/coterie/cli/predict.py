@@ -54,10 +54,10 @@ def predict(
     """Predict the target of every row of DATA with the model of its node.
 
     Writes a table of the node, the prediction and, after a logistic regression, the probability of class 1, or of the
-    second of two names, in the order of the rows. What the fit made of columns (--one-hot, --missing) is made again; a
-    row that lacks a value has no prediction if the fit dropped such rows. Where the model has nodes that no label
-    reaches, a column `undetermined` marks their rows, whose predictions say nothing of them. Rows are read in batches:
-    DATA may be larger than memory.
+    second of two names, in the order of the rows; each of more classes has a column of its own. What the fit made of
+    columns (--one-hot, --missing) is made again; a row that lacks a value has no prediction if the fit dropped such
+    rows. Where the model has nodes that no label reaches, a column `undetermined` marks their rows, whose predictions
+    say nothing of them. Rows are read in batches: DATA may be larger than memory.
     """
     with plain_errors(quiet):
         check_table(out, data)
@@ -126,7 +126,7 @@ def _columns(fitted: NetworkedModel, model: Path, data: Table, node: str | None)
         raise BadInputError("say with --node which column holds the nodes; the model was not told")
     place, times = _keys(fitted, split_names(found) if isinstance(found, str) else list(found))
     for name in (place, *(() if times is None else (times.name,))):
-        if name in (PREDICTION, PROBABILITY, UNDETERMINED):
+        if name in (PREDICTION, UNDETERMINED, *_probabilities(fitted)):
             raise BadInputError(
                 f"the column of the nodes is called {name!r}, as one that is written; call it otherwise"
             )
@@ -173,11 +173,12 @@ def _predictions(fitted: NetworkedModel, rows: Rows, columns: Columns) -> pl.Dat
     with catch_warnings():
         simplefilter("ignore", UserWarning)  # of times after the last, which are counted
         found = [*keys, pl.Series(PREDICTION, fitted.predict(X, groups=ids))]
-        if PROBABILITY in schema:
-            found.append(pl.Series(PROBABILITY, fitted.predict_proba(X, groups=ids)[:, 1]))
+        if probabilities := _probabilities(fitted):
+            chances = fitted.predict_proba(X, groups=ids).T[-len(probabilities) :]  # of two, that of the second
+            found += [pl.Series(name, chance) for name, chance in zip(probabilities, chances, strict=True)]
     if UNDETERMINED in schema:
         found.append(_undetermined(fitted, keys))
-    said = [name for name in (PREDICTION, PROBABILITY) if name in schema]
+    said = [PREDICTION, *probabilities]
     return pl.DataFrame(found).with_columns(pl.when(~lacks).then(pl.col(*said)).name.keep()).cast(schema)
 
 
@@ -192,6 +193,12 @@ def _undetermined(fitted: NetworkedModel, keys: list[pl.Series]) -> pl.Series:
     return pl.Series(UNDETERMINED, [pair in these for pair in zip(*keys, strict=True)], dtype=pl.Boolean)
 
 
+def _probabilities(fitted: Any) -> list[str]:
+    """Columns of probabilities: one for two classes, else one for each, with its name; none where there are none."""
+    classes = fitted.classes_.tolist() if hasattr(fitted, "classes_") else []
+    return [PROBABILITY] if len(classes) == 2 else [f"{PROBABILITY}_{name}" for name in classes]
+
+
 def _schema(fitted: NetworkedModel, columns: Columns) -> dict[str, Any]:
     """The columns that are written."""
     from coterie.io.sources import import_polars
@@ -200,6 +207,6 @@ def _schema(fitted: NetworkedModel, columns: Columns) -> dict[str, Any]:
     ids = pl.String if columns.text_ids else pl.Int64
     times = {} if columns.times is None else {columns.times.name: columns.times.type}
     schema: dict[str, Any] = {columns.node: ids, **times, PREDICTION: pl.Float64}
-    if hasattr(fitted, "classes_"):
-        schema |= {PREDICTION: pl.Series(fitted.classes_.tolist()).dtype, PROBABILITY: pl.Float64}
+    if probabilities := _probabilities(fitted):
+        schema |= {PREDICTION: pl.Series(fitted.classes_.tolist()).dtype, **dict.fromkeys(probabilities, pl.Float64)}
     return schema | ({UNDETERMINED: pl.Boolean} if len(fitted.undetermined_nodes_) else {})

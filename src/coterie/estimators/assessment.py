@@ -12,13 +12,11 @@ from coterie.estimators.baselines import compare
 from coterie.estimators.comparison import Comparison
 from coterie.estimators.cross_validation import PATH_TOL, ChoosesLam, choice_of
 from coterie.estimators.fold_paths import how_to_solve, solve_folds
-from coterie.estimators.folds import Fold, Over, as_it_was, folds_of, without
+from coterie.estimators.folds import Fold, Over, as_it_was, folds_for, without
 from coterie.estimators.held_out import held_out_of
 from coterie.estimators.lam_choice import LamChoice
 from coterie.estimators.new_nodes import warm_start
 from coterie.estimators.progress import listener
-from coterie.estimators.space_time import n_places
-from coterie.estimators.shared import over_of
 from coterie.estimators.tested_rows import ones_of
 from coterie.solver import NotConverged, solve
 from coterie.solver.pace import is_long, seconds_in_numpy
@@ -62,12 +60,11 @@ def assess(
     """
     problem, order = model.problem_, None if condensed else np.arange(len(model.problem_.data.y))
     if isinstance(model, ChoosesLam) and hasattr(model, "lam_choice_"):
-        drawn = over_of(model, problem.data, model.over), order, model.random_state, model.cv_repeats
-        folds, held = folds_of(problem.data, model.cv, *drawn, n_places(problem.graph))
+        drawn = model.over, order, model.random_state, model.cv_repeats
+        folds, held = folds_for(model, problem, model.cv, *drawn)
         known = model.lam_choice_
     else:
-        over, n = over_of(model, problem.data, over), n_places(problem.graph)
-        folds, held = folds_of(problem.data, cv, over, order, random_state, n_places=n)
+        folds, held = folds_for(model, problem, cv, over, order, random_state)
         known = _evaluate(model, folds, held, condensed, all_folds=bool(baselines))
     cheap = isinstance(model, ChoosesLam) or not is_long(problem.bound)
     if not (cheap if baselines is None else baselines):

@@ -153,14 +153,12 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
             If rows of a new place are given: they belong to times.
         """
         check_is_fitted(self)
-        n = self.n_features_in_
         if is_place(self, neighbours):
             if X is not None:
                 raise ValueError("rows of a new place belong to times; add_nodes takes them, with groups")
-            w = self.scaling_.weights_back(weights_for_place(self, neighbours))
-            return LocalModel(w[:, :n], w[:, -1] if self.fit_intercept else np.zeros(len(w)))
-        w = self.scaling_.weights_back(weights_for(self, neighbours, X, y)[None])[0]
-        return LocalModel(w[:n], float(w[-1]) if self.fit_intercept else 0.0)
+            return LocalModel(*self._in_the_units_of_the_user(weights_for_place(self, neighbours)))
+        coef, intercept = self._in_the_units_of_the_user(weights_for(self, neighbours, X, y)[None])
+        return LocalModel(coef[0], intercept[0] if intercept.ndim > 1 else float(intercept[0]))
 
     def add_nodes(self, neighbours: Any, X: Any = None, y: Any = None, groups: Any = None) -> Self:
         """Add nodes to the graph and solve again, starting from the present weights and `weights_for` the new nodes.
@@ -188,6 +186,10 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
     def _as_labels(self, predicted: Array) -> Array:
         """What the loss predicts, in the terms of y."""
         return self.scaling_.labels_back(predicted)
+
+    def _by_class(self, w: Array) -> Array:
+        """Weights (nodes, ·) of nodes; (nodes, classes, ·) where each class has its own."""
+        return w
 
     def _warm(self, graph: EmpiricalGraph, n_features: int) -> Solution | None:
         if not self.warm_start or not hasattr(self, "solution_") or self.solution_.w.shape[1] != n_features:
@@ -250,7 +252,7 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
         V = self.graph_.n_nodes
         self.coef_, self.intercept_ = coef[:V], intercept[:V]
         if self.shared:
-            self.shared_coef_, self.shared_intercept_ = coef[-1], float(intercept[-1])
+            self.shared_coef_, self.shared_intercept_ = coef[-1], intercept[-1]
         if refit is not None:
             self.coef_penalised_, self.intercept_penalised_ = self._in_the_units_of_the_user(solution.w[:V])
         self.dual_coef_ = solution.u[inner_edges(solution.graph)] if self.shared else solution.u
@@ -265,8 +267,8 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
 
     def _in_the_units_of_the_user(self, w: Array) -> tuple[Array, Array]:
         """Coefficients, and intercepts: zero where there are none."""
-        w = self.scaling_.weights_back(w)
-        return w[:, : self.n_features_in_], w[:, -1] if self.fit_intercept else np.zeros(len(w))
+        w = self.scaling_.weights_back(self._by_class(w))
+        return w[..., : self.n_features_in_], w[..., -1] if self.fit_intercept else np.zeros(w.shape[:-1])
 
     def __sklearn_is_fitted__(self) -> bool:
         """A fit that ended with an error leaves no model."""

@@ -16,13 +16,12 @@ from coterie.estimators.comparison import NETWORK, Comparison
 from coterie.estimators.criterion import CRITERIA, choose_by_criterion
 from coterie.estimators.cross_validation import ChoosesLam, cross_validate_lam, lam_values, steps
 from coterie.estimators.fold_paths import how_to_solve, mean_error
-from coterie.estimators.folds import Fold, Over, as_it_was, folds_of, reachable, without
+from coterie.estimators.folds import Fold, Over, as_it_was, folds_for, folds_of, reachable, without
 from coterie.estimators.intercepts import has_intercepts, mixed_model, node_intercepts
 from coterie.estimators.lam_choice import LamChoice
 from coterie.estimators.progress import listener
 from coterie.estimators.refit import refitted
-from coterie.estimators.shared import over_of
-from coterie.estimators.space_time import carried, last_known, n_places
+from coterie.estimators.space_time import carried, last_known
 from coterie.problem import LocalDatasets, Problem, largest_useful_lam
 from coterie.problem.arrays import Array
 from coterie.problem.penalties import SquaredVariation
@@ -94,8 +93,7 @@ def compare_baselines(
     """
     model = clone(estimator)
     problem, order = model._problem(X, y, groups, sample_weight)
-    over, n = over_of(model, problem.data, over), n_places(problem.graph)
-    folds, held = folds_of(problem.data, cv, over, order, random_state, n_places=n)
+    folds, held = folds_for(model, problem, cv, over, order, random_state)
     return compare(model, problem, folds, held)
 
 
@@ -229,7 +227,8 @@ def _inside(training: Problem, fold: Fold, values: list[float], how: dict[str, A
     known = np.isin(training.data.nodes[reachable(training, fold)], training.M).mean()
     over: Over = "rows" if known >= 0.5 else "nodes"
     n_folds = min(5, len(training.M) if over == "nodes" else len(training.data.labelled.y))
-    folds, _ = folds_of(training.data, n_folds, over, np.arange(len(training.data.y)), 0)
+    classes, order = training.loss.measure.of_classes, np.arange(len(training.data.y))
+    folds, _ = folds_of(training.data, n_folds, over, order, 0, of_classes=classes)
     return cross_validate_lam(training, values, folds, over, **how)
 
 

@@ -9,13 +9,12 @@ import numpy as np
 
 from coterie.estimators.criterion import CRITERIA, CriterionChoice, choose_by_criterion
 from coterie.estimators.fold_paths import FoldPath, Told, how_to_solve, solve_folds
-from coterie.estimators.folds import Fold, folds_of
+from coterie.estimators.folds import Fold, folds_for
 from coterie.estimators.held_out import HeldOut, held_out_of
 from coterie.estimators.lam_choice import LamChoice
 from coterie.estimators.progress import Tell, Verbose, listener
 from coterie.estimators.scaling import Scaling
-from coterie.estimators.shared import over_of
-from coterie.estimators.space_time import STRENGTHS, SpaceTime, n_places
+from coterie.estimators.space_time import STRENGTHS, SpaceTime
 from coterie.estimators.tested_rows import ones_of
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
@@ -138,8 +137,8 @@ class ChoosesLam:
             return self._choose_by_criterion(problem)
         if self.criterion != "cv":
             raise ValueError(f'criterion must be "cv", "aicc" or "bic", got {self.criterion!r}')
-        drawn, strengths = (order, self.random_state, self.cv_repeats, n_places(problem.graph)), self._strengths
-        folds, over = folds_of(problem.data, self.cv, over_of(self, problem.data, self.over), *drawn)
+        drawn, strengths = (self.over, order, self.random_state, self.cv_repeats), self._strengths
+        folds, over = folds_for(self, problem, self.cv, *drawn)
         n_lams, tell = self.n_lams if self.lams is None else len(self.lams), listener(self.verbose)
         told = None if tell is None else steps(tell, len(folds), n_lams * len(strengths))
         ones = ones_of(problem, order is None, self.fit_intercept)

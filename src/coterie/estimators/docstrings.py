@@ -179,9 +179,10 @@ criterion_choice_ : CriterionChoice
     Instead of these three, with criterion "aicc" or "bic": effective parameters, deviance, AICc and BIC of each λ."""
 
 CLASSES = """\
-classes_ : array of shape (2,)
-    The two classes, in order.
-class_weight_ : array of shape (2,)
+classes_ : array of shape (classes,)
+    The classes, in order. With more than two, coef_ has the shape (nodes, classes, features), intercept_ (nodes,
+    classes), and dual_coef_ has features + 1 columns for each class, one class after the other.
+class_weight_ : array of shape (classes,)
     How much a row of each of them counts."""
 
 

@@ -30,8 +30,9 @@ class ExportMixin:
 
     @property
     def weights_(self) -> Array:
-        """coef_ and, where there is one, intercept_ as the last column."""
-        return np.column_stack([self.coef_, self.intercept_]) if self.fit_intercept else self.coef_
+        """coef_ and, where there is one, intercept_ as the last column; those of one class after those of another."""
+        each = [self.coef_, self.intercept_[..., None]] if self.fit_intercept else [self.coef_]
+        return np.concatenate(each, axis=-1).reshape(len(self.coef_), -1)
 
     def coef_frame(self, errors: bool = False) -> Any:
         """Return the coefficients, intercept and cluster of every node as a frame.
@@ -112,10 +113,16 @@ def node_columns(model: ExportMixin) -> dict[str, list[Any]]:
 
 
 def column_names(model: ExportMixin) -> list[str]:
-    """Names of the columns of weights_: the features, x0, x1, … where they have none, and the intercept."""
+    """Names of the columns of weights_: the features, x0, x1, … where they have none, and the intercept.
+
+    Where each class has weights of its own, its name comes first: "cat: weight".
+    """
     names = getattr(model, "feature_names_in_", None)
     features = [f"x{k}" for k in range(model.n_features_in_)] if names is None else [str(name) for name in names]
-    return [*features, "intercept"] if model.fit_intercept else features
+    columns = [*features, "intercept"] if model.fit_intercept else features
+    if model.coef_.ndim == 2:
+        return columns
+    return [f"{name}: {column}" for name in model.classes_.tolist() for column in columns]  # type: ignore[attr-defined]
 
 
 def as_frame(columns: dict[str, Any], library: str | None) -> Any:

@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 
-from coterie.estimators.space_time import until
+from coterie.estimators.space_time import places_of, until
 from coterie.problem import LocalDatasets, Problem
 from coterie.problem.arrays import Array
+from coterie.problem.datasets import LabelledRows
+from coterie.problem.losses import Multinomial
 
 Held = Literal["nodes", "rows", "places", "times", "blocks"]
 Over = Literal["auto"] | Held
@@ -53,6 +55,7 @@ def folds_of(
     random_state: Any,
     repeats: int = 1,
     n_places: int | None = None,
+    of_classes: bool = False,
 ) -> tuple[list[Fold], str]:
     """Return the folds, and what they hold out: all rows of some labelled nodes, or some labelled rows of any node.
 
@@ -60,9 +63,10 @@ def folds_of(
 
     cv is a number of folds, drawn `repeats` times; or anything else that scikit-learn takes for cv, which then says
     what is held out and counts rows as they came: row k of the data was row order[k]. Without an order, rows are
-    condensed, and only nodes can be held out. Folds have nearly equal shares of the rows and, where labels are of two
-    kinds, of both; otherwise, folds over rows have their share of the rows of each node.
+    condensed, and only nodes can be held out. Folds have nearly equal shares of the rows and, where labels are
+    of two kinds, or `of_classes`, of each; otherwise, folds over rows have their share of the rows of each node.
     """
+    classes = _classes(data, of_classes)
     M, m = data.labelled.M, data.labelled.m
     over = what_to_hold_out(over, m, data.n_nodes)
     if order is None and not (over != "rows" and isinstance(cv, Integral)):
@@ -80,51 +84,67 @@ def folds_of(
     if over in OF_SPACE_TIME:
         from coterie.estimators.space_time_folds import space_time_folds
 
-        return space_time_folds(data, int(cv), over, check_random_state(random_state), repeats, n_places), over
+        rng = check_random_state(random_state)
+        return space_time_folds(data, classes, int(cv), over, rng, repeats, n_places), over
     items = len(M) if over == "nodes" else int(counts.sum())
     if not 2 <= int(cv) <= items:
         raise ValueError(f"cv={cv} folds over {over} need as many labelled ones; here n_samples={items}")
     rng, place = check_random_state(random_state), np.full(len(data.y), -1)
     folds = []
     for _ in range(repeats):
-        of = np.repeat(np.arange(len(M)), m)
-        place[counts] = dealt(data, of, int(cv), rng) if over == "nodes" else _rows_dealt(data, int(cv), rng)
+        if over == "nodes":
+            place[counts] = dealt(data.labelled, classes, np.repeat(np.arange(len(M)), m), int(cv), rng)
+        else:
+            place[counts] = _rows_dealt(data.labelled, classes, int(cv), rng)
         folds += [Fold(counts & (place != k), place == k) for k in range(int(cv))]
     return folds, over
 
 
-def _classes(data: LocalDatasets) -> NDArray[np.int64]:
-    """0 or 1 for each labelled row where labels are of two kinds; else 0."""
+def folds_for(
+    model: Any, problem: Problem, cv: Any, over: Over, order: Array | None, random_state: Any, repeats: int = 1
+) -> tuple[list[Fold], str]:
+    """As `folds_of`, for the problem of a model: a hub is no node that waits for labels."""
+    if model.shared:
+        over = what_to_hold_out(over, problem.data.labelled.m, problem.data.n_nodes - 1)
+    known = places_of(problem.graph), problem.loss.measure.of_classes
+    return folds_of(problem.data, cv, over, order, random_state, repeats, *known)
+
+
+def _classes(data: LocalDatasets, of_classes: bool) -> NDArray[np.int64]:
+    """The number of its class for each labelled row where labels are classes, or of two kinds; else 0."""
     kinds, number = np.unique(data.labelled.y, return_inverse=True)
-    return number if len(kinds) == 2 else np.zeros_like(number)
+    return number if len(kinds) == 2 or of_classes else np.zeros_like(number)
 
 
-def _rows_dealt(data: LocalDatasets, cv: int, rng: np.random.RandomState) -> NDArray[np.int64]:
+def _rows_dealt(
+    rows: LabelledRows, classes: NDArray[np.int64], cv: int, rng: np.random.RandomState
+) -> NDArray[np.int64]:
     """The fold of each labelled row. Rows are dealt in turn: class after class, or else node after node.
 
     Not both: if every fold had the same part of each class of each node, the rest would tell what was held out of it,
     and cross-validation would choose too small a λ (docs/decisions/0012-folds-for-lam.md).
     """
-    rows, chance = data.labelled, rng.permutation(len(data.labelled.y))
-    first, rank = _classes(data), rng.permutation(len(rows.M))
-    order = np.lexsort((chance, first if first.any() else np.repeat(rank, rows.m)))
+    chance, rank = rng.permutation(len(rows.y)), rng.permutation(len(rows.M))
+    order = np.lexsort((chance, classes if classes.any() else np.repeat(rank, rows.m)))
     place = np.empty(len(rows.y), dtype=np.int64)
     place[order] = np.arange(len(rows.y)) % cv
     return place
 
 
-def dealt(data: LocalDatasets, of: NDArray[np.int64], cv: int, rng: np.random.RandomState) -> NDArray[np.int64]:
+def dealt(
+    rows: LabelledRows, classes: NDArray[np.int64], of: NDArray[np.int64], cv: int, rng: np.random.RandomState
+) -> NDArray[np.int64]:
     """The fold of each labelled row, the same for all rows of a group, such as a node; `of` numbers the groups.
 
     Large groups come first, those of about one size (within a factor of 2) in random order. Each goes where it adds
     least to Σ ‖share‖², the share of each class that the folds have: an empty fold as long as there is one.
     """
-    rows, n_groups = data.labelled, int(of.max()) + 1
-    share = np.zeros((n_groups, 2))
-    np.add.at(share, (of, _classes(data)), rows.weights)
+    n_groups = int(of.max()) + 1
+    share = np.zeros((n_groups, max(int(classes.max(initial=0)) + 1, 2)))
+    np.add.at(share, (of, classes), rows.weights)
     share /= np.maximum(share.sum(axis=0), np.finfo(float).tiny)
     size = np.round(share.sum(axis=1), 12)  # condensed rows have the weights of their rows to rounding only
-    place, load = np.empty(n_groups, dtype=np.int64), np.zeros((cv, 2))
+    place, load = np.empty(n_groups, dtype=np.int64), np.zeros((cv, share.shape[1]))
     for i in np.lexsort((rng.permutation(len(size)), -np.floor(np.log2(size + 1e-12)))):
         place[i] = np.lexsort((load.sum(axis=1), np.round(load @ share[i], 12)))[0]
         load[place[i]] += share[i]
@@ -146,7 +166,13 @@ def _given(data: LocalDatasets, cv: Any, order: Array, counts: NDArray[np.bool_]
 
 def without(problem: Problem, fold: Fold) -> Problem:
     """The problem that knows the labels of the training rows alone."""
-    return replace(problem, data=replace(problem.data, y=np.where(fold.train, problem.data.y, np.nan)))
+    y, loss = np.where(fold.train, problem.data.y, np.nan), problem.loss
+    if isinstance(loss, Multinomial) and len(lost := np.setdiff1d(problem.data.labelled.y, y)):
+        raise ValueError(
+            f"a fold holds out every row of one class, number {int(lost[0])} of 0 to {loss.n_classes - 1}, and nothing "
+            'can be learnt of it: use fewer folds, or over="rows"'
+        )
+    return replace(problem, data=replace(problem.data, y=y))
 
 
 def as_it_was(training: Problem, fold: Fold) -> Problem:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 UNEVEN = 100  # columns whose sizes differ by more are worth a warning; an intercept is a column of ones
 MUCH = 1e8  # bytes of moments from which on it is worth counting rows, and of rows that are worth a word
 MOST_NAMED = 5  # classes that a message lists
+MOST_CLASSES = 100  # each has a weight vector of its own at every node
 Say = Callable[[str], None]
 
 
@@ -65,7 +66,7 @@ def fit_files(
     node : str or two of them
         The column that says which node a row belongs to; or the columns of the place and of the time.
     target : str
-        The column to predict; empty or nan where it is not known. For a classifier, 0 and 1, or names of two classes.
+        The column to predict; empty or nan where it is not known. For a classifier, names or whole numbers.
     features : sequence of str, default=None
         The columns to predict from. None: all other columns. true and yes are 1, false and no are 0.
     one_hot : sequence of str, default=()
@@ -239,29 +240,27 @@ class FileFit:
             self.say(f"features of very different sizes ({listed}) take long to solve unless they are standardised")
 
     def _check_classes(self, y: pl.Series) -> None:
-        """Labels are 0 and 1, or two names, or empty."""
+        """Labels are names, or whole numbers, of two or more classes, or empty."""
         name, pl = y.name, import_polars()
-        if y.dtype == pl.String:
-            self._check_names(y)
-            return
-        wrong = ~(pl.col(name).is_in([0.0, 1.0]) | pl.col(name).is_nan())
-        if y.to_frame().select(wrong.any()).item():
+        named = y.dtype == pl.String
+        wrong = (pl.col(name) != pl.col(name).round()) & ~pl.col(name).is_nan()
+        if not named and y.to_frame().select(wrong.any()).item():
             where = find_row(self.path, replace(self.columns, text_labels=False), wrong, name)
             raise BadLabelError(
-                f"{where} is not a class; labels of a logistic regression are 0 or 1, or two names, empty where unknown"
+                f"{where} is not a class; labels of a logistic regression are whole numbers, or names, empty where "
+                "unknown"
             )
-        if y.drop_nans().n_unique() < 2:
+        classes = sorted(y.drop_nulls().unique() if named else y.drop_nans().cast(pl.Int64).unique())
+        listed = ", ".join(map(repr, classes[:MOST_NAMED])) + (", …" if len(classes) > MOST_NAMED else "")
+        found = f"column {name!r} has {len(classes)} classes ({listed})"
+        if len(classes) < 2:
             raise BadLabelError(f"{self.path}: column {name!r} has labels of one class only; two are needed")
-
-    def _check_names(self, y: pl.Series) -> None:
-        """Classes by name are two."""
-        classes = sorted(y.drop_nulls().unique())
-        if len(classes) != 2:
-            listed = ", ".join(map(repr, classes[:MOST_NAMED])) + (", …" if len(classes) > MOST_NAMED else "")
-            raise BadLabelError(
-                f"{self.path}: column {y.name!r} has {len(classes)} classes ({listed}); a logistic regression takes two"
-            )
-        self.say(f"probabilities are those of {classes[1]!r}, and not of {classes[0]!r}, in column {y.name!r}")
+        if len(classes) > MOST_CLASSES:
+            raise BadLabelError(f"{self.path}: {found}, more than {MOST_CLASSES}; are these numbers to be predicted?")
+        if len(classes) > 2:
+            self.say(f"{found}; each has coefficients of its own")
+        elif named:
+            self.say(f"probabilities are those of {classes[1]!r}, and not of {classes[0]!r}, in column {name!r}")
 
 
 @contextmanager

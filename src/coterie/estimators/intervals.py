@@ -15,9 +15,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from coterie.estimators.fold_paths import how_to_solve
-from coterie.estimators.folds import Over, folds_of, reachable, what_to_hold_out, without
+from coterie.estimators.folds import Over, as_it_was, folds_for, reachable, what_to_hold_out, without
+from coterie.estimators.new_nodes import warm_start
 from coterie.estimators.refit import refitted
-from coterie.estimators.shared import over_of
+from coterie.estimators.space_time import carried
 from coterie.io.files import MissingExtraError
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
@@ -185,15 +186,15 @@ def _of_folds(model: Any, by: Over, cv: int, rng: np.random.RandomState) -> tupl
             "the training rows are not there to be held out; give rows with labels: calibrate(X, y, groups)"
         )
     problem: Problem = model.problem_
-    folds, held = folds_of(problem.data, cv, over_of(model, problem.data, by), np.arange(len(problem.data.y)), rng)
+    folds, held = folds_for(model, problem, cv, by, np.arange(len(problem.data.y)), rng)
     residuals, nodes = [], []
     for fold in folds:
         training = without(problem, fold)
-        rows, bound = reachable(training, fold), training.bound.at(model.lam_)
+        rows, bound = reachable(training, fold), as_it_was(training, fold).bound.at(model.lam_)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NotConverged)
-            w = solve(bound, FOLD_TOL, start=model.solution_, **how_to_solve(model)).w
-        w = w if model.refit is None else refitted(bound, w)
+            w = solve(bound, FOLD_TOL, start=warm_start(model.solution_, bound.graph), **how_to_solve(model)).w
+        w = carried(w if model.refit is None else refitted(bound, w), problem.graph)
         residuals.append(_residuals(model, problem, rows, w))
         nodes.append(problem.data.nodes[rows])
     return held, np.concatenate(residuals), np.concatenate(nodes)
@@ -209,12 +210,12 @@ def _of_rows(model: Any, X: Any, y: Any, groups: Any, by: Over) -> tuple[str, Ar
     if not reached.any():
         raise ValueError("there is nothing to calibrate with: no row has a label and a node that training labels reach")
     m = model.n_labelled_
-    by = what_to_hold_out(by, m[m > 0], len(m))
+    held = what_to_hold_out(by, m[m > 0], len(m))
     seen = reached & (np.append(m, 0)[nodes] > 0)
-    if by == "nodes" and seen.any():
+    if held == "nodes" and seen.any():
         name = model.graph_.names[nodes[seen][0]]
         raise ValueError(f'node {name!r} had labels in the fit; by="nodes" calibrates with nodes that had none')
-    return by, (labels - model.predict(X, groups))[reached], nodes[reached]
+    return held, (labels - model.predict(X, groups))[reached], nodes[reached]
 
 
 def _one_of_each(residuals: Array, nodes: NDArray[np.int64], rng: np.random.RandomState) -> Array:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy.special import log_softmax
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils import compute_class_weight
@@ -18,18 +19,19 @@ from coterie.estimators.progress import Verbose
 from coterie.estimators.tables import as_classes, as_row_weights
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
-from coterie.problem.losses import Logistic
+from coterie.problem.losses import Logistic, Multinomial
 from coterie.problem.losses.base import linear_predictor
 from coterie.problem.penalties import Penalty
 
 
 @documented(CLASSES)
 class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
-    """Classification into two classes at every node.
+    """Classification into two or more classes at every node.
 
     Minimises  Σ_i (c_i/m_i) Σ_r log(1 + e^{z_r}) − y_r z_r + ridge ‖w_i‖₂²  +  lam Σ_edges A_e φ((w, b)_i − (w, b)_j)
-    with z_r = ⟨x_r, w_i⟩ + b_i, and y_r = 1 for the second of the two classes, 0 for the first. With ridge above 0,
-    nodes whose rows separate perfectly have a finite model of their own.
+    with z_r = ⟨x_r, w_i⟩ + b_i, and y_r = 1 for the second of two classes, 0 for the first. With ridge above 0,
+    nodes whose rows separate perfectly have a finite model of their own. With more than two classes, each has weights
+    of its own, z_rk = ⟨x_r, w_ik⟩ + b_ik, and a row of class y costs log Σ_k e^{z_rk} − z_ry: see :class:`Multinomial`.
 
     Parameters
     ----------
@@ -101,13 +103,8 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
 
     _scales_labels = False
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
-
     def decision_function(self, X: Any, groups: Any = None) -> Array:
-        """Return ⟨x, w⟩ + b of each row: the log-odds of the second class.
+        """Return ⟨x, w⟩ + b of each row: the log-odds of the second of two classes, or the score of each of more.
 
         Parameters
         ----------
@@ -119,13 +116,15 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
 
         Returns
         -------
-        array of shape (rows,)
-            Positive where the second class is the likelier one.
+        array of shape (rows,), or (rows, classes) for more than two
+            Positive where the second class is the likelier one; or largest for the likeliest class.
         """
-        return linear_predictor(*self._rows_and_weights(X, groups))
+        rows, w = self._rows_and_weights(X, groups)
+        loss = self._loss(())
+        return loss.scores(rows, w) if isinstance(loss, Multinomial) else linear_predictor(rows, w)
 
     def predict_proba(self, X: Any, groups: Any = None) -> Array:
-        """Return the probabilities of the two classes.
+        """Return the probabilities of the classes.
 
         Parameters
         ----------
@@ -137,11 +136,11 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
 
         Returns
         -------
-        array of shape (rows, 2)
+        array of shape (rows, classes)
             In the order of classes_.
         """
         p = self._loss(()).predict_proba(*self._rows_and_weights(X, groups))
-        return np.column_stack([1 - p, p])
+        return np.column_stack([1 - p, p]) if p.ndim == 1 else p
 
     def predict_log_proba(self, X: Any, groups: Any = None) -> Array:
         """Return the logarithms of the probabilities, exact also where a probability rounds to 0 or 1.
@@ -156,10 +155,12 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
 
         Returns
         -------
-        array of shape (rows, 2)
+        array of shape (rows, classes)
             In the order of classes_.
         """
         z = self.decision_function(X, groups)
+        if z.ndim == 2:
+            return np.asarray(log_softmax(z, axis=1))
         return -np.column_stack([np.logaddexp(0, z), np.logaddexp(0, -z)])
 
     def score(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> float:
@@ -189,19 +190,23 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
         truth = classes[code[known].astype(int)]
         return float(accuracy_score(truth, predicted[known], sample_weight=s if s is None else s[known]))
 
-    def _loss(self, unpenalised: tuple[int, ...]) -> Logistic:
+    def _loss(self, unpenalised: tuple[int, ...]) -> Logistic | Multinomial:
+        if (K := self._n_classes) > 2:
+            return Multinomial(K, self.ridge, unpenalised, self._reduction)
         return Logistic(self.ridge, unpenalised, self._reduction)
+
+    @property
+    def _n_classes(self) -> int:
+        return len(getattr(self, "classes_", ()))
+
+    def _by_class(self, w: Array) -> Array:
+        return w.reshape(len(w), self._n_classes, -1) if self._n_classes > 2 else w
 
     def _labels(self, y: Any, n_rows: int, first: bool) -> Array:
         classes, code = as_classes(y, n_rows)
         if not first:
             return self._known(classes, code)
         check_classification_targets(classes)
-        if len(classes) > 2:
-            raise ValueError(
-                "Only binary classification is supported. The type of the target is multiclass: "
-                f"y holds {len(classes)} classes, {classes[:4].tolist()} …"
-            )
         self.classes_ = classes
         return code
 
@@ -221,6 +226,8 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
         there = self.classes_[np.unique(rows.y).astype(int)].tolist()
         if len(there) < 2:
             raise ValueError(f"{type(self).__name__} needs two classes, but y holds one class only: {there}")
+        if self._n_classes > 2 and (unseen := [c for c in self.classes_.tolist() if c not in there]):
+            raise ValueError(f"every row of the class {unseen[0]!r} has the sample weight zero; leave these rows out")
 
     def _known(self, classes: Array, code: Array) -> Array:
         """Number the classes as the fit did."""

@@ -25,7 +25,7 @@ class LocalModel(NamedTuple):
     """The model of one node."""
 
     coef: Array
-    intercept: Any
+    intercept: float | Array
 
 
 def as_neighbours(neighbours: Any) -> dict[Hashable, float]:

@@ -200,7 +200,7 @@ def _restore(record: dict[str, Any], arrays: dict[str, Array]) -> NetworkedModel
         model.feature_names_in_ = np.array(record["feature_names"], dtype=object)
     if record["classes"] is not None:
         model.classes_ = np.array(record["classes"])
-        model.class_weight_ = np.array(record.get("class_weights") or [1.0, 1.0])
+        model.class_weight_ = np.array(record.get("class_weights") or [1.0] * len(model.classes_))
     model.groups_column_, model.frame_library_ = record["groups_column"], record["frame_library"]
     model.lam_, model.notes_, model.versions_ = _number(record["lam"]), record["notes"], record["versions"]
     model.row_weight_, model.preparation_ = record["row_weight"], _preparation(record.get("preparation"))

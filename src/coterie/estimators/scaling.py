@@ -73,8 +73,8 @@ class Scaling:
         return replace(solution, objective=objective, dual_bound=bound, history=tuple(records))
 
     def weights_back(self, w: Array) -> Array:
-        """Weights (·, n or n + 1), intercept last, of a model in the old units."""
+        """Weights (…, n or n + 1), intercept last, of a model in the old units."""
         n = len(self.centre)
-        coef = self.y_spread * w[:, :n] / self.spread
-        intercept = self.y_centre + self.y_spread * w[:, n:] - (coef @ self.centre)[:, None] * np.ones_like(w[:, n:])
-        return np.column_stack([coef, intercept])
+        coef = self.y_spread * w[..., :n] / self.spread
+        intercept = self.y_centre + self.y_spread * w[..., n:] - (coef @ self.centre)[..., None]
+        return np.concatenate([coef, intercept[..., : w.shape[-1] - n]], axis=-1)

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.estimators.folds import Over, what_to_hold_out
 from coterie.problem import EmpiricalGraph, LocalDatasets
 from coterie.problem.arrays import Array
 from coterie.problem.ids import as_ids, look_up, numbering
@@ -55,8 +54,3 @@ def numbers_or_hub(graph: EmpiricalGraph, ids: Any) -> NDArray[np.int64]:
     """The numbers of nodes of a graph with a hub; the hub's for those that are not in it."""
     found = look_up(as_ids(ids), numbering(graph.names))
     return np.where(found < 0, graph.n_nodes - 1, found)
-
-
-def over_of(model: Any, data: LocalDatasets, over: Over) -> Over:
-    """What to hold out; the hub is no node that waits for labels."""
-    return what_to_hold_out(over, data.labelled.m, data.n_nodes - 1) if model.shared else over

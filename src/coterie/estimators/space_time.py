@@ -42,7 +42,7 @@ def pairs_of(graph: EmpiricalGraph) -> Pairs | None:
     return graph.ids if isinstance(graph.ids, Pairs) else None
 
 
-def n_places(graph: EmpiricalGraph) -> int | None:
+def places_of(graph: EmpiricalGraph) -> int | None:
     """How many nodes each time has; None where nodes have no times."""
     pairs = pairs_of(graph)
     return None if pairs is None else len(pairs.first)
@@ -64,14 +64,14 @@ def carried(w: Array, graph: EmpiricalGraph) -> Array:
     """The weights of all nodes of a product graph from those of its first times: the last of them stays."""
     if len(w) == graph.n_nodes:
         return w
-    V = n_places(graph)
+    V = places_of(graph)
     assert V is not None
     return np.concatenate([w, np.tile(w[-V:], ((graph.n_nodes - len(w)) // V, 1))])
 
 
 def last_known(nodes: NDArray[np.int64], past: EmpiricalGraph) -> NDArray[np.int64]:
     """The nodes of the first times that stand for these nodes."""
-    V = n_places(past)
+    V = places_of(past)
     return nodes if V is None else np.where(nodes < past.n_nodes, nodes, past.n_nodes - V + nodes % V)
 
 

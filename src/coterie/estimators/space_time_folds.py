@@ -19,7 +19,13 @@ Mask = NDArray[np.bool_]
 
 
 def space_time_folds(
-    data: LocalDatasets, cv: int, over: Held, rng: np.random.RandomState, repeats: int, n_places: int | None
+    data: LocalDatasets,
+    classes: NDArray[np.int64],
+    cv: int,
+    over: Held,
+    rng: np.random.RandomState,
+    repeats: int,
+    n_places: int | None,
 ) -> list[Fold]:
     """Return the folds; those of places are drawn `repeats` times."""
     if n_places is None:
@@ -37,7 +43,7 @@ def space_time_folds(
     folds = []
     for _ in range(repeats):
         of = np.full(len(place), -1)
-        of[counts] = dealt(data, np.unique(place[counts], return_inverse=True)[1], cv, rng)
+        of[counts] = dealt(data.labelled, classes, np.unique(place[counts], return_inverse=True)[1], cv, rng)
         if over == "places":
             folds += [Fold(counts & (of != k), of == k) for k in range(cv)]
         for k, (last, tested) in enumerate(stretches):

@@ -33,8 +33,9 @@ class TestedRows(NamedTuple):
     node_errors, node_weights : arrays of shape (K, k) and (k,)
         Sums of errors and of weights of their rows.
     counts : array of int of shape (K, bins, bins), or (K, bins, 2), or None
-        How many rows have this label (across: this prediction); or this predicted probability, and each class. None
-        where single predictions, or probabilities, are not known.
+        How many rows have this label (across: this prediction); or this predicted probability, and each class: of more
+        than two classes, the probability of the predicted one, and whether it is wrong or right. None where single
+        predictions, or probabilities, are not known.
     """
 
     errors: Array
@@ -67,7 +68,11 @@ class TestedRows(NamedTuple):
             scores.append(s @ (predicted == y if loss.measure.of_classes else (y - predicted) ** 2))
             if edges is not None:
                 against = loss.predict_proba(X, own) if loss.measure.of_classes else predicted
-                counts.append(_counted(y, against, edges, loss.measure.of_classes))
+                if against.ndim == 2:  # of several classes, the predicted one, and whether it is right
+                    against, actual = against.max(axis=1), (predicted == y).astype(float)
+                else:
+                    actual = y
+                counts.append(_counted(actual, against, edges, loss.measure.of_classes))
         return cls(
             np.array([np.average(error, weights=s) for error in errors]),
             float(s.sum()),

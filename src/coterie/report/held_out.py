@@ -36,7 +36,7 @@ class Dots(NamedTuple):
         if counts.shape[1] == 2:  # of each class
             some = counts.sum(axis=1)
             k = np.flatnonzero(some)
-            titles = ("predicted probability of the second class", "share of it among these rows")
+            titles = ("predicted probability of a class", "share of it among these rows")
             return cls(middle[k], counts[k, 1] / some[k], some[k], titles, ends)
         up, across = np.nonzero(counts)
         return cls(middle[across], middle[up], counts[up, across], ("predicted", "actual"), ends)

@@ -1,0 +1,149 @@
+"""Networked logistic regression with more than two classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+
+import coterie as ct
+
+SPECIES = np.array(["cat", "dog", "owl"])
+
+
+@pytest.fixture
+def table() -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
+    """Eight towns on a path, with one model on either side."""
+    rng = np.random.default_rng(0)
+    towns = np.repeat(np.arange(8), 15)
+    X = rng.standard_normal((len(towns), 2))
+    W = np.array([[[2.0, 0.0], [0.0, 2.0], [-2.0, -2.0]], [[-2.0, 0.0], [0.0, -2.0], [2.0, 2.0]]])[(towns >= 4) * 1]
+    y = SPECIES[(np.einsum("rj,rkj->rk", X, W) + rng.gumbel(size=(len(X), 3))).argmax(axis=1)]
+    return pd.DataFrame(X, columns=["size", "age"]), y, towns
+
+
+@pytest.fixture
+def graph() -> ct.EmpiricalGraph:
+    return ct.EmpiricalGraph.from_edges([(i, i + 1) for i in range(7)])
+
+
+@pytest.fixture
+def model(table: Any, graph: ct.EmpiricalGraph) -> ct.NetworkedLogisticRegression:
+    X, y, towns = table
+    return ct.NetworkedLogisticRegression(graph, lam=0.3).fit(X, y, groups=towns)
+
+
+def test_shapes_and_predictions(table: Any, model: ct.NetworkedLogisticRegression) -> None:
+    X, y, towns = table
+    assert model.classes_.tolist() == SPECIES.tolist()
+    assert model.coef_.shape == (8, 3, 2)
+    assert model.intercept_.shape == (8, 3)
+    assert model.dual_coef_.shape == (7, 9)
+    assert model.gap_ <= 1e-6
+    p, z = model.predict_proba(X, towns), model.decision_function(X, towns)
+    by_hand = np.einsum("rj,rkj->rk", X.to_numpy(), model.coef_[towns]) + model.intercept_[towns]
+    np.testing.assert_allclose(
+        z - z.mean(axis=1, keepdims=True), by_hand - by_hand.mean(axis=1, keepdims=True), atol=1e-9
+    )
+    np.testing.assert_allclose(p, np.exp(by_hand) / np.exp(by_hand).sum(axis=1, keepdims=True), rtol=1e-9)
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(X, towns)), p, rtol=1e-12)
+    assert (model.predict(X, towns) == SPECIES[p.argmax(axis=1)]).all()
+    assert model.score(X, y, towns) > 0.7
+    losses = -np.log(p[np.arange(len(y)), np.searchsorted(SPECIES, y)])
+    np.testing.assert_allclose(model.node_errors_, [losses[towns == i].mean() for i in range(8)], rtol=1e-9)
+
+
+def test_one_node_is_scikit_learns_multinomial_regression(table: Any) -> None:
+    X, y, _ = table
+    alone = ct.NetworkedLogisticRegression(ridge=0.01, standardize=False, tol=1e-10).fit(X, y)
+    theirs = LogisticRegression(C=1 / (2 * 0.01 * len(y)), tol=1e-10, max_iter=10_000).fit(X, y)
+    np.testing.assert_allclose(alone.predict_proba(X), theirs.predict_proba(X), atol=1e-5)
+
+
+def test_two_classes_are_as_ever(table: Any, graph: ct.EmpiricalGraph) -> None:
+    X, y, towns = table
+    two = ct.NetworkedLogisticRegression(graph, lam=0.3).fit(X, np.where(y == "owl", "owl", "cat"), towns)
+    assert two.coef_.shape == (8, 2)
+    assert isinstance(two.problem_.loss, ct.Logistic)
+    assert two.decision_function(X, towns).ndim == 1
+
+
+def test_standardising_does_not_matter_to_predictions_without_a_penalty(table: Any) -> None:
+    X, y, _ = table
+    scaled = X * [1e3, 1e-3] + [5.0, 2.0]
+    models = [ct.NetworkedLogisticRegression(ridge=1e-3).fit(Z, y) for Z in (X, scaled)]
+    np.testing.assert_allclose(models[0].predict_proba(X), models[1].predict_proba(scaled), atol=1e-4)
+
+
+def test_saved_and_loaded(table: Any, model: ct.NetworkedLogisticRegression, tmp_path: Any) -> None:
+    X, _, towns = table
+    model.save(tmp_path / "model")
+    again = ct.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.coef_, model.coef_)
+    np.testing.assert_array_equal(again.predict_proba(X, towns), model.predict_proba(X, towns))
+    assert again.class_weight_.tolist() == [1.0, 1.0, 1.0]
+    assert again.predict(X, towns).tolist() == model.predict(X, towns).tolist()
+
+
+def test_a_frame_of_coefficients_names_the_classes(model: ct.NetworkedLogisticRegression) -> None:
+    frame = model.coef_frame()
+    assert [*frame.columns[1:4]] == ["cat: size", "cat: age", "cat: intercept"]
+    np.testing.assert_array_equal(frame["owl: age"], model.coef_[:, 2, 1])
+    np.testing.assert_array_equal(frame["dog: intercept"], model.intercept_[:, 1])
+    assert model.to_networkx().nodes[0]["weights"]["dog: age"] == model.coef_[0, 1, 1]
+
+
+def test_new_nodes(table: Any, model: ct.NetworkedLogisticRegression) -> None:
+    X, y, towns = table
+    between = model.weights_for([0, 1, 2])
+    assert between.coef.shape == (3, 2)
+    assert between.intercept.shape == (3,)
+    own = model.weights_for([7], X[towns < 2], y[towns < 2])
+    assert own.coef.shape == (3, 2)
+    model.add_nodes({8: [7]})
+    assert model.coef_.shape == (9, 3, 2)
+    np.testing.assert_allclose(model.coef_[8], model.coef_[7], atol=1e-6)
+
+
+def test_weights_of_rows_and_of_classes(table: Any, graph: ct.EmpiricalGraph) -> None:
+    X, y, towns = table
+    balanced = ct.NetworkedLogisticRegression(graph, lam=0.3, class_weight="balanced").fit(X, y, towns)
+    assert balanced.class_weight_.shape == (3,)
+    with pytest.raises(ValueError, match="every row of the class 'owl' has the sample weight zero"):
+        ct.NetworkedLogisticRegression(graph).fit(X, y, towns, sample_weight=(y != "owl").astype(float))
+    with pytest.raises(ValueError, match="y holds the class 'emu'; the model knows"):
+        balanced.weights_for([0], X[:1], ["emu"])
+
+
+def test_cross_validation_keeps_every_class_in_every_fold(table: Any, graph: ct.EmpiricalGraph) -> None:
+    X, y, towns = table
+    chosen = ct.NetworkedLogisticRegressionCV(graph, n_lams=3, cv=2, random_state=0).fit(X, y, towns)
+    assert chosen.coef_.shape == (8, 3, 2)
+    assert chosen.held_out_.measure == "log-loss"
+    assert chosen.held_out_.score > 0.6
+    assert chosen.held_out_.counts.sum() == len(y)
+    rare = y.copy()
+    rare[towns == 3] = "yak"
+    with pytest.raises(ValueError, match="a fold holds out every row of one class, number 3 of 0 to 3"):
+        ct.NetworkedLogisticRegressionCV(graph, n_lams=2, cv=4, over="nodes", random_state=0).fit(X, rare, towns)
+
+
+def test_baselines(table: Any, graph: ct.EmpiricalGraph) -> None:
+    X, y, towns = table
+    found = ct.compare_baselines(ct.NetworkedLogisticRegression(graph, lam=0.3), X, y, towns, cv=2)
+    error = dict(
+        zip(found.methods, np.atleast_2d(found.errors).reshape(len(found.methods), -1).mean(axis=1), strict=True)
+    )
+    assert error["networked"] < error["pooled"]
+
+
+def test_errors_are_log_losses(table: Any, model: ct.NetworkedLogisticRegression) -> None:
+    X, y, towns = table
+    rows = model.problem_.data.labelled
+    w = model.solution_.w[np.repeat(rows.M, rows.m)]
+    ours = np.average(model.problem_.loss.error(rows.X, rows.y, w), weights=rows.weights)
+    np.testing.assert_allclose(ours, log_loss(y, model.predict_proba(X, towns)), rtol=1e-9)
