@@ -30,7 +30,7 @@ def inline(self: HTML5Translator, node: nodes.math) -> None:
 
 def block(self: HTML5Translator, node: nodes.math_block) -> None:
     """Write a formula on lines of its own."""
-    self.body.append(f'<div class="math">{mathml(node, block=True)}</div>')
+    self.body.append(f'<div class="formula">{mathml(node, block=True)}</div>')
     raise nodes.SkipNode
 
 
