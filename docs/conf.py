@@ -24,15 +24,18 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "docstrings",
+    "from_code",
     "mathml",
     "outside_links",
-    "docstrings",
 ]
 exclude_patterns = ["_build", "_extensions", "**/GALLERY_HEADER.rst"]
 suppress_warnings = [
     "config.cache",  # the gallery's settings hold objects, so that settings are not kept between builds
     "misc.highlighting_failure",  # what a console shows is not always a program
 ]
+
+smartquotes = False  # options begin with two hyphens, and defaults have straight quotes
 
 # Markdown
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath"]
@@ -67,6 +70,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "Coterie"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_sidebars = {"index": [], "compared": []}
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {

@@ -49,14 +49,6 @@ def main(path: str) -> None:
 def _draw(ax: Any, places: Any, edges: Any, slope: Any, gaps: Any, title: str) -> None:
     ax.add_collection(LineCollection(places[edges], colors="0.8", linewidths=0.6, zorder=1))
     look = {"cmap": "viridis", "vmin": -2.5, "vmax": 2.5, "s": 40, "zorder": 2, "edgecolors": "white"}
-        "cmap": "viridis",
-        "vmin": -2.5,
-        "vmax": 2.5,
-        "s": 40,
-        "zorder": 2,
-        "edgecolors": "white",
-        "linewidths": 0.4,
-    }
     ax.scatter(*places[~gaps].T, c=slope[~gaps], **look)
     ax.scatter(*places[gaps].T, c="white", s=30, zorder=2, edgecolors="0.5", linewidths=0.8)
     ax.set(title=title, aspect="equal")

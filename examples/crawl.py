@@ -50,7 +50,7 @@ def main(path: str) -> None:
         left.plot(k, weight, color=colour, label=label)
         right.semilogy(k, error, color=colour, label=label)
         print(s, *(f"{error[at - 1]:.2g}" for at in AT), sep="\t")
-    left.plot(k, np.minimum(1e-3 * k, 2), ":", color="black", label="λ per iteration: the most with s = 1")
+    left.plot(k, np.minimum(1e-3 * k, 2), ":", color="black", label="λ per iteration")
     left.axhline(2, color="0.6", linewidth=0.8)
     left.set(xlabel="iteration", ylabel="first weight of one unlabelled node", title="it has a distance of 2 to go")
     right.set(xlabel="iteration", ylabel="mean of ‖ŵ − w̄‖²", title="all nodes")

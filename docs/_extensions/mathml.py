@@ -5,20 +5,32 @@ from __future__ import annotations
 from typing import Any
 
 from docutils import nodes
-from docutils.utils.math import latex2mathml
+from docutils.utils.math import MathError, latex2mathml
 from sphinx.application import Sphinx
+from sphinx.util import logging
 from sphinx.writers.html5 import HTML5Translator
+
+logger = logging.getLogger(__name__)
+
+
+def mathml(node: nodes.Element, block: bool) -> str:
+    """Return the formula of a node; one that docutils cannot read is a warning, and stands as it was written."""
+    try:
+        return latex2mathml.tex2mathml(node.astext(), as_block=block)
+    except MathError as error:
+        logger.warning("a formula cannot be read: %s", error, location=node)
+        return f"<code>{node.astext()}</code>"
 
 
 def inline(self: HTML5Translator, node: nodes.math) -> None:
     """Write a formula inside a sentence."""
-    self.body.append(latex2mathml.tex2mathml(node.astext(), as_block=False))
+    self.body.append(mathml(node, block=False))
     raise nodes.SkipNode
 
 
 def block(self: HTML5Translator, node: nodes.math_block) -> None:
     """Write a formula on lines of its own."""
-    self.body.append(f'<div class="math">{latex2mathml.tex2mathml(node.astext(), as_block=True)}</div>')
+    self.body.append(f'<div class="formula">{mathml(node, block=True)}</div>')
     raise nodes.SkipNode
 
 
