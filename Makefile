@@ -12,7 +12,7 @@ GPU    := .venv-gpu
 PIP    := -m pip install --quiet --disable-pip-version-check
 FAST   := tests/problem tests/datasets tests/graphs tests/io tests/test_package.py tests/test_docstrings.py
 
-.PHONY: help demo paper check test coverage wheel lowest install bench bench-large bench-kernel bench-stream bench-gpu test-gpu lint types imports pytest clean
+.PHONY: help demo paper check test test-slow coverage wheel lowest install bench bench-large bench-kernel bench-stream bench-gpu test-gpu lint types imports pytest clean
 
 help:            ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -26,7 +26,10 @@ paper: $(DEMO)   ## set up and run the paper's experiment again (about three min
 check: lint types imports   ## set up and run the linters and the fast tests, in under a minute
 	HYPOTHESIS_PROFILE=quick $(BIN)/pytest -q -n auto -m 'not slow' $(FAST)
 
-test: lint types imports pytest   ## set up and run every check
+test: lint types imports pytest   ## set up and run every check, and every test but the slow ones
+
+test-slow: $(READY)   ## the slow tests: real servers, whole programs, thousands of problems
+	$(BIN)/pytest -n auto --dist worksteal -m slow
 
 coverage: $(READY)   ## every test, and which lines and branches none of them reaches
 	$(BIN)/pytest -n auto --dist worksteal --cov --cov-report=term:skip-covered
@@ -81,7 +84,7 @@ imports: $(READY)
 	$(BIN)/lint-imports
 
 pytest: $(READY)
-	$(BIN)/pytest -n auto --dist worksteal
+	$(BIN)/pytest -n auto --dist worksteal -m 'not slow'
 
 bench: $(BENCH)/.ready $(CUT)/.ready   ## compare with other solvers, see benchmarks/README.md (half an hour)
 	$(BENCH)/bin/python -m benchmarks.table --cut-python $(CUT)/bin/python $(ARGS)
