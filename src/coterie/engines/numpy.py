@@ -45,8 +45,8 @@ class NumpyEngine:
 
     def restart(self) -> Travel:
         self.w, self.u = self.w_hat, self.u_hat
-        primal = np.sqrt(float(((self.w - self.w0) ** 2 / self.tau).sum()))
-        dual = np.sqrt(float(((self.u - self.u0) ** 2 / self.sigma).sum()))
+        primal = np.sqrt(self._over_nodes((self.w - self.w0) ** 2 / self.tau))
+        dual = np.sqrt(self._over_edges((self.u - self.u0) ** 2 / self.sigma))
         self.w0, self.u0, self.k = self.w, self.u, 0
         return Travel(primal, dual)
 
@@ -59,7 +59,7 @@ class NumpyEngine:
         D, M = problem.graph.D, problem.M
         v = self.w - self.tau * (D.T @ self.u)
         v[M] = self._primal_update(v[M], self.tau[M])
-        self.w_hat = v
+        self.w_hat = self._told(v)
         moved = self.u + self.sigma * (D @ (2 * self.w_hat - self.w))
         self.u_hat = problem.penalty.dual_step(moved, problem.c, self.sigma[:, 0])
 
@@ -76,7 +76,9 @@ class NumpyEngine:
         """ŵ = argmin f + ⟨Dᵀu, ·⟩, û = prox(u + σDŵ)."""
         problem = self.problem
         assert problem.f.quadratic is not None
-        self.w_hat = problem.f.quadratic.minimiser(problem.graph.D.T @ self.u)
+        v = problem.graph.D.T @ self.u
+        v[problem.M] = problem.f.quadratic.minimiser(v[problem.M])
+        self.w_hat = self._told(v)
         moved = self.u + self.sigma * (problem.graph.D @ self.w_hat)
         self.u_hat = problem.penalty.dual_step(moved, problem.c, self.sigma[:, 0])
 
@@ -84,9 +86,20 @@ class NumpyEngine:
         """r² = |dw|²/τ + |du|²/σ − 2⟨du, D dw⟩ for dz = Tz − z; for dual steps |du|²/σ alone."""
         dw, du = self.w_hat - self.w, self.u_hat - self.u
         if mode is Mode.DUAL:
-            return float(np.sqrt((du**2 / self.sigma).sum()))
-        r2 = (dw**2 / self.tau).sum() + (du**2 / self.sigma).sum() - 2 * np.vdot(du, self.problem.graph.D @ dw)
+            return float(np.sqrt(self._over_edges(du**2 / self.sigma)))
+        r2 = self._over_nodes(dw**2 / self.tau) + self._over_edges(du**2 / self.sigma)
+        r2 -= 2 * self._over_edges(du * (self.problem.graph.D @ dw))
         return float(np.sqrt(max(r2, 0.0)))
+
+    def _told(self, w_hat: Array) -> Array:
+        """ŵ, with what others have to tell of it."""
+        return w_hat
+
+    def _over_nodes(self, terms: Array) -> float:
+        return float(terms.sum())
+
+    def _over_edges(self, terms: Array) -> float:
+        return float(terms.sum())
 
     def _move(self, mode: Mode) -> None:
         if mode is Mode.RELAXED:
