@@ -51,7 +51,7 @@ def point(engine: Any, problem: ct.Problem) -> tuple[np.ndarray, np.ndarray]:
     """The engine's point as arrays, wherever it is."""
     gather = engine.prover(problem.bound).gather
     w, u = engine.point()
-    return gather(w), gather(u)
+    return gather(w), gather(u, edges=True)
 
 
 def agree(engine: Any, naive: NaiveEngine, close: dict[str, float] = CLOSE) -> None:

@@ -53,16 +53,18 @@ def everything(prover: Prover, w: np.ndarray, u: np.ndarray) -> dict[str, Any]:
     got: dict[str, Any] = {"arrays": None}  # some have handles elsewhere
     for name in ("needs_repair", "scales", "largest_strength"):
         got[name] = getattr(prover, name)
-    w, u = prover.scatter(w), prover.scatter(u)
+    w, u = prover.scatter(w), prover.scatter(u, edges=True)
 
-    def gather(x: Any) -> np.ndarray:
-        return prover.gather(x).copy()  # what moves later is another array in some provers, and in others the same
+    def gather(x: Any, edges: bool = False) -> np.ndarray:
+        return prover.gather(
+            x, edges
+        ).copy()  # what moves later is another array in some provers, and in others the same
 
-    got["scatter"], got["gather"] = gather(w), gather(u)
+    got["scatter"], got["gather"] = gather(w), gather(u, edges=True)
     clipped = prover.copy(u)
     prover.clip(clipped)
-    got["clip"], got["copy"] = gather(clipped), gather(u)
-    got["no_duals"], got["is_finite"] = gather(prover.no_duals()), prover.is_finite(u)
+    got["clip"], got["copy"] = gather(clipped, edges=True), gather(u, edges=True)
+    got["no_duals"], got["is_finite"] = gather(prover.no_duals(), edges=True), prover.is_finite(u)
     got["is_nothing"] = prover.is_nothing(u), prover.is_nothing(prover.no_duals())
     got["objective"], got["largest_weight"] = prover.objective(w), prover.largest_weight(w)
     got["pooled_weights"] = gather(prover.pooled_weights())
@@ -81,7 +83,7 @@ def everything(prover: Prover, w: np.ndarray, u: np.ndarray) -> dict[str, Any]:
     got["descent"] = descent.steps_to(1e-6)
     got["stretch"] = prover.stretch(clipped, s, descent)
     prover.correct(clipped, s, descent, 1.25)
-    got["correct"] = gather(clipped), None if s is None else gather(s)
+    got["correct"] = gather(clipped, edges=True), None if s is None else gather(s)
     below = prover.minorant(w, clipped, s)
     got["minorant"], got["residual_l1"] = below.value, prover.residual_l1(below.rest)
     got["charge"] = [prover.charge(below.rest, got["objective"], enough, True) for enough in (0.0, np.inf)]

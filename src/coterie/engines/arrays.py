@@ -33,10 +33,10 @@ class ArrayProver(Corrections):
     def arrays(self) -> ArrayProver:
         return self
 
-    def scatter(self, x: Array) -> Array:
+    def scatter(self, x: Array, edges: bool = False) -> Array:
         return x
 
-    def gather(self, x: Array) -> Array:
+    def gather(self, x: Array, edges: bool = False) -> Array:
         return x
 
     def copy(self, x: Array) -> Array:

@@ -74,7 +74,8 @@ class Engine(Protocol):
         """Go to Tz, make it the anchor, and say how far it lies from the last anchor."""
 
     # An engine may have `lanczos(s, d, start, steps)`, which does the same as `kernels.norms`, where its numbers are,
-    # and `unwatched`, the seconds in which nothing is proven that a glance tells is not good enough.
+    # `unwatched`, the seconds in which nothing is proven that a glance tells is not good enough, `now`, the form of
+    # kernels that a solve begins with, and `together(**given)`, a context in which several processes do the same.
 
     def for_pairs(self) -> Engine | None:
         """Return the engine for Mode.PAIRS, where there is one."""
@@ -126,10 +127,10 @@ class Prover(Protocol):
     def arrays(self) -> ArrayProver | None:
         """Itself where handles are arrays of the whole network in this process; None elsewhere."""
 
-    def scatter(self, x: Array) -> Any:
-        """Take weights or duals of the whole network in."""
+    def scatter(self, x: Array, edges: bool = False) -> Any:
+        """Take weights of the whole network in; or, of edges, duals."""
 
-    def gather(self, x: Any) -> Array:
+    def gather(self, x: Any, edges: bool = False) -> Array:
         """Give them out."""
 
     def copy(self, x: Any) -> Any:

@@ -105,6 +105,9 @@ class Corrections:
             )
             self.keep_flat(out)
 
+        return self._gradients(product)
+
+    def _gradients(self, product: Callable[[Array, Array], None]) -> ConjugateGradients:
         return ConjugateGradients(product, self.rest, self.diagonal, self.keep_flat)
 
     def stretch(self, u: Array, s: Array | None, descent: ConjugateGradients) -> float:

@@ -62,8 +62,8 @@ class Equations:
 
     def restart(self) -> Travel:
         self.w, self.u = self.w_hat, self.u_hat
-        primal = float(((self.w - self.w0) ** 2 / self.tau).sum()) ** 0.5
-        dual = float(((self.u - self.u0) ** 2 / self.sigma).sum()) ** 0.5
+        primal = self._over_nodes((self.w - self.w0) ** 2 / self.tau) ** 0.5
+        dual = self._over_edges((self.u - self.u0) ** 2 / self.sigma) ** 0.5
         self.w0, self.u0, self.k = self.w, self.u, 0
         return Travel(primal, dual)
 
@@ -71,7 +71,7 @@ class Equations:
         """(ŵ, û) = T(w, u)."""
         v = self.w - self.tau * self.divergence(self.u)
         v[self.M] = self._primal_update(v[self.M], self.tau[self.M])
-        self.w_hat = v
+        self.w_hat = self._told(v)
         self.u_hat = self.dual_step(self.u + self.sigma * self.differences(2 * self.w_hat - self.w))
 
     def _primal_update(self, v: Any, tau: Any) -> Any:
@@ -85,16 +85,28 @@ class Equations:
 
     def _apply_dual(self) -> None:
         """ŵ = argmin f + ⟨Dᵀu, ·⟩, û = prox(u + σDŵ)."""
-        self.w_hat = self.minimiser(self.divergence(self.u))
+        v = self.divergence(self.u)
+        v[self.M] = self.minimiser(v[self.M])
+        self.w_hat = self._told(v)
         self.u_hat = self.dual_step(self.u + self.sigma * self.differences(self.w_hat))
 
     def _residual(self, mode: Mode) -> float:
         """r² = |dw|²/τ + |du|²/σ − 2⟨du, D dw⟩ for dz = Tz − z; for dual steps |du|²/σ alone."""
         dw, du = self.w_hat - self.w, self.u_hat - self.u
-        r2 = (du**2 / self.sigma).sum()
+        r2 = self._over_edges(du**2 / self.sigma)
         if mode is not Mode.DUAL:
-            r2 = (dw**2 / self.tau).sum() + r2 - 2 * (du * self.differences(dw)).sum()
-        return max(float(r2), 0.0) ** 0.5
+            r2 += self._over_nodes(dw**2 / self.tau) - 2 * self._over_edges(du * self.differences(dw))
+        return max(r2, 0.0) ** 0.5
+
+    def _told(self, w_hat: Any) -> Any:
+        """ŵ, with what others have to tell of it, where nodes are shared out."""
+        return w_hat
+
+    def _over_nodes(self, terms: Any) -> float:
+        return float(terms.sum())
+
+    def _over_edges(self, terms: Any) -> float:
+        return float(terms.sum())
 
     def _move(self, mode: Mode) -> None:
         if mode is Mode.RELAXED:

@@ -51,7 +51,7 @@ class NumbaEngine:
         self.__dict__.pop("inverse", None)  # of an earlier problem
         self.__dict__.pop("centre_by_node", None)
         V, n, E = problem.graph.n_nodes, problem.n_features, problem.graph.n_edges
-        self.order = Ordering.of(problem.graph, n)
+        self.order = self._ordering(problem)
         self.kind = _branch(problem.penalty)
         self.M = self.order.rank[problem.M]
         self.labelled = slice(None) if np.array_equal(self.M, np.arange(V)) else self.M  # a slice does not copy
@@ -112,7 +112,8 @@ class NumbaEngine:
         dual = self._each_edge_range(lambda t, e0, e1: edges.dual_travel(e0, e1, self.strength, self.u, self.u0))
         self.w0, self.u0[:] = self.w.copy(), self.u
         self.k = 0
-        return Travel(float(np.sqrt(self.travelled)), float(np.sqrt(sum(dual))))
+        primal, along = self._sums(float(self.travelled), float(sum(dual)))
+        return Travel(float(np.sqrt(primal)), float(np.sqrt(along)))
 
     def point(self) -> tuple[Array, Array]:
         u_hat = self.u if self.u_hat is None else self.u_hat
@@ -121,6 +122,13 @@ class NumbaEngine:
         else:
             self.u_hat = None  # handed over: there is no room for another copy
         return self.order.nodes_out(self.w_hat), self.order.edges_out(u_hat)
+
+    def _ordering(self, problem: BoundProblem) -> Ordering:
+        return Ordering.of(problem.graph, problem.n_features)
+
+    def _sums(self, *numbers: float) -> tuple[float, ...]:
+        """Sums over all nodes or edges, from those over the ones that are here."""
+        return numbers
 
     def _share_out(self, V: int, E: int, n: int) -> None:
         """Cut nodes and edges into one contiguous range per thread.
@@ -245,7 +253,7 @@ class NumbaEngine:
             lambda t, i0, i1, xs: nodes.node_probe(i0, i1, *arrays, xs, *moving), gather=False, spread=False
         )
         primal, self.travelled = np.sum(sums, axis=0)
-        return float(np.sqrt(max(primal + np.sum(dual), 0.0)))
+        return float(np.sqrt(max(*self._sums(float(primal + np.sum(dual))), 0.0)))
 
     def _sum_up(self) -> None:
         """s ← Dᵀu."""
@@ -257,13 +265,18 @@ class NumbaEngine:
         """H_i⁻¹ of every node, in the inner order, for dual steps."""
         q = self.problem.f.quadratic
         assert q is not None
-        inverse = np.matmul(q.V.transpose(0, 2, 1) / q.h[:, None, :], q.V)
-        return self.order.nodes_in(inverse)
+        return self._by_node(np.matmul(q.V.transpose(0, 2, 1) / q.h[:, None, :], q.V))
 
     @cached_property
     def centre_by_node(self) -> Array:
         """ŵ_i of every node, in the inner order."""
-        return self.order.nodes_in(self.centre)
+        return self._by_node(self.centre)
+
+    def _by_node(self, values: Array) -> Array:
+        """Values of labelled nodes, which are all that have a loss here, in the inner order."""
+        inside = np.empty_like(values)
+        inside[self.M] = values
+        return inside
 
     def _each_node_range(self, work: Callable[..., Any], gather: bool = True, spread: bool = True) -> list[Any]:
         """Do work(t, first, last, xs) on every range, with the xs that is its home.

@@ -26,10 +26,14 @@ class Ordering:
     sign: Array | None
 
     @classmethod
+    def as_given(cls, graph: EmpiricalGraph) -> Ordering:
+        """The order of the graph itself."""
+        return cls(np.arange(graph.n_nodes), graph.edges.astype(np.uint32), None, None)
+
+    @classmethod
     def of(cls, graph: EmpiricalGraph, n: int) -> Ordering:
         """Keep the given order where all data fit the cache or Cuthill and McKee's is not much more local."""
-        rank = np.arange(graph.n_nodes)
-        as_given = cls(rank.copy(), graph.edges.astype(np.uint32), None, None)
+        rank, as_given = np.arange(graph.n_nodes), cls.as_given(graph)
         if graph.n_nodes * n * 16 <= FITS_IN_CACHE or graph.n_edges == 0:
             return as_given
         span = float(np.abs(np.diff(graph.edges)).mean())

@@ -3,6 +3,9 @@
 A KeyboardInterrupt that comes up while a compiled function returns is lost in a SystemError, and one that has to wait
 for such a function may wait for long. So inside an `interruptible` block Ctrl-C only leaves a mark. All that may take
 long works in pieces of a tenth of a second or so, and between them calls `check`, which raises, or `time_is_up`.
+
+Processes that do the same at the same time (`in_lockstep`) must also end at the same time, wherever the clock of each
+stands. They all see the clock that they agreed on last, and it is only when they `agree` that anything is raised.
 """
 
 from __future__ import annotations
@@ -36,6 +39,12 @@ class _Marks(threading.local):
 
     deadline = inf
     compiled = 0.0  # seconds of compiling when that was set
+    share: Share | None = None  # of processes in lockstep …
+    left, worked = inf, 0.0  # … and what their clock says
+
+
+Share = Callable[[float, float, bool], tuple[float, float, bool]]
+"""Makes of the seconds left, the seconds worked and Ctrl-C of each process those of all."""
 
 
 _marks = _Marks()
@@ -50,11 +59,11 @@ def interruptible() -> Iterator[None]:
     A program's own handler of SIGINT is left alone.
     """
     global _pressed
-    before, ours = (_marks.deadline, _marks.compiled), _installed()
+    before, ours = (_marks.deadline, _marks.compiled, _marks.left), _installed()
     try:
         yield
     finally:
-        _marks.deadline, _marks.compiled = before
+        _marks.deadline, _marks.compiled, _marks.left = before
         if ours:
             signal.signal(signal.SIGINT, signal.default_int_handler)
             late, _pressed = _pressed, False
@@ -62,19 +71,53 @@ def interruptible() -> Iterator[None]:
                 raise KeyboardInterrupt
 
 
+@contextmanager
+def in_lockstep(share: Share) -> Iterator[None]:
+    """Inside, this process sees the clock that it shares with others."""
+    _marks.left, _marks.worked, _ = share(*_here(), False)
+    _marks.share = share
+    try:
+        yield
+    finally:
+        _marks.share = None
+
+
+def agree(grace: float = 0.0) -> None:
+    """Let processes in lockstep set their clock, and raise at all of them or at none; alone, as `check` does.
+
+    With grace the time may be over for so many seconds.
+    """
+    global _pressed
+    if _marks.share is None:
+        return check() if grace == 0 else check_with_grace()
+    _marks.left, _marks.worked, pressed = _marks.share(*_here(), _pressed)
+    if pressed:
+        _pressed = False
+        raise KeyboardInterrupt
+    if _marks.left <= -grace:
+        raise TimeUp
+
+
+def _here() -> tuple[float, float]:
+    """Seconds left and seconds worked, by the clock of this process."""
+    worked = time.perf_counter() - seconds_compiling()
+    return _marks.deadline - _marks.compiled - worked, worked
+
+
 def allow(seconds: float) -> None:
     """Set how much time there is from now on; inf: any. Compiling, on first use, does not count."""
     _marks.deadline, _marks.compiled = time.perf_counter() + seconds, seconds_compiling()
+    _marks.left = seconds
 
 
 def seconds_left() -> float:
     """How much of that time is left; negative when it is over."""
-    return _marks.deadline - _marks.compiled - seconds_worked()
+    return _here()[0] if _marks.share is None else _marks.left
 
 
 def seconds_worked() -> float:
     """A clock that stands still while kernels are compiled."""
-    return time.perf_counter() - seconds_compiling()
+    return _here()[1] if _marks.share is None else _marks.worked
 
 
 def is_pressed() -> bool:
@@ -84,20 +127,20 @@ def is_pressed() -> bool:
 
 def check() -> None:
     """Raise KeyboardInterrupt if Ctrl-C was pressed, TimeUp if the time is over; otherwise do nothing, quickly."""
-    if time_is_up():
+    if _marks.share is None and time_is_up():
         raise TimeUp
 
 
 def check_with_grace() -> None:
     """The same for what is of no use unless it is completed: it may take a little longer."""
-    if time_is_up() and seconds_left() <= -GRACE:
+    if _marks.share is None and time_is_up() and seconds_left() <= -GRACE:
         raise TimeUp
 
 
 def time_is_up() -> bool:
     """Whether the time is over: what can end early, and be of use all the same, ends then. Raises after Ctrl-C."""
     global _pressed
-    if _pressed and threading.current_thread() is threading.main_thread():
+    if _marks.share is None and _pressed and threading.current_thread() is threading.main_thread():
         _pressed = False
         raise KeyboardInterrupt
     return seconds_left() <= 0

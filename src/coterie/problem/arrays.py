@@ -32,3 +32,9 @@ def as_whole(value: Any, name: str) -> int:
         return operator.index(value)
     except TypeError:
         raise TypeError(f"{name} must be a whole number, got {value!r}") from None
+
+
+def rows_of(starts: NDArray[np.int64], which: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the rows of some nodes, node by node; those of node i are starts[i], …, starts[i + 1] − 1."""
+    m = np.diff(starts)[which]
+    return np.arange(int(m.sum())) + np.repeat(starts[which] - (np.cumsum(m) - m), m)

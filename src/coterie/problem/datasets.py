@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from coterie.problem.arrays import LARGEST, as_floats, as_whole, too_large
+from coterie.problem.arrays import LARGEST, as_floats, as_whole, rows_of, too_large
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,6 +173,12 @@ class LabelledRows:
     def shifted(self) -> LabelledRows:
         """The same rows with labels that ⟨x, w⟩ alone is to meet: y − offset."""
         return self if self.offset is None else replace(self, y=self.y - self.offset, offset=None)
+
+    def of_nodes(self, which: NDArray[np.int64]) -> LabelledRows:
+        """The rows of the nodes M[which] alone, in this order."""
+        rows = rows_of(self.starts, which)
+        offset = None if self.offset is None else self.offset[rows]
+        return LabelledRows(self.M[which], self.m[which], self.X[rows], self.y[rows], self.weights[rows], offset)
 
     @cached_property
     def starts(self) -> NDArray[np.int64]:

@@ -59,7 +59,7 @@ def drive(
     incumbent = Incumbent(prover, tol, prover.scatter(w))
     run: Run | None = None
     try:
-        incumbent.begin(prover.scatter(u), hurry=max_iter > 0 and callback is None)
+        incumbent.begin(prover.scatter(u, edges=True), hurry=max_iter > 0 and callback is None)
         if incumbent.reached() or max_iter == 0:
             return incumbent.solution(incumbent.reached() or Status.ITERATION_LIMIT, 0)
         check()

@@ -214,7 +214,7 @@ class Incumbent:
         u = self.proof.u if self.prover.is_finite(self.proof.u) else self.prover.no_duals()  # those prove 0 as well
         return Solution(
             w=self.prover.gather(self.w),
-            u=self.prover.gather(u),
+            u=self.prover.gather(u, edges=True),
             objective=self.objective,
             dual_bound=self.proof.dual_bound,
             gap=self.gap,

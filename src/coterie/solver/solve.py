@@ -6,6 +6,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from math import inf
 from numbers import Real
@@ -31,7 +32,7 @@ from coterie.solver.reasons import in_words
 from coterie.solver.solution import NotConverged, Record, Solution, Status
 from coterie.solver.units import Units
 
-ENGINES = ("auto", "numba", "numpy", "gpu")
+ENGINES = ("auto", "numba", "numpy", "gpu", "mpi")
 
 
 @interruptible()
@@ -62,9 +63,10 @@ def solve(
         Called with a :class:`Record` whenever the gap has been computed.
     start : Solution, default=None
         Where to begin: the solution of a similar problem on the same graph.
-    engine : {"auto", "numba", "numpy", "gpu"} or Engine, default="auto"
-        What computes the iterations: compiled kernels ("numba"), NumPy, which compiles nothing, or an NVIDIA GPU
-        ("gpu", with the extra ``coterie[gpu]``). "auto" begins small problems of a new kind in NumPy, goes on compiled
+    engine : {"auto", "numba", "numpy", "gpu", "mpi"} or Engine, default="auto"
+        What computes the iterations: compiled kernels ("numba"), NumPy, which compiles nothing, an NVIDIA GPU
+        ("gpu", with the extra ``coterie[gpu]``), or the ranks of an MPI job ("mpi", with the extra ``coterie[mpi]``,
+        in a script that mpiexec runs). "auto" begins small problems of a new kind in NumPy, goes on compiled
         where that takes too long, and takes a GPU for very large ones, where there is one.
     threads : int, default=None
         How many the compiled engine uses. None: as many as pay, up to the number of cores, or to
@@ -101,7 +103,8 @@ def solve(
     chosen = engine_for(engine, threads, pace)
     began = time.perf_counter()
     allow(min(inf if time_limit is None else time_limit, seconds_left()))
-    with using(_form(chosen, pace)):
+    given = {"problem": problem, "start": point, "tol": tol, "max_iter": max_iter, "time_limit": time_limit}
+    with using(_form(chosen, pace)), _together(chosen, given):
         units = Units.of(problem)
         reduced = presolve(units.problem)
         w, u = _first(reduced.problem) if point is None else reduced.restrict(*units.into(*point))
@@ -151,6 +154,8 @@ def engine_for(name: str | Engine, threads: int | None, pace: Pace) -> Engine:
         return NumpyEngine()
     if name == "gpu" or (name == "auto" and pace.suits_gpu()):
         return _gpu_engine(announce=name == "auto")
+    if name == "mpi":
+        return _mpi_engine(threads, pace)
     if name == "auto" and pace.form() is not Form.THIS_N:
         return GrowingEngine(pace.form, threads)
     from coterie.engines.numba import NumbaEngine
@@ -172,10 +177,29 @@ def _gpu_engine(announce: bool) -> Engine:
     return engine
 
 
+def _mpi_engine(threads: int | None, pace: Pace) -> Engine:
+    """The engine of this rank; what starting it takes counts as compiling does."""
+    if threads not in (None, 1):
+        raise ValueError(f'engine="mpi" works with one thread a rank: launch more ranks instead of threads={threads}')
+    with compilation.running():
+        from coterie.engines.mpi.launch import world
+
+        world()
+        from coterie.engines.mpi.engine import MpiEngine
+
+        return MpiEngine(pace.form())
+
+
+def _together(engine: Engine, given: dict[str, Any]) -> AbstractContextManager[None]:
+    """The context of an engine that consists of several processes."""
+    enter = getattr(engine, "together", None)
+    return nullcontext() if enter is None else enter(**given)
+
+
 def _form(engine: Engine, pace: Pace) -> Form:
     """The form of kernels that a solve with this engine begins with; for others it is chosen as its own would be."""
-    if isinstance(engine, GrowingEngine):
-        return engine.now
+    if isinstance(now := getattr(engine, "now", None), Form):
+        return now
     if isinstance(engine, NumpyEngine) or not pace.can_compile:
         return Form.NUMPY
     return Form.THIS_N if is_loaded() else pace.form()

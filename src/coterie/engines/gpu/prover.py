@@ -126,10 +126,10 @@ class DeviceProver(Corrections):
 
         return SlicedLaplacian(self.edges, self.layout, self.S)
 
-    def scatter(self, x: Array) -> Tensor:
+    def scatter(self, x: Array, edges: bool = False) -> Tensor:
         return self._in(x)
 
-    def gather(self, x: Tensor) -> Array:
+    def gather(self, x: Tensor, edges: bool = False) -> Array:
         return on_host(x)
 
     def copy(self, x: Tensor) -> Tensor:

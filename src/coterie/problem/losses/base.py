@@ -156,6 +156,12 @@ class LocalLosses(ABC):
         """
         return None
 
+    def of_nodes(self, which: NDArray[np.int64]) -> LocalLosses:
+        """The losses of some of these nodes alone, in this order: for engines that share nodes out."""
+        raise TypeError(
+            f'{type(self).__name__} cannot be shared out (it has no of_nodes); solve it without engine="mpi"'
+        )
+
     @property
     def row_space(self) -> Array | None:
         """Orthonormal rows (|M|, r, n), zero rows among them, that span what the data of each node see of w.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from coterie.kernels.choice import Either
 from coterie.kernels.interruption import check_with_grace
 from coterie.kernels.reference.exact import EPS
-from coterie.problem.arrays import LARGEST, Array
+from coterie.problem.arrays import LARGEST, Array, rows_of
 from coterie.problem.losses.psi import SQUARED, Psi
 
 kernels = Either("rows")
@@ -141,9 +141,21 @@ class Design:
 
     def ceiling(self, level: float, w: Array) -> float:
         """What an objective at w can be at most, where `level` was computed: margins that are off cost this much."""
-        if self.is_squared:
-            return float((np.sqrt(level) + np.sqrt((self.s * self.misses(w) ** 2).sum())) ** 2)
-        return level + float(self.doubts(w).sum())
+        return self.raised(level, self.uncertainty(w))
+
+    def uncertainty(self, w: Array) -> float:
+        """What `raised` takes of w: a sum over rows."""
+        return float((self.s * self.misses(w) ** 2 if self.is_squared else self.doubts(w)).sum())
+
+    def raised(self, level: float, uncertainty: float) -> float:
+        """What an objective can be at most, where `level` was computed and its rows are so uncertain."""
+        return float((np.sqrt(level) + np.sqrt(uncertainty)) ** 2) if self.is_squared else level + uncertainty
+
+    def of_nodes(self, which: NDArray[np.int64]) -> Design:
+        """The rows of these nodes alone, in this order."""
+        rows = rows_of(self.starts, which)
+        starts = np.concatenate([[0], np.cumsum(np.diff(self.starts)[which])])
+        return replace(self, X=self.X[rows], y=self.y[rows], s=self.s[rows], starts=starts)
 
     def doubts(self, w: Array) -> Array:
         """How far s_r ψ, as computed, may be off, beyond 1e-10 of it: by margins that are off, and by what cancels."""

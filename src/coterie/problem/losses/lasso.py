@@ -169,6 +169,9 @@ class SparseQuadratics(LocalLosses):
         q, unit = self.q.in_units(x, y)
         return SparseQuadratics(q, self.alpha * (y / x) / unit), unit
 
+    def of_nodes(self, which: NDArray[np.int64]) -> SparseQuadratics:
+        return SparseQuadratics(self.q.of_nodes(which), self.alpha)
+
     @property
     def design(self) -> Design:
         return self.q.design

@@ -84,6 +84,10 @@ class Quadratics(LocalLosses):
         rows = self.rows.in_units(x, y)
         return Quadratics(self.V, self.h / x**2, self.centre * (x / y), self.floor / y**2, rows), y**2
 
+    def of_nodes(self, which: NDArray[np.int64]) -> Quadratics:
+        centre, floor = self.centre[which], self.floor[which]
+        return Quadratics(self.V[which], self.h[which], centre, floor, self.rows.of_nodes(which))
+
     @cached_property
     def H(self) -> Array:
         """Hessians, (|M|, n, n)."""

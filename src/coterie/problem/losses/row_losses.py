@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from coterie.kernels import vector_buffer
 from coterie.kernels.choice import Either
 from coterie.kernels.reference.exact import EPS
-from coterie.problem.arrays import Array
+from coterie.problem.arrays import Array, rows_of
 from coterie.problem.datasets import LabelledRows
 from coterie.problem.losses.base import LocalLosses, Model, sum_by_group
 from coterie.problem.losses.design import Design, Support
@@ -103,6 +103,9 @@ class RowLosses(LocalLosses):
         psi, value = self.psi.in_units(y)
         rows = replace(self.rows, X=self.rows.X / x, y=self.rows.y / y)
         return replace(self, psi=psi, rows=rows, ridge=self.ridge / x**2 * (y**2 / value)), value
+
+    def of_nodes(self, which: NDArray[np.int64]) -> RowLosses:
+        return replace(self, rows=self.rows.of_nodes(which), scale=self.scale[rows_of(self.rows.starts, which)])
 
     def pooled(self, groups: NDArray[np.int64], n_groups: int) -> tuple[Array, Array]:
         v = pooled_minimiser(self.design, groups, n_groups)

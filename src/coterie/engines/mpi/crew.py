@@ -1,0 +1,178 @@
+"""The ranks of a job, which do the same at the same time: sums, waiting, and how they end together.
+
+All decisions of a solve are made from numbers that are the same at every rank, to the last bit: those of all ranks are
+gathered everywhere and added up in one order, so that it does not matter how an MPI adds.
+
+Nobody waits in MPI itself, which spins: where ranks are more than cores, spinning keeps a core from the rank that is
+waited for. A wait here looks a few times, then sleeps between looks, and gives up when a peer has long been silent.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, NoReturn, TypeVar
+
+import numpy as np
+from mpi4py import MPI
+
+from coterie.engines.mpi.launch import world
+from coterie.kernels.team import cores
+from coterie.problem.arrays import Array
+
+LOOKS, LOOKS_WHEN_CROWDED = 5_000, 50  # at a message that has not come, before sleeping between them
+NAP = 1e-5  # seconds
+LONGER = 100  # naps, after which they become longer
+PATIENCE = 600.0  # seconds that a peer may be silent; COTERIE_MPI_PATIENCE sets another number
+ALL_FAIL = 5.0  # seconds in which all ranks meet where an error is the same for all
+
+Result = TypeVar("Result")
+
+
+class RankFailed(RuntimeError):  # noqa: N818  the message says what failed
+    """Some rank cannot go on; the message names it and says why."""
+
+
+class Crew:
+    """All ranks; this one is number `rank` of `size`. A process has one: see `crew`."""
+
+    def __init__(self, comm: Any) -> None:
+        self.comm, self.rank, self.size = comm, comm.rank, comm.size
+        self.looks, self.patience = LOOKS_WHEN_CROWDED, float(os.environ.get("COTERIE_MPI_PATIENCE") or PATIENCE)
+        self.comm, self.alarm = self._copy(comm), self._copy(comm)  # nobody else's messages can come between
+        beside = comm.Split_type(MPI.COMM_TYPE_SHARED)
+        self.looks = LOOKS_WHEN_CROWDED if beside.size > cores() else LOOKS
+        beside.Free()
+
+    def _copy(self, comm: Any) -> Any:
+        copy, request = comm.Idup()
+        self.wait(request)
+        return copy
+
+    def wait(self, *requests: Any) -> None:
+        """Wait until all is sent and received."""
+        tries, began, pending = 0, 0.0, list(requests)
+        while not MPI.Request.Testall(pending):
+            tries += 1
+            if tries < self.looks:
+                continue
+            began = began or time.monotonic()
+            time.sleep(NAP if tries < self.looks + LONGER else 10 * NAP)
+            if time.monotonic() - began > self.patience:
+                self.end(f"a peer has been silent for {self.patience:g} seconds")
+
+    def every(self, numbers: Array) -> Array:
+        """The numbers of all ranks, one row each."""
+        here = np.ascontiguousarray(numbers)
+        out = np.empty((self.size, *here.shape), dtype=here.dtype)
+        self.wait(self.comm.Iallgather(here, out))
+        return out
+
+    def sums(self, *numbers: float) -> tuple[float, ...]:
+        """Sums over the ranks, each rounded once, and the same everywhere."""
+        if self.size == 1:
+            return numbers
+        return tuple(_sum(column) for column in self.every(np.array(numbers, dtype=np.float64)).T.tolist())
+
+    def sum(self, number: float) -> float:
+        return self.sums(number)[0]
+
+    def most(self, number: float) -> float:
+        """The largest of all ranks; nan where one is."""
+        return float(self.every(np.array([number], dtype=np.float64)).max())
+
+    def any(self, here: bool) -> bool:
+        """Whether it is so at some rank."""
+        return bool(self.every(np.array([here])).any())
+
+    def added(self, values: Array) -> Array:
+        """The sum over the ranks of an array of float64, the same everywhere; in any order."""
+        out = np.empty_like(values)
+        self.wait(self.comm.Ireduce(np.ascontiguousarray(values), out))
+        return self.of_first(out)
+
+    def of_first(self, values: Array) -> Array:
+        """The array that rank 0 has, of the same shape, at every rank."""
+        out = np.ascontiguousarray(values)
+        self.wait(self.comm.Ibcast(out))
+        return out
+
+    def stacked(self, rows: Array) -> Array:
+        """The rows of all ranks, one rank after the other."""
+        here = np.ascontiguousarray(rows)
+        counts = self.every(np.array([here.size])).ravel()
+        out = np.empty((int(counts.sum()) // max(math.prod(here.shape[1:]), 1), *here.shape[1:]), dtype=here.dtype)
+        self.wait(self.comm.Iallgatherv(here, [out, counts]))
+        return out
+
+    def swapped(self, rows: Array, counts: Array) -> tuple[Array, Array]:
+        """Send counts[q] rows to each rank q; return what all sent here, rank by rank, and how many each."""
+        width, coming = math.prod(rows.shape[1:]), np.empty_like(counts)
+        self.wait(self.comm.Ialltoall(counts, coming))
+        out = np.empty((int(coming.sum()), *rows.shape[1:]), dtype=rows.dtype)
+        self.wait(self.comm.Ialltoallv([np.ascontiguousarray(rows), counts * width], [out, coming * width]))
+        return out, coming
+
+    def clock(self, left: float, worked: float, pressed: bool) -> tuple[float, float, bool]:
+        """One clock for all, and Ctrl-C of any. (Who has compiled longest has waited least: that clock is right.)"""
+        all_left, all_worked, any_pressed = self.every(np.array([left, worked, float(pressed)])).T
+        return float(all_left.max()), float(all_worked.max()), bool(any_pressed.any())
+
+    def do(self, work: Callable[[], Result], what: str) -> Result:
+        """Do some work at every rank; where it fails at one, all raise what that rank has to say."""
+        error: Exception | None = None
+        try:
+            result = work()
+        except Exception as reason:
+            error = reason
+        failed = np.flatnonzero(self.every(np.array([error is not None])))
+        if not len(failed):
+            return result
+        first = int(failed[0])
+        text = self._text(f"{type(error).__name__}: {error}" if error is not None else "", first)
+        raise RankFailed(f"rank {first} of {self.size} cannot {what}: {text}") from error
+
+    def _text(self, text: str, rank: int) -> str:
+        """What that rank says."""
+        letters = np.frombuffer(text.encode(), dtype=np.uint8).copy()
+        room = np.empty(int(self.every(np.array([len(letters)]))[rank, 0]), dtype=np.uint8)
+        room[:] = letters[: len(room)] if self.rank == rank else 0
+        self.wait(self.comm.Ibcast(room, root=rank))
+        return room.tobytes().decode()
+
+    @contextmanager
+    def ending_together(self) -> Iterator[None]:
+        """An error that all ranks have is raised; one that only some have ends the job, as the others wait for them."""
+        try:
+            yield
+        except BaseException as error:
+            meeting, began = self.alarm.Ibarrier(), time.monotonic()
+            while not meeting.Test():
+                time.sleep(10 * NAP)
+                if time.monotonic() - began > ALL_FAIL:
+                    self.end(f"{type(error).__name__}: {error}")
+            raise
+
+    def end(self, reason: str) -> NoReturn:
+        """End all ranks, without asking."""
+        print(f"coterie: rank {self.rank} of {self.size} ends the job: {reason}", file=sys.stderr, flush=True)
+        self.comm.Abort(1)
+        raise SystemExit(1)
+
+
+@cache
+def crew() -> Crew:
+    """The ranks of the job that this process belongs to."""
+    return Crew(world())
+
+
+def _sum(numbers: list[float]) -> float:
+    try:
+        return math.fsum(numbers)
+    except (OverflowError, ValueError):  # it is infinite, or no number
+        return sum(numbers)

@@ -1,0 +1,76 @@
+"""The engine of a rank: it holds its part, iterates on it, and proves with all others together."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from coterie.engines.base import Engine, Mode, Travel
+from coterie.engines.mpi.agreement import refuse_differences
+from coterie.engines.mpi.assignment import assign
+from coterie.engines.mpi.crew import crew
+from coterie.engines.mpi.iteration import NumbaPart, NumpyPart
+from coterie.engines.mpi.part import Part
+from coterie.engines.mpi.prover import PartProver
+from coterie.kernels.forms import Form
+from coterie.kernels.interruption import agree, in_lockstep
+from coterie.problem import BoundProblem
+from coterie.problem.arrays import Array
+
+
+class MpiEngine:
+    """One of the ranks of a job. All of them are given the same problem, and do the same at the same time.
+
+    Parameters
+    ----------
+    form : Form
+        Of the kernels: what rank 0 says is used by all.
+    """
+
+    def __init__(self, form: Form = Form.NUMPY) -> None:
+        self.crew = crew()
+        self.now = Form(int(self.crew.of_first(np.array([form.value]))[0]))
+        self._prover: PartProver | None = None
+
+    @contextmanager
+    def together(self, **given: Any) -> Iterator[None]:
+        """Inside, all ranks see one clock, and end together; they must have been given the same."""
+        with self.crew.ending_together(), in_lockstep(self.crew.clock), warnings.catch_warnings():
+            if self.crew.rank:  # rank 0 says it for all
+                warnings.simplefilter("ignore")
+            refuse_differences(self.crew, given)
+            yield
+
+    def prover(self, problem: BoundProblem) -> PartProver:
+        """The prover of a problem: with it, the part of this rank."""
+        if self._prover is None or self._prover.problem is not problem:
+            self._prover = None  # what it holds is free from here on
+            self._prover = PartProver(problem, Part.of(problem, assign(problem, self.crew), self.crew))
+        return self._prover
+
+    def for_pairs(self) -> None:
+        """There is none: pairs are solved one after the other."""
+
+    def setup(self, problem: BoundProblem, w: Array, u: Array) -> None:
+        agree()
+        self.part = self.prover(problem).part
+        self.iteration: Engine = (NumpyPart if self.now is Form.NUMPY else NumbaPart)(self.part)
+        self.iteration.setup(self.part.problem, self.part.nodes_in(w), self.part.duals_in(u))
+
+    def set_steps(self, tau: Array, sigma: Array) -> None:
+        self.iteration.set_steps(tau[self.part.nodes], sigma[self.part.edges])
+
+    def advance(self, n_iter: int, mode: Mode) -> float:
+        residual = self.iteration.advance(n_iter, mode)
+        agree()
+        return residual
+
+    def restart(self) -> Travel:
+        return self.iteration.restart()
+
+    def point(self) -> tuple[Array, Array]:
+        return self.iteration.point()

@@ -1,0 +1,177 @@
+"""What every rank of a job does in the tests of `test_mpi.py`: `mpiexec -n 3 python mpi_ranks.py NAME`.
+
+Rank 0 says "fine" where all is as it should be. What is compared with a solve in one process is compared there alone.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+import warnings
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent)]
+
+import numpy as np  # noqa: E402
+import pytest  # noqa: E402
+import test_engines as engines  # noqa: E402
+import test_provers as provers  # noqa: E402
+
+import coterie as ct  # noqa: E402
+from benchmarks import families  # noqa: E402
+from coterie.engines.base import Mode  # noqa: E402
+from coterie.engines.mpi.crew import Crew, RankFailed, crew  # noqa: E402
+from coterie.engines.mpi.engine import MpiEngine  # noqa: E402
+from coterie.kernels.choice import using  # noqa: E402
+from coterie.kernels.forms import Form  # noqa: E402
+from coterie.solver.pace import Pace  # noqa: E402
+from pairs import in_pairs  # noqa: E402
+from problems import EVERY_PENALTY, FIRST_LOSSES, KINDS, OTHER_LOSSES, instance  # noqa: E402
+
+MODES = [Mode.RELAXED, Mode.HALPERN]
+SMALL = {
+    "a": partial(families.paper, 0.2),
+    "b": partial(families.blocks, 0.06),
+    "c": partial(families.spatial, 0.01),
+    "d": partial(families.image, 0.005),
+    "e": partial(families.path, 0.02),
+}
+
+
+def conformance(crew: Crew, form: Form) -> None:
+    """The suites of engines and provers."""
+    make = partial(MpiEngine, form)
+    for penalty, mode, (loss, kind) in in_pairs(
+        EVERY_PENALTY, MODES, list(zip(FIRST_LOSSES, ["few labelled", "weighted edges", "few labelled"], strict=True))
+    ):
+        engines.test_two_epochs(make, loss, penalty, mode, kind)
+    for loss in OTHER_LOSSES:
+        engines.test_two_epochs_of_other_losses(make, loss)
+    for mode, kind in zip(MODES * 3, KINDS, strict=True):
+        engines.test_every_kind_of_problem(make, mode, kind)
+    engines.test_steps_and_modes_may_change_on_the_way(make)
+    engines.test_blocks_may_be_cut_anywhere(make, Mode.HALPERN)
+    engines.test_the_starting_point_is_not_changed_and_is_the_first_point(make)
+    engines.test_no_edges(make, 4)
+    engines.test_no_edges(make, 1)
+    for penalty, n in zip(EVERY_PENALTY, [1, 3, 3], strict=True):
+        engines.test_dual_steps(make, penalty, n)
+    engines.test_an_engine_may_be_set_up_again(make)
+    made = provers.Made(make, form is not Form.NUMPY)
+    for (kind, loss), penalty in in_pairs(provers.CASES, EVERY_PENALTY):
+        provers.test_every_operation(made, kind, loss, penalty)
+
+
+def same_as_alone(crew: Crew, problem: ct.Problem, form: Form) -> None:
+    """A solve of all ranks proves what a solve in one process does, and either fits what the other proves."""
+    solution = ct.solve(problem, 1e-5, engine=MpiEngine(form))
+    assert solution.w.shape == (problem.graph.n_nodes, problem.n_features)
+    np.testing.assert_array_equal(crew.of_first(solution.w.copy()), solution.w)
+    if crew.rank:
+        return
+    alone = ct.solve(problem, 1e-5, engine="numpy")
+    room = 1e-9 * (1 + abs(alone.objective))
+    assert solution.status is alone.status, (problem, solution, alone)
+    assert solution.unconditional == alone.unconditional
+    assert solution.dual_bound <= alone.objective + room
+    assert alone.dual_bound <= solution.objective + room
+    assert abs(problem.objective(solution.w) - solution.objective) <= room
+    proof = ct.certify(problem, solution.w, solution.u)
+    assert proof.dual_bound >= solution.dual_bound - 1e-4 * (1 + abs(alone.objective))
+
+
+def solves(crew: Crew, form: Form) -> None:
+    """Every loss, every penalty, every kind of problem, and every family."""
+    losses = FIRST_LOSSES + OTHER_LOSSES
+    for k, loss in enumerate(losses):
+        penalty = EVERY_PENALTY[k % len(EVERY_PENALTY)]
+        same_as_alone(crew, instance(KINDS[k % len(KINDS)], loss, penalty), form)
+    same_as_alone(crew, replace(instance("few labelled"), lam=0.0), form)
+    for build in SMALL.values():
+        same_as_alone(crew, build(), form)
+
+
+def numpy(crew: Crew) -> None:
+    with using(Form.NUMPY):
+        conformance(crew, Form.NUMPY)
+        solves(crew, Form.NUMPY)
+
+
+def compiled(crew: Crew) -> None:
+    with using(Form.ANY_N):
+        conformance(crew, Form.ANY_N)
+        same_as_alone(crew, SMALL["b"](), Form.ANY_N)
+        same_as_alone(crew, SMALL["d"](), Form.ANY_N)
+
+
+def limits(crew: Crew) -> None:
+    """A limit of time, and Ctrl-C at one rank, end the solve of all at the same iteration."""
+    problem = families.path(0.05)
+
+    def same_everywhere(solution: ct.Solution, status: ct.Status) -> None:
+        assert solution.status is status, solution
+        ends = crew.every(np.array([solution.n_iter, solution.gap, solution.objective]))
+        assert (ends == ends[0]).all()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ct.NotConverged)
+        same_everywhere(ct.solve(problem, 0.0, time_limit=0.5, engine="mpi"), ct.Status.TIME_LIMIT)
+        seen = []
+
+        def press(record: ct.Record) -> None:
+            seen.append(record)
+            if crew.rank == crew.size - 1 and len(seen) == 2:
+                os.kill(os.getpid(), signal.SIGINT)
+
+        same_everywhere(ct.solve(problem, 0.0, engine="mpi", callback=press), ct.Status.INTERRUPTED)
+
+
+def refused(crew: Crew, what: str, **given: object) -> None:
+    with pytest.raises(RankFailed, match=f"rank {crew.size - 1} has another {what}"):
+        ct.solve(engine="mpi", **given)
+
+
+def differences(crew: Crew) -> None:
+    """Ranks that were given something else are named, at every rank, and all go on."""
+    last = crew.rank == crew.size - 1
+    refused(crew, "problem", problem=instance(lam=0.2 if last else 0.1))
+    refused(crew, "problem", problem=instance(seed=2 if last else 1))
+    refused(crew, "tol", problem=instance(), tol=1e-3 if last else 1e-4)
+    assert ct.solve(instance(), engine="mpi").status is ct.Status.OPTIMAL
+
+
+def failure(crew: Crew) -> None:
+    """An error that only one rank has ends the job."""
+
+    def fail(record: ct.Record) -> None:
+        if crew.rank == crew.size - 1:
+            raise MemoryError("there is no more")
+
+    ct.solve(families.path(0.05), 0.0, engine="mpi", callback=fail)
+
+
+def forever(crew: Crew) -> None:
+    """Until somebody kills a rank: each says who it is."""
+    print("pid", crew.rank, os.getpid(), flush=True)
+    while True:
+        ct.solve(families.path(0.05), engine="mpi")
+
+
+def silence(crew: Crew) -> None:
+    """The last rank does not come for long."""
+    if crew.rank == crew.size - 1:
+        time.sleep(600)
+    ct.solve(instance(), engine="mpi")
+
+
+if __name__ == "__main__":
+    Pace.form = lambda pace, n_iter=0: Form.NUMPY  # type: ignore[method-assign]  nothing is compiled unasked
+    all_ranks = crew()
+    globals()[sys.argv[1]](all_ranks)
+    if all_ranks.rank == 0:
+        print("fine")

@@ -1,0 +1,132 @@
+"""The engine on MPI: jobs of one to four ranks, each of which checks many cases (`mpi_ranks.py`)."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import coterie as ct
+from coterie.engines.mpi import launch
+from coterie.problem import LocalDatasets
+from problems import EVERY_LOSS, instance
+
+MPIEXEC = shutil.which("mpiexec", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+RANKS = Path(__file__).parent / "mpi_ranks.py"
+needs_mpi = pytest.mark.skipif(
+    find_spec("mpi4py") is None or MPIEXEC is None, reason="mpi4py or mpiexec is not installed (coterie[mpi])"
+)
+
+
+def begin(ranks: int, name: str, **environment: str) -> subprocess.Popen[str]:
+    """A job in which every rank does what `name` says."""
+    assert MPIEXEC is not None
+    return subprocess.Popen(
+        [MPIEXEC, "-n", str(ranks), sys.executable, str(RANKS), name],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"} | environment,
+    )
+
+
+def told(job: subprocess.Popen[str]) -> tuple[int, str]:
+    """How a job ends, and all that it says."""
+    out, err = job.communicate(timeout=500)
+    return job.returncode, out + err
+
+
+@needs_mpi
+@pytest.mark.slow
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+def test_the_same_answers_with_any_number_of_ranks(ranks: int) -> None:
+    assert told(begin(ranks, "numpy")) == (0, "fine\n")
+
+
+@needs_mpi
+@pytest.mark.slow
+def test_the_same_answers_from_compiled_kernels() -> None:
+    code, said = told(begin(2, "compiled"))
+    assert code == 0, said
+    assert "fine\n" in said
+
+
+@needs_mpi
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["limits", "differences"])
+def test_all_ranks_end_alike(name: str) -> None:
+    assert told(begin(3, name)) == (0, "fine\n")
+
+
+@needs_mpi
+def test_a_rank_that_fails_alone_ends_the_job() -> None:
+    code, said = told(begin(2, "failure"))
+    assert code != 0
+    assert "coterie: rank 1 of 2 ends the job: MemoryError: there is no more" in said
+
+
+@needs_mpi
+def test_nobody_waits_for_a_silent_peer_for_ever() -> None:
+    code, said = told(begin(2, "silence", COTERIE_MPI_PATIENCE="2"))
+    assert code != 0
+    assert "coterie: rank 0 of 2 ends the job: a peer has been silent for 2 seconds" in said
+
+
+@needs_mpi
+def test_a_killed_rank_ends_the_job() -> None:
+    job = begin(2, "forever")
+    assert job.stdout is not None
+    pids = {}
+    while len(pids) < 2:
+        rank, pid = re.match(r"pid (\d) (\d+)", job.stdout.readline()).groups()  # type: ignore[union-attr]
+        pids[rank] = int(pid)
+    os.kill(pids["1"], signal.SIGKILL)
+    code, _ = told(job)
+    assert code != 0
+    with pytest.raises(ProcessLookupError):
+        os.kill(pids["0"], 0)
+
+
+def test_alone_it_says_how_to_launch(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in launch.RANK_MARKS:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(launch, "find_spec", lambda name: "there")
+    with pytest.raises(launch.NotLaunched, match=r"mpiexec -n 4 python script\.py"):
+        ct.solve(instance(), engine="mpi")
+    monkeypatch.setattr(launch, "find_spec", lambda name: None)
+    with pytest.raises(launch.NotLaunched, match=r"needs mpi4py, which is not installed: .*coterie\[mpi\]"):
+        ct.solve(instance(), engine="mpi")
+    with pytest.raises(ValueError, match="launch more ranks instead of threads=2"):
+        ct.solve(instance(), engine="mpi", threads=2)
+
+
+@pytest.mark.parametrize("loss", EVERY_LOSS, ids=repr)
+def test_losses_of_some_nodes_are_those_losses(loss: ct.Loss) -> None:
+    problem = instance("few points", loss)
+    which, rng = np.array([7, 2, 3]), np.random.default_rng(0)
+    some, w = problem.f.of_nodes(which), rng.standard_normal((len(problem.M), 3))
+    np.testing.assert_allclose(some.value(w[which]), problem.f.value(w)[which])
+    np.testing.assert_allclose(some.exact(w[which]), problem.f.exact(w)[which])
+    tau = rng.uniform(0.1, 1.0, len(w))
+    prox = some.prox(w[which], tau[which], w[which])
+    np.testing.assert_allclose(prox, problem.f.prox(w, tau, w)[which], rtol=1e-6, atol=1e-8)
+    none = problem.f.of_nodes(np.empty(0, dtype=np.int64))
+    assert none.exact(w[:0]).shape == (0,)
+    assert none.prox(w[:0], tau[:0], w[:0]).shape == (0, 3)
+
+
+def test_rows_with_offsets_are_shared_out() -> None:
+    data = LocalDatasets.from_rows(np.eye(3), [1.0, 2.0, 3.0], [0, 1, 1], offset=[0.1, 0.2, 0.3])
+    some = data.labelled.of_nodes(np.array([1, 0]))
+    assert some.y.tolist() == [2.0, 3.0, 1.0]
+    assert some.offset is not None
+    assert some.offset.tolist() == [0.2, 0.3, 0.1]
+    assert some.starts.tolist() == [0, 2, 3]
