@@ -169,6 +169,9 @@ class SparseQuadratics(LocalLosses):
         q, unit = self.q.in_units(x, y)
         return SparseQuadratics(q, self.alpha * (y / x) / unit), unit
 
+    def in_columns(self, t: Array) -> SparseQuadratics:
+        return SparseQuadratics(self.q.in_columns(t), self.alpha / t)
+
     @property
     def design(self) -> Design:
         return self.q.design

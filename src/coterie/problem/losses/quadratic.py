@@ -84,6 +84,11 @@ class Quadratics(LocalLosses):
         rows = self.rows.in_units(x, y)
         return Quadratics(self.V, self.h / x**2, self.centre * (x / y), self.floor / y**2, rows), y**2
 
+    def in_columns(self, t: Array) -> Quadratics:
+        d, m = self.rows, np.diff(self.rows.starts)
+        rows = LabelledRows(np.arange(len(m)), m, d.X / t, d.y, d.s)
+        return Quadratics.from_rows(rows, d.s, d.ridge / t**2)
+
     @cached_property
     def H(self) -> Array:
         """Hessians, (|M|, n, n)."""

@@ -104,6 +104,9 @@ class RowLosses(LocalLosses):
         rows = replace(self.rows, X=self.rows.X / x, y=self.rows.y / y)
         return replace(self, psi=psi, rows=rows, ridge=self.ridge / x**2 * (y**2 / value)), value
 
+    def in_columns(self, t: Array) -> RowLosses:
+        return replace(self, rows=replace(self.rows, X=self.rows.X / t), ridge=self.ridge / t**2)
+
     def pooled(self, groups: NDArray[np.int64], n_groups: int) -> tuple[Array, Array]:
         v = pooled_minimiser(self.design, groups, n_groups)
         p = self.gradient(v[groups])
