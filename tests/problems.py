@@ -247,14 +247,26 @@ def naive_objective(problem: ct.Problem, w: np.ndarray) -> float:
         if rows:
             total += case_of(problem.loss).naive(problem.loss, data.X[rows], data.y[rows], w[i])
     for (i, j), a in zip(problem.graph.edges, problem.graph.weights, strict=True):
-        total += problem.lam * a * case_of(problem.penalty).naive(w[i] - w[j])
+        d, (t, tied) = w[i] - w[j], units_of_columns(problem)
+        total += np.inf if d[tied].any() else problem.lam * a * case_of(problem.penalty).naive(t * d)
     return float(total)
+
+
+def units_of_columns(problem: ct.Problem) -> tuple[np.ndarray, np.ndarray]:
+    """What differences are to be multiplied with before φ, and the columns that are tied: strengths in other words."""
+    s = np.ones(problem.n_features) if problem.strength is None else problem.strength
+    tied = s == np.inf
+    t = np.where(tied, 0.0, s)
+    return np.sqrt(t) if isinstance(problem.penalty, ct.SquaredVariation) else t, tied
 
 
 def outside_domain(problem: ct.Problem, u: np.ndarray) -> float:
     """How far the worst edge's dual lies outside the domain of g*; ≤ 0 when all are inside."""
-    outside = case_of(problem.penalty).outside
-    return max((outside(u_e, c_e) for u_e, c_e in zip(u, problem.c, strict=True)), default=-np.inf)
+    outside, (t, tied) = case_of(problem.penalty).outside, units_of_columns(problem)
+    if u[:, (t == 0) & ~tied].any():
+        return np.inf
+    scaled = np.divide(u, t, out=np.zeros_like(u), where=t > 0)
+    return max((outside(u_e, c_e) for u_e, c_e in zip(scaled, problem.c, strict=True)), default=-np.inf)
 
 
 # --- the oracle ---------------------------------------------------------------------------------------------
@@ -278,9 +290,12 @@ def oracle(problem: ct.Problem, box: tuple[np.ndarray, np.ndarray] | None = None
         margins = cp.sum(cp.multiply(X, w[nodes]), axis=1)
         objective += case_of(problem.loss).convex(problem.loss, margins, y, m, w[np.unique(nodes)])
     if problem.graph.n_edges:
-        i, j = problem.graph.edges.T
-        objective += case_of(problem.penalty).convex(w[i] - w[j], problem.c)
+        (i, j), (t, tied) = problem.graph.edges.T, units_of_columns(problem)
+        z = w[i] - w[j] if problem.strength is None else (w[i] - w[j]) @ np.diag(t)
+        objective += case_of(problem.penalty).convex(z, problem.c)
     within = [] if box is None else [w >= np.maximum(box[0], -1e20), w <= np.minimum(box[1], 1e20)]
+    if problem.graph.n_edges and tied.any():
+        within.append(w[i][:, tied] == w[j][:, tied])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # "solution may be inaccurate": its value is computed again below
         asked = cp.Problem(cp.Minimize(objective), within)
@@ -292,6 +307,9 @@ def oracle(problem: ct.Problem, box: tuple[np.ndarray, np.ndarray] | None = None
     best = np.zeros(w.shape) if w.value is None else np.asarray(w.value)
     if box is not None:
         best = np.clip(best, *box)
+    component = problem.graph.components
+    for k in np.flatnonzero(units_of_columns(problem)[1]):
+        best[:, k] = (np.bincount(component, best[:, k]) / np.bincount(component))[component]
     return Oracle(best, naive_objective(problem, best))
 
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import coterie as ct
 from coterie.kernels import charge as kernels
-from coterie.proofs.enclosure import Enclosure, Rest
+from coterie.proofs.enclosure import Enclosure
+from coterie.proofs.rest import Rest
 from exactly import at_most, exact_objective, fractions, inner, solve
 from pairs import in_pairs
 from problems import EVERY_LOSS, EVERY_PENALTY, KINDS, instance, oracle, problems
@@ -98,7 +99,7 @@ def test_there_is_a_set_wherever_a_minimiser_is_unique(loss: ct.Loss, kind: str)
 
 def test_nothing_left_costs_nothing() -> None:
     zero = np.zeros((12, 3))
-    assert Enclosure(instance()).charge(Rest(zero, zero, zero), 1.0) == 0.0
+    assert Enclosure(instance().bound).charge(Rest(zero, zero, zero), 1.0) == 0.0
 
 
 def test_an_objective_of_zero_leaves_no_room() -> None:
@@ -198,9 +199,9 @@ def test_reach_is_infinite_where_a_direction_is_open() -> None:
     graph = ct.EmpiricalGraph.from_edges([], n_nodes=2)
     data = ct.LocalDatasets.from_rows([[1.0, 0.0], [1.0, 0.0]], [1.0, 2.0], [0, 1])
     separable = ct.LocalDatasets.from_rows([[1.0, 0.5], [1.0, -0.5]], [1.0, 0.0], [0, 1])
-    assert Enclosure(ct.Problem(graph, data), shift=False).reach(5.0) == np.inf
-    assert Enclosure(ct.Problem(graph, separable, ct.Logistic())).reach(5.0) == np.inf
-    assert Enclosure(instance()).reach(np.inf) == np.inf
+    assert Enclosure(ct.Problem(graph, data).bound, shift=False).reach(5.0) == np.inf
+    assert Enclosure(ct.Problem(graph, separable, ct.Logistic()).bound).reach(5.0) == np.inf
+    assert Enclosure(instance().bound).reach(np.inf) == np.inf
 
 
 @pytest.mark.parametrize(

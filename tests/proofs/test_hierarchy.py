@@ -12,8 +12,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import coterie as ct
-from coterie.proofs.enclosure import Enclosure, Rest
+from coterie.proofs.enclosure import Enclosure
 from coterie.proofs.hierarchy import Level, alone, cheapest, levels_between, levels_of
+from coterie.proofs.rest import Rest
 from exactly import fractions, inner
 from problems import EVERY_LOSS, EVERY_PENALTY, rows_of
 

@@ -14,7 +14,8 @@ from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.design import Support
 from coterie.proofs.dual_clusters import DualClusters
-from coterie.proofs.enclosure import Enclosure, Rest
+from coterie.proofs.enclosure import Enclosure
+from coterie.proofs.rest import Rest
 
 flow, models = Either("flow"), Either("model")
 

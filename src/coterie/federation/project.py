@@ -15,6 +15,7 @@ from coterie.federation.policy import LEAST_NODES, LEAST_ROWS, write_policy
 from coterie.problem import Problem
 from coterie.problem.losses import Lasso, Logistic, SquaredError
 from coterie.problem.penalties import PENALTIES
+from coterie.problem.strengths import refuse_strengths
 
 LOSS_NAMES = {SquaredError: "squared", Lasso: "lasso", Logistic: "logistic"}
 
@@ -108,6 +109,7 @@ def write_app(folder: Path, name: str) -> None:
 
 def write_sites(folder: Path, problem: Problem, site_of: Any, names: Sequence[str]) -> None:
     """Write rows, inner edges and policy of each site into its own folder, and the edges between sites beside them."""
+    refuse_strengths(problem)
     parts, cut = partition(problem.graph, site_of)
     data = problem.data
     features = [f"x{k}" for k in range(data.n_features)]

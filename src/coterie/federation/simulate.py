@@ -16,6 +16,7 @@ from coterie.federation.partition import Cut, Part, partition
 from coterie.federation.site import Site
 from coterie.problem import BoundProblem, EmpiricalGraph, Problem
 from coterie.problem.arrays import Array
+from coterie.problem.strengths import refuse_strengths
 
 NUMBER = 8  # bytes
 
@@ -88,6 +89,7 @@ def simulate(
     problem: Problem, site_of: ArrayLike, rules: Rules = USUAL, privacy: Privacy | None = None, seed: int | None = None
 ) -> Simulation:
     """Solve a problem as the sites 0, 1, … would that host its nodes; with `privacy`, with noise drawn from `seed`."""
+    refuse_strengths(problem)
     parts, cut = partition(problem.graph, site_of)
     if privacy is None:
         return _together(problem, parts, cut, rules)

@@ -16,6 +16,7 @@ from coterie.federation.messages import Introduction, ProxReply, ProxRequest
 from coterie.federation.proximal_losses import with_proximal_terms
 from coterie.problem import BoundProblem, Problem, bound
 from coterie.problem.arrays import Array
+from coterie.problem.strengths import refuse_strengths
 from coterie.proofs.enclosure import Enclosure
 from coterie.solver import NotConverged, solve
 from coterie.solver.certificate import Certifier
@@ -40,6 +41,7 @@ class Site:
 
     def __init__(self, problem: Problem | BoundProblem, boundary: NDArray[np.int64], round_to: float = 0.0) -> None:
         self.problem, self.boundary, self.round_to = bound(problem), boundary, round_to
+        refuse_strengths(problem)
         self.gap = SITE_GAP  # of its own solves, relative
         self.enclosure = Enclosure(self.problem, shift=False)
         self._last: tuple[ProxRequest, Array, Array] | None = None  # the end often asks the same again

@@ -13,6 +13,7 @@ from coterie.problem.arrays import Array
 from coterie.problem.graph import EmpiricalGraph
 from coterie.problem.losses.base import LocalLosses, check_strength
 from coterie.problem.penalties import Penalty
+from coterie.problem.penalties.by_column import ByColumn
 
 flow = Either("flow")
 
@@ -31,6 +32,7 @@ class BoundProblem:
     n_features : int
         The length n of each weight vector.
     penalty : Penalty
+        With its strengths by column, where there are any.
     lam : float
         λ ≥ 0.
     """
@@ -61,15 +63,26 @@ class BoundProblem:
         """λA_e, the strength on each edge."""
         return self.lam * self.graph.weights
 
+    @property
+    def by_column(self) -> ByColumn | None:
+        """The penalty, where it has a strength for each column."""
+        return self.penalty if isinstance(self.penalty, ByColumn) else None
+
+    @property
+    def strength(self) -> Array | None:
+        """s_k of each column; None: all are one."""
+        return None if self.by_column is None else np.array(self.by_column.strength)
+
     @cached_property
     def undetermined(self) -> NDArray[np.int64]:
         """Nodes whose component has no label: any common weight there is optimal, and zero is reported.
 
-        At λ = 0 every node is a component of its own.
+        At λ = 0 every node is a component of its own, unless some strength is infinite.
         """
         if len(self.M) == self.graph.n_nodes:
             return np.empty(0, dtype=np.int64)
-        component = np.arange(self.graph.n_nodes) if self.lam == 0 else self.graph.components
+        coupled = self.lam > 0 or (self.by_column is not None and bool(self.by_column.tied.any()))
+        component = self.graph.components if coupled else np.arange(self.graph.n_nodes)
         return np.flatnonzero(~np.isin(component, component[self.M]))
 
     def objective(self, w: Array) -> float:

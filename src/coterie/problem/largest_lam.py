@@ -28,6 +28,9 @@ def largest_useful_lam(problem: Problem | BoundProblem) -> float:
     result is an upper bound on the smallest such λ: exact on trees, where there is one flow only.
     It is infinite for squared variation, where no finite λ makes weights equal.
 
+    With strengths by column it is about held columns alone; where some column is free, of strength 0, the pooled
+    minimiser is one that has it in common, and the result is no bound, but of the right size.
+
     Parameters
     ----------
     problem : Problem
@@ -52,6 +55,8 @@ def largest_useful_lam(problem: Problem | BoundProblem) -> float:
     _, p = problem.f.pooled(component[M], int(component.max()) + 1)
     demand = np.zeros((graph.n_nodes, problem.n_features))
     demand[M] = -p
+    if problem.by_column is not None:
+        demand[:, ~problem.by_column.held] = 0.0
     if not demand.any():
         return 0.0
     with using(compiled=compiled() or graph.n_edges * problem.n_features > MANY):

@@ -16,6 +16,8 @@ from coterie.problem.graph import EmpiricalGraph
 from coterie.problem.losses import LocalLosses, Loss, SquaredError
 from coterie.problem.losses.base import check_strength
 from coterie.problem.penalties import Penalty, TotalVariation
+from coterie.problem.penalties.by_column import by_column
+from coterie.problem.strengths import as_strengths
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +36,11 @@ class Problem:
         φ of the difference of two neighbours' weights.
     lam : float, default=0.001
         λ ≥ 0. At 0 the nodes do not influence each other.
+    strength : array of shape (n,), default=None
+        s_k, how much a difference in each column counts, relative to λ; None: one. With total variation
+        φ(z) = Σ s_k |z_k|, with group total variation √Σ s_k² z_k², with squared variation Σ s_k z_k². 0: every
+        node is alone in this coefficient (where it has no labels, zero is reported); ∞: all nodes of a component
+        have the same one, at every λ.
 
     Examples
     --------
@@ -50,6 +57,7 @@ class Problem:
     loss: Loss = SquaredError()
     penalty: Penalty = TotalVariation()
     lam: float = 1e-3
+    strength: Array | None = None
 
     def __post_init__(self) -> None:
         for name, kind in (
@@ -68,6 +76,9 @@ class Problem:
                 "give n_nodes=graph.n_nodes to LocalDatasets.from_rows"
             )
         check_strength(self.lam, "lam")
+        if self.strength is not None:
+            object.__setattr__(self, "strength", as_strengths(self.strength, self.n_features))
+            by_column(self.penalty, self.strength)
         self.loss.validate(self.data.labelled)
 
     @cached_property
@@ -79,7 +90,7 @@ class Problem:
         threads_pay = rows.m.max(initial=0) * self.n_features > THREADS_PAY
         with nullcontext() if threads_pay else one_thread():
             f = self.loss.bind(rows)
-        return BoundProblem(self.graph, rows.M, f, self.n_features, self.penalty, self.lam)
+        return BoundProblem(self.graph, rows.M, f, self.n_features, by_column(self.penalty, self.strength), self.lam)
 
     @property
     def n_features(self) -> int:
@@ -127,7 +138,8 @@ class Problem:
         return self.bound.objective(w)
 
     def __repr__(self) -> str:
-        return f"Problem({self.graph!r}, {self.data!r}, {self.loss!r}, {self.penalty!r}, lam={self.lam:.6g})"
+        strength = "" if self.strength is None else f", strength={self.strength.tolist()}"
+        return f"Problem({self.graph!r}, {self.data!r}, {self.loss!r}, {self.penalty!r}, lam={self.lam:.6g}{strength})"
 
 
 def bound(problem: Problem | BoundProblem) -> BoundProblem:

@@ -59,6 +59,8 @@ class Ellipsoids:
     groups : array of shape (|M|,)
     apart : bool
         Whether v₀ separates the classes of every group: then there is no minimiser.
+    distance : array of shape (n,), or None
+        Nodes of a group are within R times this of each other; None: within R.
     """
 
     design: Design
@@ -75,10 +77,17 @@ class Ellipsoids:
     pull: Array
     groups: NDArray[np.int64]
     apart: bool = False
+    distance: Array | None = None
 
     @classmethod
     def of(
-        cls, design: Design, groups: NDArray[np.int64], n_groups: int, cappable: NDArray[np.bool_], shift: bool
+        cls,
+        design: Design,
+        groups: NDArray[np.int64],
+        n_groups: int,
+        cappable: NDArray[np.bool_],
+        shift: bool,
+        distance: Array | None = None,
     ) -> Ellipsoids:
         """Look for ellipsoids over all columns; where the data leave some open, over those that are not capped.
 
@@ -86,9 +95,16 @@ class Ellipsoids:
         that no row sees can be fixed at zero. When time is up, nothing is known.
         """
         try:
-            return reused(cls._found, design, groups, n_groups, cappable, shift)
+            found = reused(cls._found, design, groups, n_groups, cappable, shift)
         except TimeUp:
             return cls.unknown(design, groups, n_groups)
+        return found if distance is None else found._at(distance)
+
+    def _at(self, distance: Array) -> Ellipsoids:
+        """The same for nodes that are within R times `distance` of each other."""
+        off = stretched(self.design, self.pull, self.groups, np.broadcast_to(distance, self.v0.shape).copy())
+        ridged = np.bincount(self.groups, minlength=len(self.v0)) * float(self.design.ridge @ distance**2)
+        return replace(self, off=off, ridged=ridged, distance=distance)
 
     @classmethod
     def unknown(cls, design: Design, groups: NDArray[np.int64], n_groups: int) -> Ellipsoids:
@@ -237,6 +253,12 @@ class Ellipsoids:
             far = np.where(R > 0, R * np.sqrt(self.ridged), 0.0)
             steep = (level + np.where(R > 0, R * sums, 0.0) + extra[1] + (2 * np.sqrt(level) + far) * far) * WIDER
             return np.fmin(smooth, steep)
+
+    def distances(self, R: Array) -> Array:
+        """How far apart the nodes of each group can be in each coordinate, (G, n) or (G, 1)."""
+        if self.distance is None:
+            return R[:, None]
+        return np.where(self.distance > 0, R[:, None] * self.distance, 0.0)
 
     def half_widths(self, radius: Array, caps: Array) -> Array:
         """By how much v can differ from v₀ in each coordinate, (G, n)."""

@@ -27,44 +27,11 @@ from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.base import by_node
 from coterie.proofs.ellipsoids import WIDER, Ellipsoids
+from coterie.proofs.free_columns import Unfolded
 from coterie.proofs.hierarchy import Level, cheapest, levels_between
+from coterie.proofs.rest import Rest
 
 kernels = Either("charge")
-
-
-class Rest(NamedTuple):
-    """ρ = q + Dᵀu (V, n) of a dual point, how far it may be from the truth, and the weights that it was computed at.
-
-    An engine that keeps these elsewhere has a class of its own with the same methods.
-    """
-
-    rho: Array
-    rounding_bound: Array
-    w: Array
-
-    @property
-    def here(self) -> Rest:
-        """The same as arrays of this process."""
-        return self
-
-    def is_nothing(self) -> bool:
-        return not self.rho.any() and not self.rounding_bound.any()
-
-    def ceiling(self, problem: BoundProblem, level: float) -> float:
-        """What the objective at w can be at most, where `level` was computed."""
-        return problem.f.ceiling(level, self.w[problem.labelled])
-
-    def within(self, caps: Array) -> float:
-        """Σ |ρ| · |z − w| for weights |z| up to caps (n,), at most."""
-        return float(((np.abs(self.rho) + self.rounding_bound) * (caps + np.abs(self.w))).sum())
-
-    def gathered(self, group: NDArray[np.int64], centre: Array) -> tuple[Array, ...]:
-        """Sums over the nodes of each group, and how far they may be off: see `kernels.charge.gather`."""
-        G, n = centre.shape
-        first, lost = np.zeros((2, G))
-        total, slack, size = np.zeros((3, G, n))
-        kernels.gather(self.rho, self.rounding_bound, self.w, group, centre, first, lost, total, slack, size)
-        return first, lost, total, slack, size
 
 
 class Shares(NamedTuple):
@@ -128,7 +95,7 @@ class Enclosure:
         caps = self._caps(level)
         shares = self._share_of(level, self._own.floors if self._own_can_help else None)
         _, (v0, width) = self._by_component(None, shares, caps)
-        furthest = np.minimum((np.abs(v0) + width)[self._labelled_component[M]], caps)
+        furthest = np.minimum(self._columns.at_nodes(np.abs(v0) + width, self._labelled_component[M]), caps)
         if self._own_can_help:
             own = self._own.radius(shares.nodes, np.zeros(len(M)), caps)
             furthest = np.minimum(furthest, np.abs(self._own.v0) + self._own.half_widths(own, caps))
@@ -137,8 +104,9 @@ class Enclosure:
     def pooled_weights(self) -> Array:
         """The weights (V, n) of one model for each component: as good as any where the classes can be separated."""
         out = np.zeros((self.problem.graph.n_nodes, self.problem.n_features))
-        there = self._labelled_component >= 0
-        out[there] = self._pooled.v0[self._labelled_component[there]]
+        there, v0 = self._labelled_component >= 0, self._pooled.v0
+        out[there] = v0[self._labelled_component[there][:, None], self._columns.column[0]]
+        out[self.problem.M] = self._columns.at_nodes(v0, self._labelled_component[self.problem.M])
         return out
 
     def separating_weights(self) -> Array | None:
@@ -165,7 +133,7 @@ class Enclosure:
         bad = ~pooled.resolved & pooled.C.any(axis=(1, 2))  # where nothing is known, no column is to blame
         lengths = np.abs(pooled.C[bad]).max(axis=2, initial=0.0)
         weak = lengths > 1e-3 * lengths.max(axis=1, keepdims=True, initial=0.0)
-        return np.flatnonzero((weak | (lengths == 0)).any(axis=0))
+        return np.unique(self._columns.origin[(weak | (lengths == 0)).any(axis=0)])
 
     def _caps(self, level: float) -> Array:
         """|w_k| at labelled nodes at most, (n,)."""
@@ -205,10 +173,18 @@ class Enclosure:
         return number[self._component]
 
     @cached_property
+    def _columns(self) -> Unfolded:
+        """The rows as components see them, in which columns that every node has for itself are columns of their own."""
+        return Unfolded.of(self.problem, self._labelled_component[self.problem.M])
+
+    @cached_property
     def _pooled(self) -> Ellipsoids:
-        assert self.design is not None
-        groups = self._labelled_component[self.problem.M]
-        return Ellipsoids.of(self.design, groups, int(groups.max()) + 1, self._cappable, self.shift)
+        columns, groups = self._columns, self._labelled_component[self.problem.M]
+        G = int(groups.max()) + 1
+        if not columns.complete:
+            return Ellipsoids.unknown(columns.design, groups, G)
+        cappable = self._cappable[columns.origin]
+        return Ellipsoids.of(columns.design, groups, G, cappable, self.shift, columns.apart)
 
     @cached_property
     def _own(self) -> Ellipsoids:
@@ -239,15 +215,16 @@ class Enclosure:
         weakest, longest = self._edges_of_components
         known = np.where(weakest > 0, weakest, np.nan)  # strengths that are too small for a float hold nothing together
         R = np.nan_to_num(self.problem.penalty.spread(level, known, longest) * WIDER, nan=np.inf)
-        return np.where(longest > 0, R, 0.0)
+        return np.where((longest > 0) & (self._columns.apart is None or self._columns.apart.any()), R, 0.0)
 
     def _by_component(self, rest: Rest | None, shares: Shares, caps: Array) -> tuple[Array, tuple[Array, Array]]:
         """The charge of each component, all its nodes around one v; and a box for its nodes."""
-        R = self._spread(shares.edges)
+        R, caps = self._spread(shares.edges), caps[self._columns.origin]
         radius = self._pooled.radius(shares.components, R, caps)
-        box = self._pooled.v0, self._pooled.half_widths(radius, caps) + R[:, None]
+        box = self._pooled.v0, self._pooled.half_widths(radius, caps) + self._pooled.distances(R)
         if rest is None:
             return np.zeros(len(R)), box
+        rest = self._columns.unfold(rest, self.problem)
         return around(self._pooled, self._labelled_component, rest, radius, R, caps), box
 
     def _own_charges(self, rest: Rest, shares: Shares, caps: Array) -> Array:
@@ -262,11 +239,11 @@ class Enclosure:
         M, group, own = self.problem.M, self._labelled_component, self._own
         K, G = len(M), len(centre)
         radius = own.radius(shares.nodes, np.zeros(K), caps)
-        low, high = _ends(centre, width, caps)
+        low, high = _ends(centre, width, caps[self._columns.origin])
         self._shrink_to_hull(low, high, *_ends(own.v0, own.half_widths(radius, caps), caps))
         others = group.copy()
         others[M[np.isfinite(charge)]] = -1
-        total = np.zeros(G)
+        total, rest = np.zeros(G), self._columns.unfold(rest, self.problem)
         kernels.least(rest.rho, rest.rounding_bound, rest.w, others, low, high, total)
         kept = np.isfinite(charge)
         return total + np.bincount(group[M[kept]], charge[kept] - K * EPS * np.abs(charge[kept]), minlength=G)
@@ -275,7 +252,9 @@ class Enclosure:
     def _levels(self) -> list[tuple[Level, Ellipsoids]]:
         """Groups between single nodes and components, with their ellipsoids."""
         assert self.design is not None
-        sets = []
+        sets: list[tuple[Level, Ellipsoids]] = []
+        if self.problem.by_column is not None:
+            return sets
         for level in levels_between(self.problem):
             groups = level.labelled[self.problem.M]
             sets.append((level, Ellipsoids.of(self.design, groups, len(level.sizes), self._cappable, False)))
@@ -299,8 +278,8 @@ class Enclosure:
         """Nodes of a component lie in the hull of its labelled ones, unlabelled ones included."""
         group = self._labelled_component[self.problem.M]
         hull_low, hull_high = np.full_like(low, np.inf), np.full_like(high, -np.inf)
-        np.minimum.at(hull_low, group, own_low)
-        np.maximum.at(hull_high, group, own_high)
+        np.minimum.at(hull_low, (group[:, None], self._columns.column), own_low)
+        np.maximum.at(hull_high, (group[:, None], self._columns.column), own_high)
         np.maximum(low, hull_low, out=low)
         np.minimum(high, hull_high, out=high)
 
@@ -332,7 +311,7 @@ def around(sets: Ellipsoids, group: NDArray[np.int64], rest: Rest, radius: Array
     unsure = by_node(C, slack + (n + 1) * EPS * np.abs(total))
     with np.errstate(invalid="ignore", over="ignore"):
         along = np.linalg.norm(np.abs(turned) + unsure, axis=1) * radius
-        apart = np.where(R > 0, size.sum(axis=1) * R, 0.0)
+        apart = np.where(R > 0, (size.sum(axis=1) if sets.distance is None else size @ sets.distance) * R, 0.0)
         beyond = np.where(sets.capped, size * caps, 0.0).sum(axis=1)
         charge = first - (lost + along + apart + beyond) * WIDER
     return np.where(np.isfinite(radius) & ~np.isnan(charge), charge, -np.inf)

@@ -13,6 +13,7 @@ import numpy as np
 
 from coterie.problem import BoundProblem, Problem, bound
 from coterie.problem.arrays import Array
+from coterie.problem.strengths import with_tied_means
 from coterie.solver.certificate import relative_gap
 from coterie.solver.certify import certify
 from coterie.solver.solution import Record, Solution, Status
@@ -77,6 +78,7 @@ def algorithm1(
         w = w_next
         if callback is not None:
             callback(k + 1, w, u)
+    w = with_tied_means(problem, w)
     proof = certify(problem, w, u)
     gap = relative_gap(problem, proof.objective, proof.bound)
     seconds = time.perf_counter() - began

@@ -10,6 +10,7 @@ from coterie.engines.arrays import ArrayProver
 from coterie.kernels.choice import form_here, is_chosen, using
 from coterie.problem import BoundProblem, Problem, bound
 from coterie.problem.arrays import Array, as_floats
+from coterie.problem.strengths import in_plain_terms
 from coterie.solver.certificate import Certificate, Certifier
 from coterie.solver.pace import Pace
 from coterie.solver.presolve import presolve
@@ -44,7 +45,7 @@ def certify(problem: Problem | BoundProblem, w: Array, u: Array) -> Certificate:
     >>> proof.unconditional, proof.objective - proof.dual_bound < 1e-6
     (True, True)
     """
-    problem = bound(problem)
+    problem = in_plain_terms(bound(problem))
     units = Units.of(problem)
     w, u = units.into(*check_point(problem, w, u))
     with using(form_here() if is_chosen() else Pace(problem).form()):

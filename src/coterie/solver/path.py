@@ -10,6 +10,7 @@ import numpy as np
 
 from coterie.problem import BoundProblem, Problem, bound, largest_useful_lam
 from coterie.problem.penalties import TotalVariation
+from coterie.problem.penalties.by_column import by_column
 from coterie.problem.reuse import reusing
 from coterie.solver.pace import expecting
 from coterie.solver.solution import Solution, Status
@@ -142,7 +143,7 @@ def _nearly_equal(problem: BoundProblem) -> float:
 
     An edge that carries the flow u has u = 2λA(w_i − w_j), and total variation's largest useful λ bounds |u|/A.
     """
-    flow = largest_useful_lam(replace(problem, penalty=TotalVariation()))
+    flow = largest_useful_lam(replace(problem, penalty=by_column(TotalVariation(), problem.strength)))
     common = problem.f.pooled(np.zeros(len(problem.M), dtype=np.int64), 1)[0]
     size = float(np.sqrt((common**2).mean()))
     return 50 * flow / size if size > 0 else flow

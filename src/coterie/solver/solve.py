@@ -23,8 +23,10 @@ from coterie.kernels.forms import Form
 from coterie.kernels.interruption import TimeUp, allow, interruptible, seconds_left
 from coterie.problem import BoundProblem, Problem, bound
 from coterie.problem.arrays import Array
+from coterie.problem.strengths import in_plain_terms, zero_where_undetermined
 from coterie.solver.algorithm1 import initial
 from coterie.solver.certify import check_point
+from coterie.solver.columns_of_one import Asked, ColumnsOfOne
 from coterie.solver.driver import drive
 from coterie.solver.pace import Pace
 from coterie.solver.presolve import presolve
@@ -97,35 +99,46 @@ def solve(
     for name, value in limits.items():
         if not isinstance(value, Real) or not float(value) >= 0:
             raise ValueError(f"{name} must be a number ≥ 0, got {value!r}")
-    problem = bound(problem)
-    point = None if start is None else check_point(problem, start.w, start.u)
-    pace = Pace(problem)
-    chosen = engine_for(engine, threads, pace)
+    problem = in_plain_terms(bound(problem))
+    if start is not None:
+        w, u = check_point(problem, start.w, start.u)
+        start = replace(start, w=w, u=u)
+    limit = inf if time_limit is None else time_limit
+    asked = Asked(tol, int(max_iter), min(limit, seconds_left()), callback, start, engine, threads)
+    plain = ColumnsOfOne.of(problem)
+    solution, form = _solved(problem, asked) if plain is None else plain.first(_solved, problem, asked)
+    if solution.status is not Status.OPTIMAL:
+        with using(form):
+            warnings.warn(in_words(problem, solution, tol), NotConverged, stacklevel=3)
+    return solution
+
+
+def _solved(problem: BoundProblem, asked: Asked) -> tuple[Solution, Form]:
+    """Solve in units of its own, presolved; return the form of kernels that it ended with as well."""
+    pace, start = Pace(problem), asked.start
+    chosen = engine_for(asked.engine, asked.threads, pace)
     began = time.perf_counter()
-    allow(min(inf if time_limit is None else time_limit, seconds_left()))
-    given = {"problem": problem, "start": point, "tol": tol, "max_iter": max_iter, "time_limit": time_limit}
-    with using(_form(chosen, pace)), _together(chosen, given):
+    allow(asked.limit)
+    with using(_form(chosen, pace)), _together(chosen, problem, asked):
         units = Units.of(problem)
         reduced = presolve(units.problem)
-        w, u = _first(reduced.problem) if point is None else reduced.restrict(*units.into(*point))
+        w, u = _first(reduced.problem) if start is None else reduced.restrict(*units.into(start.w, start.u))
         w[reduced.problem.undetermined] = 0.0
         solution = drive(
             reduced.problem,
             chosen,
             w,
             u,
-            tol=tol,
-            max_iter=int(max_iter),
-            callback=units.telling(callback),
+            tol=asked.tol,
+            max_iter=asked.max_iter,
+            callback=units.telling(asked.callback),
             expected=0 if start is None else start.n_iter,
         )
         w, u = reduced.lift(solution.w, solution.u)
+        w = zero_where_undetermined(problem, w)
         solution = units.back(replace(solution, w=w, u=u, undetermined=units.problem.undetermined, graph=problem.graph))
-        solution = replace(solution, seconds=time.perf_counter() - began)
         pace.ended(solution.n_iter, form_here())
-        if solution.status is not Status.OPTIMAL:
-            warnings.warn(in_words(problem, solution, tol), NotConverged, stacklevel=3)
-    return solution
+        return replace(solution, seconds=time.perf_counter() - began), form_here()
 
 
 def _first(problem: BoundProblem) -> tuple[Array, Array]:
@@ -152,6 +165,8 @@ def engine_for(name: str | Engine, threads: int | None, pace: Pace) -> Engine:
         return name
     if name == "numpy":
         return NumpyEngine()
+    if name != "auto" and pace.problem.by_column is not None:
+        raise TypeError('strengths of 0 or inf have no compiled form; solve with engine="numpy" or "auto"')
     if name == "gpu" or (name == "auto" and pace.suits_gpu()):
         return _gpu_engine(announce=name == "auto")
     if name == "mpi":
@@ -190,10 +205,13 @@ def _mpi_engine(threads: int | None, pace: Pace) -> Engine:
         return MpiEngine(pace.form())
 
 
-def _together(engine: Engine, given: dict[str, Any]) -> AbstractContextManager[None]:
-    """The context of an engine that consists of several processes."""
+def _together(engine: Engine, problem: BoundProblem, asked: Asked) -> AbstractContextManager[None]:
+    """The context of an engine that consists of several processes, which must have been asked the same."""
     enter = getattr(engine, "together", None)
-    return nullcontext() if enter is None else enter(**given)
+    if enter is None:
+        return nullcontext()
+    start = None if asked.start is None else (asked.start.w, asked.start.u)
+    return enter(problem=problem, start=start, tol=asked.tol, max_iter=asked.max_iter, time_limit=asked.limit)
 
 
 def _form(engine: Engine, pace: Pace) -> Form:

@@ -16,7 +16,8 @@ import coterie as ct
 from coterie.engines.arrays import ArrayProver
 from coterie.engines.base import Minorant
 from coterie.kernels.reference.exact import EPS
-from coterie.proofs.enclosure import Enclosure, Rest
+from coterie.proofs.enclosure import Enclosure
+from coterie.proofs.rest import Rest
 from coterie.solver.certificate import Certifier
 from coterie.solver.whole.closer_look import CloserLook
 from coterie.solver.whole.local import Locality, lowest_that_holds

@@ -25,7 +25,8 @@ from coterie.kernels.reference.exact import FAINT
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.proofs.dual_clusters import MARGIN
-from coterie.proofs.enclosure import Enclosure, Rest
+from coterie.proofs.enclosure import Enclosure
+from coterie.proofs.rest import Rest
 
 SUM_ERROR = 32 * EPS  # of the size of its terms: far more than sums in twice the precision can be off
 

@@ -29,13 +29,17 @@ def find_clusters(kind: int, ends: Integers, c: Array, u: Array, margin: float, 
 
     An edge joins its nodes when its dual is below c_e (1 − margin): in that coordinate, or for L2 in length.
     """
-    V, n = label.shape
     size = np.sqrt((u * u).sum(axis=1))[:, None] if kind == L2 else np.abs(u)
-    joins = size < (c * (1 - margin))[:, None]
+    return join_up(ends, size < (c * (1 - margin))[:, None], label)
+
+
+def join_up(ends: Integers, joins: NDArray[np.bool_], label: Integers) -> Integers:
+    """The same for edges that join their nodes in some coordinates (E, n), or, where joins is (E, 1), in all."""
+    V, n = label.shape
     counts = np.zeros(n, dtype=np.int64)
     for k in range(joins.shape[1]):
         counts[k], label[:, k] = _connected(V, *ends[joins[:, k]].T)
-    if kind == L2:
+    if joins.shape[1] == 1:
         counts[:], label[:] = counts[0], label[:, :1]
     return counts
 

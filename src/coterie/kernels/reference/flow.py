@@ -73,8 +73,10 @@ def slack_weights(kind: Any, c: Array, u: Array, S: Array) -> None:
         S[:] = np.maximum(c - np.abs(u), _least(S) * c)
     elif kind == L2:
         S[:] = np.maximum(c - _lengths(u)[:, None], _least(S[:, :1]) * c)
-    else:
+    elif kind == SQUARED:
         S[:] = c
+    else:
+        S[:] = kind.room(u, c[:, 0])
 
 
 def _least(marks: Array) -> Array:

@@ -162,6 +162,10 @@ class LocalLosses(ABC):
             f'{type(self).__name__} cannot be shared out (it has no of_nodes); solve it without engine="mpi"'
         )
 
+    def in_columns(self, t: Array) -> LocalLosses | None:
+        """The losses of rows with columns x_k/t_k, rounded, in weights t_k w_k; None: unknown."""
+        return None
+
     @property
     def row_space(self) -> Array | None:
         """Orthonormal rows (|M|, r, n), zero rows among them, that span what the data of each node see of w.

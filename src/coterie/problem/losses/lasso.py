@@ -172,6 +172,9 @@ class SparseQuadratics(LocalLosses):
     def of_nodes(self, which: NDArray[np.int64]) -> SparseQuadratics:
         return SparseQuadratics(self.q.of_nodes(which), self.alpha)
 
+    def in_columns(self, t: Array) -> SparseQuadratics:
+        return SparseQuadratics(self.q.in_columns(t), self.alpha / t)
+
     @property
     def design(self) -> Design:
         return self.q.design

@@ -88,6 +88,11 @@ class Quadratics(LocalLosses):
         centre, floor = self.centre[which], self.floor[which]
         return Quadratics(self.V[which], self.h[which], centre, floor, self.rows.of_nodes(which))
 
+    def in_columns(self, t: Array) -> Quadratics:
+        d, m = self.rows, np.diff(self.rows.starts)
+        rows = LabelledRows(np.arange(len(m)), m, d.X / t, d.y, d.s)
+        return Quadratics.from_rows(rows, d.s, d.ridge / t**2)
+
     @cached_property
     def H(self) -> Array:
         """Hessians, (|M|, n, n)."""

@@ -107,6 +107,9 @@ class RowLosses(LocalLosses):
     def of_nodes(self, which: NDArray[np.int64]) -> RowLosses:
         return replace(self, rows=self.rows.of_nodes(which), scale=self.scale[rows_of(self.rows.starts, which)])
 
+    def in_columns(self, t: Array) -> RowLosses:
+        return replace(self, rows=replace(self.rows, X=self.rows.X / t), ridge=self.ridge / t**2)
+
     def pooled(self, groups: NDArray[np.int64], n_groups: int) -> tuple[Array, Array]:
         v = pooled_minimiser(self.design, groups, n_groups)
         p = self.gradient(v[groups])

@@ -8,6 +8,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
+import numpy as np
+
 from coterie.problem.arrays import Array
 
 
@@ -70,3 +72,7 @@ class Penalty(ABC):
 
         `weakest` is the smallest c_e of each component, `longest` a bound on the length of its paths.
         """
+
+    def room(self, u: Array, c: Array) -> Array:
+        """The share (E, n) that each edge and coordinate takes of a correction of duals."""
+        return np.broadcast_to(c[:, None], u.shape)

@@ -25,8 +25,9 @@ from coterie.problem.arrays import Array
 from coterie.problem.losses.design import Design
 from coterie.problem.losses.pooling import Pool
 from coterie.proofs.ellipsoids import WIDER, Ellipsoids, hidden, pulls, stretched
-from coterie.proofs.enclosure import Rest, around, total
+from coterie.proofs.enclosure import around, total
 from coterie.proofs.hierarchy import Level, alone, cheapest, levels_of
+from coterie.proofs.rest import Rest
 
 LEAST_PART, STEP = 1e-4, 3.0  # of the gap: a charge that is not worth lowering; the ratio of those that are tried
 LEAST_OF_MOST = 1e-12  # the same of what a charge may be: G can be zero

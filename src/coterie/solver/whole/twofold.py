@@ -27,7 +27,7 @@ from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.design import Design
 from coterie.proofs.ellipsoids import WIDER
-from coterie.proofs.enclosure import Rest
+from coterie.proofs.rest import Rest
 from coterie.solver.whole.joint_system import JointSystem
 
 flow = Either("flow")
