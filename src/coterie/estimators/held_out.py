@@ -66,7 +66,13 @@ class HeldOut:
 
 
 def held_out_of(
-    problem: Problem, paths: Sequence[FoldPath], choice: LamChoice, at: int, rule: str, scaling: Scaling, shared: bool
+    problem: Problem,
+    paths: Sequence[FoldPath],
+    choice: LamChoice,
+    at: int,
+    rule: str,
+    scaling: Scaling,
+    shared: bool = False,
 ) -> HeldOut:
     """What folds say of predictions at the λ numbered `at`, which is the model's; `choice` is theirs, in units of y.
 

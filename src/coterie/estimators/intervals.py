@@ -95,12 +95,12 @@ class IntervalsMixin:
         check_is_fitted(self)
         model, rng = _as_model(self), check_random_state(random_state)
         if X is None:
-            how, held, residuals, nodes = "cross", *_of_folds(model, by, cv, rng)
+            held, residuals, nodes = _of_folds(model, by, cv, rng)
         else:
-            how, held, residuals, nodes = "split", *_of_rows(model, X, y, groups, by)
+            held, residuals, nodes = _of_rows(model, X, y, groups, by)
         if held == "nodes":
             residuals = _one_of_each(residuals, nodes, rng)
-        self.calibration_ = Calibration(held, how, residuals)
+        self.calibration_ = Calibration(held, "cross" if X is None else "split", residuals)
         return self
 
     def predict_interval(self, X: Any, groups: Any = None, coverage: float = 0.9) -> Array:
