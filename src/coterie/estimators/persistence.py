@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from coterie.estimators.held_out import HeldOut
 from coterie.estimators.lam_choice import LamChoice
+from coterie.estimators.offsets import Offset
 from coterie.estimators.scaling import Scaling
 from coterie.io.errors import ModelFileError
 from coterie.io.model import read_model, write_model
@@ -30,9 +31,8 @@ if TYPE_CHECKING:
     from coterie.estimators.base import NetworkedModel
 
 PACKAGES = ("coterie", "numpy", "scipy", "numba", "scikit-learn")
-MODELS = tuple(
-    f"Networked{kind}{cv}" for kind in ("Lasso", "LinearRegression", "LogisticRegression") for cv in ("", "CV")
-)
+KINDS = ("Lasso", *(f"{kind}Regression" for kind in ("Huber", "Linear", "Logistic", "Poisson", "Quantile")))
+MODELS = tuple(f"Networked{kind}{cv}" for kind in KINDS for cv in ("", "CV"))
 CERTIFICATE = ("objective", "dual_bound", "gap", "unconditional", "condition", "n_iter", "seconds")
 
 
@@ -51,6 +51,7 @@ class PersistenceMixin:
     node_errors_: Array
     scaling_: Scaling
     preparation_: Preparation | None = None
+    offset_: Offset | None = None
 
     def save(self, path: str | Path, notes: dict[str, Any] | None = None) -> None:
         """Write the fitted model to a folder, for :func:`coterie.load`. The training rows are not written.
@@ -79,6 +80,7 @@ class PersistenceMixin:
             "feature_names": getattr(self, "feature_names_in_", None),
             "classes": getattr(self, "classes_", None),
             "class_weights": getattr(self, "class_weight_", None),
+            "offset": self.offset_,
             "groups_column": self.groups_column_,
             "frame_library": self.frame_library_,
             "target_name": getattr(self, "target_name_", None),
@@ -180,6 +182,7 @@ def _restore(record: dict[str, Any], arrays: dict[str, Array]) -> NetworkedModel
     model.lam_, model.notes_, model.versions_ = _number(record["lam"]), record["notes"], record["versions"]
     model.row_weight_, model.preparation_ = record["row_weight"], _preparation(record.get("preparation"))
     model.target_name_ = record.get("target_name")
+    model.offset_ = None if record.get("offset") is None else Offset(*record["offset"])
     model.n_labelled_, model.node_errors_ = arrays["n_labelled"], arrays["node_errors"]
     *centre, y_centre = arrays["centre"]
     *spread, y_spread = arrays["spread"]
