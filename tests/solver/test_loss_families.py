@@ -118,3 +118,13 @@ def test_the_median_ignores_an_outlier() -> None:
     data = two_nodes([[1.0]] * 6, [1.0, 2.0, 3.0, 2.0, 2.0, 1e6], [0, 0, 0, 1, 1, 1])
     solution = ct.solve(ct.Problem(PAIR, data, ct.Quantile(), lam=10.0), engine="numpy")
     np.testing.assert_allclose(solution.w, 2.0, atol=1e-3)
+
+
+def test_a_quantile_that_fits_every_row() -> None:
+    """The ridge is all that is left of the objective, and its bound is as close."""
+    a, b, c, d = [-3.0, 1.0, 1.0], [-1.0, -1.0, 1.0], [1.0, 1.0, 1.0], [3.0, -1.0, 1.0]
+    data = ct.LocalDatasets.from_rows([a, a, a, b, c, d, d, d], [0, 0, 0, 2, 0, 2, 2, 2], [0] * 8)
+    loss = ct.Quantile(1e-3, (2,))
+    solution = ct.solve(ct.Problem(ct.EmpiricalGraph.from_edges([], n_nodes=1), data, loss=loss), max_iter=10)
+    assert solution.gap <= 1e-6
+    assert solution.w == pytest.approx(np.array([[0.0, -1.0, 1.0]]), abs=1e-9)

@@ -31,6 +31,7 @@ from coterie.estimators.shared import inner_edges, without_hub
 from coterie.estimators.tables import node_ids
 from coterie.problem import EmpiricalGraph, Problem
 from coterie.problem.arrays import Array
+from coterie.problem.losses.base import with_offset
 from coterie.problem.penalties import Penalty
 from coterie.solver import NotConverged, Solution, Status, solve
 from coterie.solver.reasons import in_words
@@ -127,7 +128,8 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
         array of shape (rows,)
             Numbers, or classes.
         """
-        return self._as_labels(self._loss(()).predict(*self._rows_and_weights(X, groups)))
+        rows, w = self._rows_and_weights(X, groups)
+        return self._as_labels(self._loss(()).predict(rows, w))
 
     def weights_for(self, neighbours: Any, X: Any = None, y: Any = None) -> LocalModel:
         """Return the model of a node that is not in the graph, from its neighbours' models; they stay as they are.
@@ -223,13 +225,14 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
         if solution.status is not Status.OPTIMAL:
             warnings.warn(in_words(bound, solution, self.tol), ConvergenceWarning, stacklevel=3)
         self.problem_ = replace(problem, lam=self.lam_)
-        self._take(self.scaling_.values_back(solution), self._refitted(problem, solution.w))
+        self._take(self.scaling_.values_back(solution, self._degree), self._refitted(problem, solution.w))
         rows, nodes = problem.data.labelled, self.graph_.n_nodes
         of = np.repeat(rows.M, rows.m)
         self.n_labelled_ = np.bincount(of, minlength=nodes)
-        errors = problem.loss.error(rows.X, rows.y, self._weights_and_groups()[0][of])
-        total = np.bincount(of, rows.shares * errors, minlength=nodes)
-        self.node_errors_ = np.where(self.n_labelled_ > 0, total, np.nan) * self.scaling_.y_spread**2
+        X, w = with_offset(rows.X, self._weights_and_groups()[0][of], rows.offset)
+        total = np.bincount(of, rows.shares * problem.loss.error(X, rows.y, w), minlength=nodes)
+        unit = self.scaling_.y_spread**problem.loss.measure.degree
+        self.node_errors_ = np.where(self.n_labelled_ > 0, unit * total, np.nan)
         return self
 
     def _refitted(self, problem: Problem, w: Array) -> Refit | None:

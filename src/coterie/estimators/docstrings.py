@@ -23,6 +23,13 @@ Strength of the ℓ1 norm of the weights. It does not apply to the intercept."""
     "ridge": """\
 float
 Strength of the squared ℓ2 norm of the weights. It does not apply to the intercept.""",
+    "delta": """\
+float
+δ, in the unit of y: residuals up to it count by their squares, larger ones by their sizes. About 1.35 standard
+deviations of the noise is usual.""",
+    "quantile": """\
+float
+The level of the quantile, between 0 and 1: about that part of the labels lies below the predictions.""",
     "penalty": """\
 {"l1", "l2", "squared"} or Penalty
 φ: the ℓ1 norm (every coefficient has clusters of its own), the ℓ2 norm (all coefficients have the same clusters), or
@@ -145,7 +152,8 @@ undetermined_nodes_ : array
 n_labelled_ : array of shape (nodes,)
     m_i, the number of labelled rows of each node.
 node_errors_ : array of shape (nodes,)
-    Mean training error (squared error, or log-loss) of the labelled rows of each node; nan where there are none.
+    Mean training error (squared error, log-loss, deviance, absolute error or pinball loss) of the labelled rows of each
+    node; nan where there are none.
 lam_ : float
     The λ of the fit: as given, or as cross-validation chose it.
 effective_parameters_ : float
@@ -168,13 +176,13 @@ feature_names_in_ : array of shape (n_features_in_,)
 
 CHOICE = """\
 cv_results_ : dict of arrays
-    For each λ: lam, time_strength where several were tried, mean_error (the root mean squared error, or the log-loss,
-    of all rows held out, in units of y), standard_error, the error of each fold, and the largest gap any fold had left.
+    For each λ: lam, time_strength where several were tried, mean_error (what held_out_.measure names, of all
+    rows held out, in units of y), standard_error, the error of each fold, and the largest gap any fold had left.
 lam_choice_ : LamChoice
     The same, with both rules.
 held_out_ : HeldOut
-    How well held-out labels are predicted: error, standard_error, score (R², or accuracy) and the error of each
-    node. Each fold counts with the λ that the other folds choose.
+    How well held-out labels are predicted: error, standard_error, score (R², D² or accuracy) and the error of
+    each node. Each fold counts with the λ that the other folds choose.
 criterion_choice_ : CriterionChoice
     Instead of these three, with criterion "aicc" or "bic": effective parameters, deviance, AICc and BIC of each λ."""
 

@@ -20,6 +20,7 @@ from coterie.estimators.tested_rows import TestedRows
 from coterie.kernels.team import cores
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
+from coterie.problem.losses.base import with_offset
 from coterie.solver import NotConverged, Solution, solve_path
 from coterie.solver.pace import expecting
 
@@ -109,5 +110,6 @@ def _solve_fold(
 def mean_error(problem: Problem, rows: NDArray[np.bool_], w: Array) -> float:
     """Mean error of these rows of the data under the weights of their nodes."""
     data = problem.data
-    error = problem.loss.error(data.X[rows], data.y[rows], w[data.nodes[rows]])
-    return float(np.average(error, weights=data.weights[rows]))
+    offset = None if data.offset is None else data.offset[rows]
+    X, own = with_offset(data.X[rows], w[data.nodes[rows]], offset)
+    return float(np.average(problem.loss.error(X, data.y[rows], own), weights=data.weights[rows]))

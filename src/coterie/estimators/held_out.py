@@ -16,7 +16,7 @@ from coterie.estimators.scaling import Scaling
 from coterie.estimators.tested_rows import TestedRows, edges_of
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
-from coterie.problem.losses.measure import Measure
+from coterie.problem.losses.measure import EXPLAINED, MEAN_DEVIANCE, Measure
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,11 +26,12 @@ class HeldOut:
     Attributes
     ----------
     measure : str
-        What `error` is: the root mean squared error, or the log-loss.
+        What `error` is: the root mean squared error, the log-loss, the mean deviance, the mean absolute error or the
+        pinball loss.
     error, standard_error : float
         In units of y. λ of each fold is the one that the other folds choose: the choice does not flatter the error.
     score : float, or None
-        R², or the share of classes that are right; None where it is not known.
+        R², D², or the share of classes that are right; None where it is not known.
     over : str
         What was held out: "nodes", "rows", or "given".
     n_folds : int
@@ -40,7 +41,12 @@ class HeldOut:
     edges : array of shape (bins + 1,), or None
         Between which predicted and actual labels, or predicted probabilities, are counted.
     counts : array of int of shape (bins, bins), or (bins, 2), or None
-        How many rows: of this actual label (across: predicted); or of this predicted probability and each class.
+        How many rows: of this actual label, or residual (across: predicted); or of this predicted probability and each
+        class.
+    residual_edges : array of shape (bins + 1,), or None
+        Where counts are predicted: between which deviance residuals, the signed roots of deviances, are counted.
+    coverage : float, or None
+        Where a quantile is predicted: the part of the labels that is no larger.
     """
 
     measure: str
@@ -52,6 +58,8 @@ class HeldOut:
     node_errors: Array
     edges: Array | None = None
     counts: NDArray[np.int64] | None = None
+    residual_edges: Array | None = None
+    coverage: float | None = None
 
     def split(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """What JSON can hold, and the arrays."""
@@ -86,6 +94,9 @@ def held_out_of(
         weight[test.nodes] += test.node_weights
     of_node = np.divide(total, weight, out=np.full(len(total), np.nan), where=weight > 0)
     counts = None if tests[0].counts is None else sum(test.counts[at] for test in tests if test.counts is not None)
+    up, across = edges_of(problem)
+    residuals, weight_of_all = measure == MEAN_DEVIANCE, sum(test.weight for test in tests)
+    below = [test.below[lam] for test, lam in zip(tests, lams, strict=True) if test.below is not None]
     return HeldOut(
         measure.name,
         float(mean_over_folds(errors, choice.weights, choice.degree)[0]),
@@ -94,15 +105,20 @@ def held_out_of(
         choice.over,
         len(folds) // choice.repeats,
         scaling.y_spread * measure.of_mean(of_node),
-        None if counts is None else scaling.labels_back(edges_of(problem)),
+        None if counts is None else scaling.labels_back(across if residuals else up),
         counts,
+        up if residuals and counts is not None else None,
+        float(sum(below) / weight_of_all) if below else None,
     )
 
 
 def _score(measure: Measure, tests: Sequence[TestedRows], good: float) -> float | None:
-    """R² or accuracy."""
+    """R², D² or accuracy."""
     if measure.of_classes:
         return float(good / sum(test.weight for test in tests))
+    if measure.score == EXPLAINED:
+        of_constant = sum(test.constant or 0.0 for test in tests)
+        return float(1 - good / of_constant) if of_constant > 0 else None
     spreads = [test.spread for test in tests if test.spread is not None]
     if not spreads:
         return None

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from coterie.estimators.offsets import Offset
 from coterie.estimators.scaling import Scaling
 from coterie.estimators.shared import HUB, numbers_or_hub, with_hub
 from coterie.estimators.space_time import SpaceTime, nodes_to_predict
@@ -31,6 +32,7 @@ from coterie.problem import EmpiricalGraph, LocalDatasets, Problem
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
 from coterie.problem.losses import LocalLosses, Loss
+from coterie.problem.losses.base import with_offset
 from coterie.problem.losses.squared import Reduction
 from coterie.problem.penalties import Penalty, as_penalty
 
@@ -53,6 +55,7 @@ class InputMixin:
     time_strength: float = 1.0
     space_time_: SpaceTime | None = None
     time_strength_: float
+    offset_: Offset | None = None
 
     @abstractmethod
     def _loss(self, unpenalised: tuple[int, ...]) -> Loss:
@@ -72,11 +75,17 @@ class InputMixin:
         "n_jobs": [None, Integral],
         "time_strength": [Interval(Real, 0, None, closed="neither")],
         "time_strengths": [None, "array-like"],
+        "delta": [Interval(Real, 0, None, closed="neither")],
+        "quantile": [Interval(Real, 0, 1, closed="neither")],
         "class_weight": [None, dict, StrOptions({"balanced"})],
     }
 
     _scales_labels = True
     """Whether labels are numbers, which have a unit."""
+    _robust = False
+    """Whether that unit is one that outliers do not change."""
+    _degree = 2
+    """The loss is in units of the labels to this power, where they have one."""
 
     @abstractmethod
     def _labels(self, y: Any, n_rows: int, first: bool) -> Array:
@@ -86,18 +95,27 @@ class InputMixin:
         """How much each row counts; None where all count alike. `first`: learn what classes count."""
         return as_row_weights(sample_weight, len(labels))
 
+    def _take_offset(self, X: Any, given: Offset | None, *, first: bool) -> tuple[Any, Array | None]:
+        """X without the column of the offset, and what is added to ⟨x, w⟩ of each row. `first`: learn how it is given.
+
+        Here nothing is: a model that has offsets says how.
+        """
+        return X, None
+
     def _check_labelled(self, rows: LabelledRows) -> None:
         """Refuse rows that nothing can be learnt from."""
         if not len(rows.M):
             raise ValueError("there is nothing to learn from: every y is nan, or every sample weight zero")
 
-    def _problem(self, X: Any, y: Any, groups: Any, sample_weight: Any) -> tuple[Problem, Array]:
+    def _problem(
+        self, X: Any, y: Any, groups: Any, sample_weight: Any, offset: Offset | None = None
+    ) -> tuple[Problem, Array]:
         """The problem at λ = 0, and the row of X that each row of its data was."""
         groups = self.node if groups is None else groups
         self.groups_column_ = columns_of_groups(X, groups)
         self.frame_library_, self.target_name_ = library_of(X), name_of(y)
         graph = self._as_graph(groups)
-        data, nodes = self._rows(X, y, groups, sample_weight, graph, first=True)
+        data, nodes = self._rows(X, y, groups, sample_weight, graph, offset, first=True)
         return self._stated(graph, data), np.argsort(nodes, kind="stable")
 
     @property
@@ -135,19 +153,28 @@ class InputMixin:
         if self.shared:
             graph, data = with_hub(graph, data)
         n, labels = self.n_features_in_, self._scales_labels
-        self.scaling_ = Scaling.of(data.labelled, n, labels) if self.standardize else Scaling.none(n)
+        self.scaling_ = Scaling.of(data.labelled, n, labels, self._robust) if self.standardize else Scaling.none(n)
         return Problem(graph, self._in_units(data), self._loss(self._unpenalised), as_penalty(self.penalty), lam=0.0)
 
     def _rows(
-        self, X: Any, y: Any, groups: Any, sample_weight: Any, graph: EmpiricalGraph, *, first: bool
+        self,
+        X: Any,
+        y: Any,
+        groups: Any,
+        sample_weight: Any,
+        graph: EmpiricalGraph,
+        offset: Offset | None = None,
+        *,
+        first: bool,
     ) -> tuple[LocalDatasets, Array]:
         """The rows of X in the nodes of the graph, and the node of each as they came. `first`: learn what X is like."""
+        X, known = self._take_offset(X, offset, first=first)
         features, nodes = self._features_and_nodes(X, groups, graph, first=first)
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         labels = self._labels(y, len(features), first)
         weights = self._row_weights(sample_weight, labels, first)
-        data = LocalDatasets.from_rows(self._design(features), labels, nodes, graph.n_nodes, weights)
+        data = LocalDatasets.from_rows(self._design(features), labels, nodes, graph.n_nodes, weights, known)
         return data if first else self._in_units(data), nodes
 
     def _in_units(self, data: LocalDatasets) -> LocalDatasets:
@@ -155,14 +182,15 @@ class InputMixin:
         data = replace(data, weights=self.row_weight_ * data.weights)
         return self.scaling_.data(data) if self.standardize else data
 
-    def _rows_and_weights(self, X: Any, groups: Any) -> tuple[Array, Array]:
-        """The rows of X, with intercept, and the weights of the node of each."""
+    def _rows_and_weights(self, X: Any, groups: Any, offset: Offset | None = None) -> tuple[Array, Array]:
+        """The rows of X, with intercept and offset, and the weights of the node of each."""
         check_is_fitted(self)
+        X, known = self._take_offset(X, offset, first=False)
         solution = self.solution_  # type: ignore[attr-defined]
         features, nodes = self._features_and_nodes(X, groups, solution.graph, first=False, later=True)
         design = self._design(features)
-        w = self._weights_and_groups()[0]  # type: ignore[attr-defined]
-        return self.scaling_.rows(design) if self.standardize else design, w[nodes]
+        w = self._weights_and_groups()[0][nodes]  # type: ignore[attr-defined]
+        return with_offset(self.scaling_.rows(design) if self.standardize else design, w, known)
 
     def _features_and_nodes(
         self, X: Any, groups: Any, graph: EmpiricalGraph, *, first: bool, later: bool = False

@@ -19,6 +19,7 @@ from coterie.estimators.held_out import HeldOut
 from coterie.estimators.information import Information, InformationMixin
 from coterie.estimators.intervals import Calibration
 from coterie.estimators.lam_choice import LamChoice
+from coterie.estimators.offsets import Offset
 from coterie.estimators.refit import Refit
 from coterie.estimators.saved_graph import edges_of, graph_of, names_of
 from coterie.estimators.scaling import Scaling
@@ -36,9 +37,8 @@ if TYPE_CHECKING:
     from coterie.estimators.base import NetworkedModel
 
 PACKAGES = ("coterie", "numpy", "scipy", "numba", "scikit-learn")
-MODELS = tuple(
-    f"Networked{kind}{cv}" for kind in ("Lasso", "LinearRegression", "LogisticRegression") for cv in ("", "CV")
-)
+KINDS = ("Lasso", *(f"{kind}Regression" for kind in ("Huber", "Linear", "Logistic", "Poisson", "Quantile")))
+MODELS = tuple(f"Networked{kind}{cv}" for kind in KINDS for cv in ("", "CV"))
 CERTIFICATE = ("objective", "dual_bound", "gap", "unconditional", "condition", "n_iter", "seconds")
 
 
@@ -60,6 +60,7 @@ class PersistenceMixin(InformationMixin):
     time_strength_: float
     preparation_: Preparation | None = None
     _refit: Refit | None
+    offset_: Offset | None = None
 
     def save(self, path: str | Path, notes: dict[str, Any] | None = None) -> None:
         """Write the fitted model to a folder, for :func:`coterie.load`. The training rows are not written.
@@ -88,6 +89,7 @@ class PersistenceMixin(InformationMixin):
             "feature_names": getattr(self, "feature_names_in_", None),
             "classes": getattr(self, "classes_", None),
             "class_weights": getattr(self, "class_weight_", None),
+            "offset": self.offset_,
             "groups_column": self.groups_column_,
             "frame_library": self.frame_library_,
             "target_name": getattr(self, "target_name_", None),
@@ -205,6 +207,7 @@ def _restore(record: dict[str, Any], arrays: dict[str, Array]) -> NetworkedModel
     model.lam_, model.notes_, model.versions_ = _number(record["lam"]), record["notes"], record["versions"]
     model.row_weight_, model.preparation_ = record["row_weight"], _preparation(record.get("preparation"))
     model.target_name_ = record.get("target_name")
+    model.offset_ = None if record.get("offset") is None else Offset(*record["offset"])
     model.n_labelled_, model.node_errors_ = arrays["n_labelled"], arrays["node_errors"]
     *centre, y_centre = arrays["centre"]
     *spread, y_spread = arrays["spread"]

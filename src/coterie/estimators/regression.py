@@ -14,7 +14,7 @@ from coterie.estimators.cross_validation import ChoosesLam
 from coterie.estimators.docstrings import CHOICE, documented
 from coterie.estimators.intervals import IntervalsMixin
 from coterie.estimators.progress import Verbose
-from coterie.estimators.tables import as_labels, as_row_weights
+from coterie.estimators.tables import as_labels, where_labelled
 from coterie.io.moments import Moments
 from coterie.io.rows import Columns
 from coterie.problem.arrays import Array
@@ -76,11 +76,8 @@ class NetworkedRegressor(IntervalsMixin, RegressorMixin, NetworkedModel):
         float
             1 for perfect predictions, 0 for predictions as good as the mean.
         """
-        predicted = self.predict(X, groups)
-        labels = as_labels(y, len(predicted))
-        known = ~np.isnan(labels)
-        s = as_row_weights(sample_weight, len(known))
-        return float(r2_score(labels[known], predicted[known], sample_weight=s if s is None else s[known]))
+        labels, predicted, s = where_labelled(y, self.predict(X, groups), sample_weight)
+        return float(r2_score(labels, predicted, sample_weight=s))
 
 
 @documented()

@@ -9,10 +9,14 @@ import numpy as np
 from coterie.problem import LocalDatasets
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
+from coterie.problem.losses.psi import quantile_of
 from coterie.solver import Solution
 
 NO_SPREAD = 1e-13
 """Of the size of a column: what varies by less is constant. Numbers that were computed are off by some 1e-16 each."""
+
+NORMAL = 0.6745
+"""The median distance from the mean of what is normal, in standard deviations."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,10 +38,11 @@ class Scaling:
         return cls(np.zeros(n_features), np.ones(n_features))
 
     @classmethod
-    def of(cls, rows: LabelledRows, n_features: int, labels: bool) -> Scaling:
+    def of(cls, rows: LabelledRows, n_features: int, labels: bool, robust: bool = False) -> Scaling:
         """Mean and standard deviation of the labelled rows of all nodes, also of the labels if asked.
 
-        Without a column for the intercept nothing is centred. A column that does not vary keeps its unit.
+        Without a column for the intercept nothing is centred. A column that does not vary keeps its unit. `robust`: the
+        median of the labels and their median distance from it, so that outliers do not change what λ means.
         """
         X, total = rows.X[:, :n_features], rows.weights.sum()
         one = rows.X[:, n_features:].sum(axis=1)  # the intercept's column; zero without
@@ -48,7 +53,12 @@ class Scaling:
         mean = (rows.weights * one) @ Z / total
         spread, centre = np.sqrt(rows.weights @ (Z - np.outer(one, mean)) ** 2 / total), first + mean
         spread[spread <= NO_SPREAD * np.abs(centre)] = 1.0
-        return cls(centre[:-1], spread[:-1], float(centre[-1]), float(spread[-1]))
+        y_centre, y_spread = float(centre[-1]), float(spread[-1])
+        if labels and robust:
+            y_centre = quantile_of(rows.y, rows.weights, 0.5) if one[0] else 0.0
+            size = quantile_of(np.abs(rows.y - y_centre), rows.weights, 0.5) / NORMAL
+            y_spread = size if size > NO_SPREAD * abs(y_centre) else y_spread
+        return cls(centre[:-1], spread[:-1], y_centre, y_spread)
 
     def rows(self, design: Array) -> Array:
         """Rows of a design in the new units."""
@@ -65,9 +75,12 @@ class Scaling:
         """Labels in the old units."""
         return self.y_centre + self.y_spread * y
 
-    def values_back(self, solution: Solution) -> Solution:
-        """Objective and bound of a solution in the units of the labels as they came; its weights stay as they are."""
-        unit = self.y_spread**2
+    def values_back(self, solution: Solution, degree: int) -> Solution:
+        """Objective and bound of a solution in the units of the labels as they came, to the power of the loss.
+
+        Its weights stay as they are.
+        """
+        unit = self.y_spread**degree
         records = (r._replace(objective=unit * r.objective, dual_bound=unit * r.dual_bound) for r in solution.history)
         objective, bound = unit * solution.objective, unit * solution.dual_bound
         return replace(solution, objective=objective, dual_bound=bound, history=tuple(records))

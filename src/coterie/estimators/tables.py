@@ -73,6 +73,21 @@ def _as_pairs(groups: Any) -> Any:
     return frame.rows() if isinstance(frame, nw.DataFrame) and len(frame.columns) > 1 else groups
 
 
+def take_column(X: Any, name: str, what: str) -> tuple[Any, Array]:
+    """Return a frame without a column, and the numbers that it held, nan where there were none."""
+    import narwhals.stable.v1 as nw
+
+    try:
+        frame = nw.from_native(X, eager_only=True)
+    except TypeError:
+        raise ValueError(f"{what}={name!r} names a column, but X is a {type(X).__name__} without columns") from None
+    if name not in frame.columns:
+        raise ValueError(f"X has no column {name!r} with the {what}; its columns are {frame.columns}")
+    if not frame[name].dtype.is_numeric():
+        raise ValueError(f"column {name!r} of X, the {what}, holds {frame[name].dtype}, not numbers")
+    return frame.drop(name).to_native(), frame[name].cast(nw.Float64).to_numpy()
+
+
 def check_numbers(X: Any) -> None:
     """Refuse a frame with a column of text, times or categories, or with missing values, and name it."""
     import narwhals.stable.v1 as nw
@@ -142,6 +157,13 @@ def as_row_weights(sample_weight: Any, n_rows: int) -> Array | None:
     if s.ndim > 1:
         raise ValueError("Sample weights must be 1D array or scalar")
     return _as_long_as(s, n_rows, "sample_weight")
+
+
+def where_labelled(y: Any, predicted: Array, sample_weight: Any) -> tuple[Array, Array, Array | None]:
+    """Return the labels that there are, what is predicted of them, and their weights; None where all count alike."""
+    labels = as_labels(y, len(predicted))
+    known, s = ~np.isnan(labels), as_row_weights(sample_weight, len(labels))
+    return labels[known], predicted[known], s if s is None else s[known]
 
 
 def _without_nulls(y: Any) -> Any:

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
+from coterie.problem.losses.base import with_offset
+from coterie.problem.losses.measure import EXPLAINED, MEAN_DEVIANCE, PINBALL_LOSS, Measure
 
 BINS, PROBABILITY_BINS = 40, 10
 
@@ -24,24 +26,30 @@ class TestedRows(NamedTuple):
     weight : float
         How much the rows weigh.
     score : array of shape (K,)
-        Squared residuals, or the weight of the rows whose class is right.
+        Squared residuals, errors where D² is to be known, or the weight of the rows whose class is right.
     spread : (float, float, float), or None
         Σ s o², Σ s o d and Σ s d² over weights s, ones o and labels d = y − c o, from a common c, which make the
         variance of labels; None where it is not known.
+    constant : float, or None
+        The errors of the best constant, where D² is to be known.
+    below : array of shape (K,), or None
+        The weight of the rows whose label is no larger than what is predicted, where that is a quantile.
     nodes : array of shape (k,)
         The nodes that rows are held out of.
     node_errors, node_weights : arrays of shape (K, k) and (k,)
         Sums of errors and of weights of their rows.
     counts : array of int of shape (K, bins, bins), or (K, bins, 2), or None
-        How many rows have this label (across: this prediction); or this predicted probability, and each class: of more
-        than two classes, the probability of the predicted one, and whether it is wrong or right. None where single
-        predictions, or probabilities, are not known.
+        How many rows have this label, or of counts this residual (across: this prediction); or this predicted
+        probability, and each class: of more than two classes, the probability of the predicted one, and whether it is
+        wrong or right. None where single predictions, or probabilities, are not known.
     """
 
     errors: Array
     weight: float
     score: Array
     spread: tuple[float, float, float] | None
+    constant: float | None
+    below: Array | None
     nodes: NDArray[np.int64]
     node_errors: Array
     node_weights: Array
@@ -55,29 +63,29 @@ class TestedRows(NamedTuple):
             stand for many (coterie.io.moments): sums over them are known, single predictions are not.
         """
         data, loss = problem.data, cast(Any, problem.loss)
-        X, y, s = data.X[rows], data.y[rows], data.weights[rows]
+        X, y, s, measure = data.X[rows], data.y[rows], data.weights[rows], loss.measure
+        offset = None if data.offset is None else data.offset[rows]
         nodes, of = np.unique(data.nodes[rows], return_inverse=True)
         single = ones is not None and (ones == 1).all()
-        counted = single and (hasattr(loss, "predict_proba") or not loss.measure.of_classes)
+        counted = single and (hasattr(loss, "predict_proba") or not measure.of_classes)
         edges = edges_of(problem) if counted else None
-        errors, scores, counts = [], [], []
+        errors, scores, below, counts = [], [], [], []
         for w in solutions:
-            own = w[data.nodes[rows]]
-            predicted = loss.predict(X, own)
-            errors.append(loss.error(X, y, own))
-            scores.append(s @ (predicted == y if loss.measure.of_classes else (y - predicted) ** 2))
+            x, own = with_offset(X, w[data.nodes[rows]], offset)
+            predicted, error = loss.predict(x, own), loss.error(x, y, own)
+            errors.append(error)
+            scores.append(s @ _good(measure, y, predicted, error))
+            below.append(s @ (y <= predicted))
             if edges is not None:
-                against = loss.predict_proba(X, own) if loss.measure.of_classes else predicted
-                if against.ndim == 2:  # of several classes, the predicted one, and whether it is right
-                    against, actual = against.max(axis=1), (predicted == y).astype(float)
-                else:
-                    actual = y
-                counts.append(_counted(actual, against, edges, loss.measure.of_classes))
+                chance = loss.predict_proba(x, own) if measure.of_classes else None
+                counts.append(_counted(_axes(measure, y, predicted, error, chance), edges))
         return cls(
             np.array([np.average(error, weights=s) for error in errors]),
             float(s.sum()),
             np.array(scores),
             None if ones is None else _spread(problem, ones[rows], y, s),
+            _of_constant(problem, rows) if measure.score == EXPLAINED else None,
+            np.array(below) if measure == PINBALL_LOSS else None,
             nodes,
             np.array([np.bincount(of, s * error) for error in errors]),
             np.bincount(of, s),
@@ -89,19 +97,23 @@ class TestedRows(NamedTuple):
         """The sums for the λ of several paths over the same rows, in this order."""
         by_lam: dict[str, Any] = {
             name: np.concatenate([getattr(test, name) for test in tests])[order]
-            for name in ("errors", "score", "node_errors", "counts")
+            for name in ("errors", "score", "below", "node_errors", "counts")
             if getattr(tests[0], name) is not None
         }
         return tests[0]._replace(**by_lam)
 
 
-def edges_of(problem: Problem) -> Array:
-    """Between which predictions and labels, or predicted probabilities, are counted."""
-    if problem.loss.measure.of_classes:
-        return np.linspace(0, 1, PROBABILITY_BINS + 1)
-    y = problem.data.labelled.y
+def edges_of(problem: Problem) -> tuple[Array, Array]:
+    """Between which rows are counted, along the two axes of `counts`."""
+    measure, loss, labelled = problem.loss.measure, cast(Any, problem.loss), problem.data.labelled
+    y = labelled.y
+    if measure.of_classes:
+        return np.linspace(0, 1, PROBABILITY_BINS + 1), np.array([0.0, 0.5, 1.0])
+    if measure == MEAN_DEVIANCE:  # residuals; and counts by their roots, which vary alike, however large they are
+        most = np.sqrt(max(loss.constant_error(labelled).max(), 1.0))
+        return np.linspace(-most, most, BINS + 1), np.linspace(0, np.sqrt(max(y.max(), 1.0)), BINS + 1) ** 2
     low, high = (float(y.min()), float(y.max())) if np.ptp(y) > 0 else (y[0] - 1.0, y[0] + 1.0)
-    return np.linspace(low, high, BINS + 1)
+    return (edges := np.linspace(low, high, BINS + 1)), edges
 
 
 def ones_of(problem: Problem, condensed: bool, fit_intercept: bool) -> Array | None:
@@ -117,11 +129,33 @@ def _spread(problem: Problem, one: Array, y: Array, s: Array) -> tuple[float, fl
     return float(s @ one**2), float((s * one) @ d), float(s @ d**2)
 
 
-def _counted(y: Array, predicted: Array, edges: Array, classes: bool) -> NDArray[np.int64]:
-    last = len(edges) - 2
-    across = np.clip(np.searchsorted(edges, predicted, side="right") - 1, 0, last)
-    up = np.clip(np.searchsorted(edges, y, side="right") - 1, 0, last)
-    shape, at = ((last + 1, 2), (across, (y > 0.5).astype(int))) if classes else ((last + 1,) * 2, (up, across))
-    counts = np.zeros(shape, dtype=np.int64)
+def _of_constant(problem: Problem, rows: NDArray[np.bool_]) -> float:
+    """Σ s error of these rows where the best constant of all labelled rows is predicted."""
+    data, loss = problem.data, cast(Any, problem.loss)
+    errors = np.zeros(len(data.y))
+    errors[~np.isnan(data.y) & (data.weights > 0)] = loss.constant_error(data.labelled)
+    return float(data.weights[rows] @ errors[rows])
+
+
+def _good(measure: Measure, y: Array, predicted: Array, error: Array) -> Array:
+    """What a score adds up."""
+    if measure.of_classes:
+        return predicted == y
+    return error if measure.score == EXPLAINED else (y - predicted) ** 2
+
+
+def _axes(measure: Measure, y: Array, predicted: Array, error: Array, chance: Array | None) -> tuple[Array, Array]:
+    """What rows are counted by: probability and class, residual and expected count, or label and prediction."""
+    if chance is not None and chance.ndim == 2:  # of several classes, the predicted one, and whether it is right
+        return chance.max(axis=1), (predicted == y).astype(float)
+    if chance is not None:
+        return chance, y
+    return (np.sign(y - predicted) * np.sqrt(error) if measure == MEAN_DEVIANCE else y), predicted
+
+
+def _counted(values: tuple[Array, Array], edges: tuple[Array, Array]) -> NDArray[np.int64]:
+    counts = np.zeros([len(one) - 1 for one in edges], dtype=np.int64)
+    pairs = zip(values, edges, strict=True)
+    at = tuple(np.clip(np.searchsorted(one, value, side="right") - 1, 0, len(one) - 2) for value, one in pairs)
     np.add.at(counts, at, 1)
     return counts

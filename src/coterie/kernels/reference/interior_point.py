@@ -49,6 +49,7 @@ def _fit(X, y, low, high, D):
         fine = np.isfinite(np.concatenate(moved, axis=1)).all(axis=1)[:, None]
         z, b, u, v = (np.where(fine, then, now) for then, now in zip(moved, (z, b, u, v), strict=True))
         gap, terms = (upper * u + lower * v).sum(axis=1), (width * (u + v + ENOUGH * size)).sum(axis=1)
+        terms += 0.5 * (D * z * z).sum(axis=1)  # where rows cost nothing, the curvature alone does
         if ((gap <= ENOUGH * terms) | ~fine[:, 0]).all():
             break
     return z, b

@@ -200,6 +200,11 @@ def linear_predictor(X: Array, w: Array) -> Array:
     return np.einsum("rk,rk->r", X, w)
 
 
+def with_offset(X: Array, w: Array, offset: Array | None) -> tuple[Array, Array]:
+    """Rows and weights in which an offset is one more column, whose weight is 1: ⟨x, w⟩ has it then."""
+    return (X, w) if offset is None else (np.column_stack([X, offset]), np.column_stack([w, np.ones(len(w))]))
+
+
 def by_node(matrices: Array, vectors: Array) -> Array:
     """Multiply each node's matrix (·, a, b) with its vector (·, b)."""
     return np.einsum("iab,ib->ia", matrices, vectors)

@@ -9,7 +9,9 @@ import numpy as np
 from coterie.kernels import kinds
 from coterie.kernels.reference.exact import EPS
 from coterie.problem.arrays import Array
-from coterie.problem.losses.psi import INSIDE, Psi, constant_quantile
+from coterie.problem.losses.base import linear_predictor
+from coterie.problem.losses.measure import MEAN_ABSOLUTE_ERROR
+from coterie.problem.losses.psi import INSIDE, Psi, quantile_of
 from coterie.problem.losses.row_loss import RowLoss, check_positive
 
 
@@ -42,6 +44,7 @@ class Huber(RowLoss):
 
     delta: float = field(default=1.0, kw_only=True)
 
+    measure = MEAN_ABSOLUTE_ERROR  # in the unit of y, and no outlier counts twice for being far away
     kernel = kinds.HUBER
     scales = True
     curvature = 2.0
@@ -88,6 +91,10 @@ class Huber(RowLoss):
         most = 2 * self.delta * (1 - 4 * EPS)
         return -most, most
 
-    def constant_loss(self, y: Array, s: Array) -> float:
-        """That of the median label."""
-        return constant_quantile(self, y, s, 0.5)
+    def constant(self, y: Array, s: Array) -> float:
+        """The median label."""
+        return quantile_of(y, s, 0.5)
+
+    def error(self, X: Array, y: Array, w: Array) -> Array:
+        """|e| of each row."""
+        return np.abs(y - linear_predictor(X, w))

@@ -12,6 +12,7 @@ from coterie.kernels.reference.exact import EPS
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
 from coterie.problem.losses.base import linear_predictor
+from coterie.problem.losses.measure import MEAN_DEVIANCE
 from coterie.problem.losses.psi import INSIDE
 from coterie.problem.losses.row_loss import RowLoss, refuse_labels
 
@@ -47,6 +48,7 @@ class Poisson(RowLoss):
     """
 
     is_likelihood = True
+    measure = MEAN_DEVIANCE
     kernel = kinds.POISSON
     self_concordant = True  # ψ‴ = ψ″
     no_minimiser = (
@@ -114,11 +116,19 @@ class Poisson(RowLoss):
         terms = v * (1 + np.abs(_log(v))) + y * (1 + np.abs(_log(y)))
         return 8 * EPS * terms + eta * (1 + np.abs(_log(eta)) + np.abs(_log(v + eta)))
 
+    def constant(self, y: Array, s: Array) -> float:
+        """The logarithm of the mean count."""
+        mean = float(s @ y) / float(s.sum()) if s.sum() > 0 else 0.0
+        return float(np.log(max(mean, np.finfo(float).tiny)))
+
     def constant_loss(self, y: Array, s: Array) -> float:
         """That of the mean count, but no less than Σ s y, of which a perfect fit is known to a part; else Σ s."""
-        mean = float(s @ y) / float(s.sum()) if s.sum() > 0 else 0.0
-        at_mean = float(s @ self.psi(np.full_like(y, np.log(mean)), y)) if mean > 0 else float(s.sum())
-        return max(at_mean, float(s @ y))
+        total = float(s @ y)
+        return max(super().constant_loss(y, s), total) if total > 0 else float(s.sum())
+
+    def error(self, X: Array, y: Array, w: Array) -> Array:
+        """The deviance 2ψ of each row."""
+        return 2 * super().error(X, y, w)
 
     def predict(self, X: Array, w: Array) -> Array:
         """The rate e^⟨x, w⟩, of an offset of zero."""

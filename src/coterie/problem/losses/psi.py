@@ -98,9 +98,13 @@ class Psi(ABC):
         """ψ of labels y/y, and what its values are to be multiplied with."""
         return self, 1.0
 
+    def constant(self, y: Array, s: Array) -> float:
+        """The margin of the best constant model, or of one close to it."""
+        return 0.0
+
     def constant_loss(self, y: Array, s: Array) -> float:
-        """Σ s ψ of the best constant model, or of one close to it."""
-        return float(s @ self.psi(self.shift(y), y))
+        """Σ s ψ of that model."""
+        return float(s @ self.psi(self.direction(y) * self.constant(y, s) + self.shift(y), y))
 
     def working_bend(self, e: Array, y: Array) -> Array:
         """What Newton's method takes for ψ″: another number only where that makes steps far too short."""
@@ -163,11 +167,10 @@ class SquaredResidual(Psi):
 SQUARED = SquaredResidual()
 
 
-def constant_quantile(psi: Psi, y: Array, s: Array, level: float) -> float:
-    """Σ s ψ where a quantile of the labels is all that is predicted."""
+def quantile_of(y: Array, s: Array, level: float) -> float:
+    """The quantile of labels that count s each; 0 where there are none."""
     if not len(y):
         return 0.0
     order = np.argsort(y)
     share = np.cumsum(s[order])
-    c = y[order][np.searchsorted(share, level * share[-1]).clip(max=len(y) - 1)]
-    return float(s @ psi.psi(y - c, y))
+    return float(y[order][np.searchsorted(share, level * share[-1]).clip(max=len(y) - 1)])

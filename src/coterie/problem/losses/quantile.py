@@ -10,7 +10,8 @@ from coterie.kernels.reference.exact import EPS
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
 from coterie.problem.losses.kinked_losses import KinkedLosses
-from coterie.problem.losses.psi import INSIDE, Psi, constant_quantile
+from coterie.problem.losses.measure import PINBALL_LOSS
+from coterie.problem.losses.psi import INSIDE, Psi, quantile_of
 from coterie.problem.losses.row_loss import RowLoss, check_positive
 
 
@@ -43,6 +44,7 @@ class Quantile(RowLoss):
 
     q: float = field(default=0.5, kw_only=True)
 
+    measure = PINBALL_LOSS
     scales = True
 
     def __post_init__(self) -> None:
@@ -81,6 +83,6 @@ class Quantile(RowLoss):
     def domain(self, y: Array) -> tuple[float, float]:
         return (self.q - 1) * (1 - 4 * EPS), self.q * (1 - 4 * EPS)
 
-    def constant_loss(self, y: Array, s: Array) -> float:
-        """That of the quantile of all labels."""
-        return constant_quantile(self, y, s, self.q)
+    def constant(self, y: Array, s: Array) -> float:
+        """The quantile of all labels."""
+        return quantile_of(y, s, self.q)

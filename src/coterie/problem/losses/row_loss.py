@@ -14,7 +14,14 @@ from numpy.typing import NDArray
 
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
-from coterie.problem.losses.base import Loss, as_columns, check_strength, linear_predictor, penalised_columns
+from coterie.problem.losses.base import (
+    Loss,
+    as_columns,
+    check_strength,
+    linear_predictor,
+    penalised_columns,
+    with_offset,
+)
 from coterie.problem.losses.measure import MEAN_LOSS, Measure
 from coterie.problem.losses.psi import Psi
 from coterie.problem.losses.row_losses import RowLosses
@@ -76,6 +83,13 @@ class RowLoss(Loss, Psi):
         """ψ of each row."""
         with np.errstate(over="ignore"):
             return np.asarray(self.psi(self.direction(y) * linear_predictor(X, w) + self.shift(y), y))
+
+    def constant_error(self, rows: LabelledRows) -> Array:
+        """What each row costs where the best constant is all that is known besides offsets: what D² compares with."""
+        y, s = (rows.y, rows.weights) if rows.offset is None else self.absorb(rows.y, rows.weights, rows.offset)
+        one, c = np.ones((len(y), 1)), np.full((len(y), 1), self.constant(y, s))
+        X, w = with_offset(one, c, rows.offset)
+        return self.error(X, rows.y, w)
 
 
 def check_positive(value: Any, name: str) -> None:
