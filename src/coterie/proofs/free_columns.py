@@ -48,7 +48,7 @@ class Unfolded:
     @classmethod
     def of(cls, problem: BoundProblem, group: NDArray[np.int64]) -> Unfolded:
         """Unfold the rows of components that have the numbers `group` (|M|,), where some column is free."""
-        design, penalty, K, n = problem.f.design, problem.by_column, len(problem.M), problem.n_features
+        design, penalty, K, n = problem.f.below, problem.by_column, len(problem.M), problem.n_features
         assert design is not None
         if penalty is None or not penalty.free.any():
             every = np.arange(n)
