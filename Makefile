@@ -12,7 +12,7 @@ GPU    := .venv-gpu
 PIP    := -m pip install --quiet --disable-pip-version-check
 FAST   := tests/problem tests/datasets tests/graphs tests/io tests/test_package.py tests/test_docstrings.py
 
-.PHONY: help demo paper check test coverage wheel lowest install bench bench-large bench-kernel bench-stream bench-gpu test-gpu lint types imports pytest clean
+.PHONY: help demo paper check test docs coverage wheel lowest install bench bench-large bench-kernel bench-stream bench-gpu test-gpu lint types imports pytest clean
 
 help:            ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -27,6 +27,10 @@ check: lint types imports   ## set up and run the linters and the fast tests, in
 	HYPOTHESIS_PROFILE=quick $(BIN)/pytest -q -n auto -m 'not slow' $(FAST)
 
 test: lint types imports pytest   ## set up and run every check
+
+docs: $(VENV)/.docs   ## build the documentation site in site/, with warnings as errors
+	$(BIN)/python -m sphinx -W --keep-going --quiet -b html docs site
+	@echo 'The site is ready: open site/index.html'
 
 coverage: $(READY)   ## every test, and which lines and branches none of them reaches
 	$(BIN)/pytest -n auto --dist worksteal --cov --cov-report=term:skip-covered
@@ -70,6 +74,10 @@ $(READY): $(DEMO)
 	$(BIN)/python $(PIP) --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
+$(VENV)/.docs: $(READY)
+	$(BIN)/python $(PIP) --constraint constraints.txt --editable '.[docs]'
+	@touch $@
+
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -108,4 +116,5 @@ $(CUT)/.ready: pyproject.toml benchmarks/requirements-cut-pursuit.txt
 	@touch $@
 
 clean:           ## remove the environments and what tools left behind
+	rm -rf site docs/tutorials docs/reference/generated
 	rm -rf $(VENV) $(BENCH) $(CUT) $(WHEEL) $(LOWEST) $(GPU) dist .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
