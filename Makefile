@@ -12,7 +12,7 @@ GPU    := .venv-gpu
 PIP    := -m pip install --quiet --disable-pip-version-check
 FAST   := tests/problem tests/datasets tests/graphs tests/io tests/test_package.py tests/test_docstrings.py
 
-.PHONY: help demo paper check test test-slow coverage wheel lowest install bench bench-large bench-kernel bench-stream bench-gpu test-gpu lint types imports pytest clean
+.PHONY: help demo paper check test test-slow docs coverage wheel lowest install bench bench-large bench-kernel bench-stream bench-gpu test-gpu lint types imports pytest clean
 
 help:            ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -30,6 +30,10 @@ test: lint types imports pytest   ## set up and run every check, and every test 
 
 test-slow: $(READY)   ## the slow tests: real servers, whole programs, thousands of problems
 	$(BIN)/pytest -n auto --dist worksteal -m slow
+
+docs: $(VENV)/.docs   ## build the documentation site in site/, with warnings as errors
+	$(BIN)/python -m sphinx -W --keep-going --quiet -b html docs site
+	@echo 'The site is ready: open site/index.html'
 
 coverage: $(READY)   ## every test, and which lines and branches none of them reaches
 	$(BIN)/pytest -n auto --dist worksteal --cov --cov-report=term:skip-covered
@@ -73,6 +77,10 @@ $(READY): $(DEMO)
 	$(BIN)/python $(PIP) --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
+$(VENV)/.docs: $(READY)
+	$(BIN)/python $(PIP) --constraint constraints.txt --editable '.[docs]'
+	@touch $@
+
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -111,4 +119,5 @@ $(CUT)/.ready: pyproject.toml benchmarks/requirements-cut-pursuit.txt
 	@touch $@
 
 clean:           ## remove the environments and what tools left behind
+	rm -rf site docs/tutorials docs/reference/generated
 	rm -rf $(VENV) $(BENCH) $(CUT) $(WHEEL) $(LOWEST) $(GPU) dist .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -57,7 +57,8 @@ sphinx_gallery_conf = {
     "filename_pattern": r"\.py$",
     "within_subsection_order": "tutorial_order.by_number",
     "download_all_examples": False,
-    "copyfile_regex": "",
+    "capture_repr": (),  # what a program prints is shown, and no values of last lines
+    "thumbnail_size": (400, 220),
     "remove_config_comments": True,
     "show_signature": False,
     "write_computation_times": False,

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+import coterie as ct
+
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -24,6 +26,22 @@ def test_code_blocks_run(page, tmp_path, monkeypatch):
 def test_links_lead_somewhere(page):
     for target in LINK.findall(page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), target
+
+
+def test_the_reference_has_every_public_name():
+    listed = set((ROOT / "docs" / "reference" / "api.md").read_text(encoding="utf-8").split())
+    names = {name for name in ct.__all__ if name != "plot"} | {f"plot.{name}" for name in ct.plot.__all__}
+    assert names - listed == set()
+
+
+def test_the_tutorials_are_in_an_order():
+    names = {path.name for path in (ROOT / "examples" / "tutorials").glob("*.py")}
+    text = (ROOT / "docs" / "_extensions" / "tutorial_order.py").read_text(encoding="utf-8")
+    assert names == set(re.findall(r'"(\w+\.py)"', text))
+
+
+def test_the_readme_is_short():
+    assert len(PAGES[0].read_text(encoding="utf-8").splitlines()) <= 120
 
 
 def test_the_readme_says_what_its_example_gives():

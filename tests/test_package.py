@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.metadata
+import re
 import subprocess
 import sys
 import tomllib
@@ -79,7 +80,10 @@ def test_the_package_is_typed() -> None:
 
 def test_one_version_everywhere() -> None:
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    cited = re.search(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE)
     assert ct.__version__ == declared == importlib.metadata.version("coterie")
+    assert cited is not None
+    assert cited[1] == declared
 
 
 def test_no_array_is_read_from_a_pickle() -> None:

@@ -1,6 +1,7 @@
 """Docstrings on pages of the reference: plain text with formulas, and the methods that this package defines.
 
-Signs that reStructuredText would take for markup are escaped. Methods that come with scikit-learn or Python are left out.
+Signs that reStructuredText would take for markup are escaped. Methods that come with scikit-learn or Python are left
+out.
 """
 
 from __future__ import annotations

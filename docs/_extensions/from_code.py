@@ -1,4 +1,4 @@
-"""Tables that the code knows better than a page: commands with their options, exit codes, statuses, a site's refusals."""
+"""Tables that the code knows better than a page: commands and options, exit codes, statuses, a site's refusals."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def described(name: str, command: click.Command) -> Iterator[str]:
                 yield from described(f"{name} {below}", other)
         return
     shown = [one for one in command.params if not getattr(one, "hidden", False) and one.name != "help"]
-    yield from ("", f"## {name}", "", inspect.cleandoc(command.help or ""), "", "| option | what it is for |", "|---|---|")
+    yield from ("", f"## {name}", "", inspect.cleandoc(command.help or ""))
+    yield from ("", "| option | what it is for |", "|---|---|")
     for one in shown:
         argument = one.param_type_name == "argument"
         names = one.metavar or one.human_readable_name if argument else ", ".join([*one.opts, *one.secondary_opts])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from docutils import nodes
@@ -11,15 +12,22 @@ from sphinx.util import logging
 from sphinx.writers.html5 import HTML5Translator
 
 logger = logging.getLogger(__name__)
+FENCE = re.compile(r'<mo( class="mathopen")?>([⟨⟩|‖])</mo>')
 
 
 def mathml(node: nodes.Element, block: bool) -> str:
     """Return the formula of a node; one that docutils cannot read is a warning, and stands as it was written."""
     try:
-        return latex2mathml.tex2mathml(node.astext(), as_block=block)
+        return FENCE.sub(fence, latex2mathml.tex2mathml(node.astext(), as_block=block))
     except MathError as error:
         logger.warning("a formula cannot be read: %s", error, location=node)
         return f"<code>{node.astext()}</code>"
+
+
+def fence(match: re.Match[str]) -> str:
+    """Return a bracket as high as a letter, close to what it encloses."""
+    form = "prefix" if match[1] or match[2] == "⟨" else "postfix"
+    return f'<mo form="{form}" stretchy="false">{match[2]}</mo>'
 
 
 def inline(self: HTML5Translator, node: nodes.math) -> None:

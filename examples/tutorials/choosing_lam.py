@@ -19,7 +19,14 @@ import coterie as ct
 from coterie.datasets import stochastic_block_model
 
 network = stochastic_block_model(
-    (20, 20, 20), [[2, 2], [-2, 2], [1, -1]], p_in=0.3, p_out=0.02, points=4, labelled=45, noise=3.0, seed=1
+    (20, 20, 20),
+    [[2, 2], [-2, 2], [1, -1]],
+    p_in=0.3,
+    p_out=0.02,
+    points=4,
+    labelled=45,
+    noise=3.0,
+    seed=1,
 )
 problem = ct.Problem(network.graph, network.data)
 print(f"from λ = {ct.largest_useful_lam(problem):.3g} on, there is one model")
@@ -53,11 +60,12 @@ axes[1].legend()
 
 data = network.data
 for over in ("nodes", "rows"):
-    model = ct.NetworkedLinearRegressionCV(network.graph, over=over, n_lams=15, cv=4, random_state=0)
-    model.fit(data.X, data.y, groups=data.nodes)
-    print(
-        f"over {over}: λ = {model.lam_:.3g}, error {model.held_out_.error:.2f} ± {model.held_out_.standard_error:.2f}"
+    model = ct.NetworkedLinearRegressionCV(
+        network.graph, over=over, n_lams=15, cv=4, random_state=0
     )
+    model.fit(data.X, data.y, groups=data.nodes)
+    error, spread = model.held_out_.error, model.held_out_.standard_error
+    print(f"over {over}: λ = {model.lam_:.3g}, error {error:.2f} ± {spread:.2f}")
 
 # %%
 # The curve of the last one. ``rule="best"`` takes its lowest point. ``rule="one_se"`` takes the largest λ whose error
@@ -65,9 +73,10 @@ for over in ("nodes", "rows"):
 
 figure, ax = plt.subplots(figsize=(6, 3.5), layout="constrained")
 ct.plot.lam_choice(model, ax=ax)
-simple = ct.NetworkedLinearRegressionCV(network.graph, over="rows", rule="one_se", n_lams=15, cv=4, random_state=0)
+simple = ct.NetworkedLinearRegressionCV(**model.get_params()).set_params(rule="one_se")
 simple.fit(data.X, data.y, groups=data.nodes)
-print(f"best: {len(set(model.clusters_))} models; one_se: {len(set(simple.clusters_))} models")
+print(f"best: {len(set(model.clusters_))} models")
+print(f"one_se: {len(set(simple.clusters_))} models")
 
 # %%
 # The scale of λ

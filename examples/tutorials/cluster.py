@@ -57,23 +57,25 @@ places = rng.uniform(0, 1, (200, 2))
 graph = ct.knn_graph(places, k=5, metric="euclidean")
 nodes = np.repeat(np.arange(200), 3)
 X = rng.standard_normal((600, 2))
-y = np.where(places[nodes, 0] < 0.5, X @ [2, 1], X @ [-1, 1]) + 0.3 * rng.standard_normal(600)
+y = np.where(places[nodes, 0] < 0.5, X @ [2, 1], X @ [-1, 1]) + 0.3 * rng.normal(size=600)
 problem = ct.Problem(graph, ct.LocalDatasets.from_rows(X, y, nodes, n_nodes=200), lam=0.05)
 
-cuts = {"stripes": np.minimum((4 * places[:, 0]).astype(int), 3), "at random": rng.integers(0, 4, 200)}
+cuts = {"stripes": (4 * places[:, 0]).astype(int), "at random": rng.integers(0, 4, 200)}
 figure, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
 for ax, (name, part_of) in zip(axes, cuts.items()):
     crossing = part_of[graph.edges[:, 0]] != part_of[graph.edges[:, 1]]
     ax.scatter(*places.T, c=part_of, cmap="cividis", s=12, zorder=2)
     for i, j in graph.edges[crossing]:
         ax.plot(*places[[i, j]].T, color="#d55e00", linewidth=0.7, zorder=1)
-    ax.set(title=f"{name}: {crossing.sum()} of {graph.n_edges} edges are cut", aspect="equal", xticks=[], yticks=[])
+    ax.set(title=f"{name}: {crossing.sum()} of {graph.n_edges} edges are cut", aspect="equal")
+    ax.set_axis_off()
 
 # %%
 # Four parts that exchange boundary weights find the optimum of the whole, with a certificate:
 
 run = simulate(problem, cuts["stripes"])
-print(f"in four parts: {run.outcome.rounds} rounds, gap {run.outcome.gap:.1e}, {run.to_server:,} bytes to the server")
+print(f"in four parts: {run.outcome.rounds} rounds, gap {run.outcome.gap:.1e}")
+print(f"to the server: {run.to_server:,} bytes")
 print(f"in one place: {ct.solve(problem)}")
 
 # %%

@@ -23,7 +23,8 @@ X, truth = make_moons(150, noise=0.08, random_state=0)
 model = ct.ConvexClustering(n_clusters=2, n_lams=30).fit(X)
 print(model.solution_)
 print(f"agreement with the truth: {adjusted_rand_score(truth, model.labels_):.2f}")
-print(f"k-means: {adjusted_rand_score(truth, KMeans(2, n_init=5, random_state=0).fit_predict(X)):.2f}")
+k_means = KMeans(2, n_init=5, random_state=0).fit_predict(X)
+print(f"k-means: {adjusted_rand_score(truth, k_means):.2f}")
 
 # %%
 # Crosses are where the points have gone to: w, the solution at the λ of the last merge.

@@ -43,7 +43,8 @@ print(f"second road: rate × {np.exp(counts.w[-1, 0]):.2f}")
 
 figure, ax = plt.subplots(figsize=(8, 3.2), layout="constrained")
 ax.step(range(80), counts.w[:, 0], where="mid", label="learnt")
-ax.step(range(80), np.where(np.arange(80) >= 40, 1.5, 0.2), "--", where="mid", color="black", label="truth")
+truth = np.where(np.arange(80) >= 40, 1.5, 0.2)
+ax.step(range(80), truth, "--", where="mid", color="black", label="truth")
 ax.set(xlabel="shop, along the road", ylabel="effect of rain on the log rate")
 ax.legend()
 
@@ -56,22 +57,29 @@ ax.legend()
 clinics = [f"clinic {k}" for k in range(60)]
 region = np.arange(60) // 20
 edges = pd.DataFrame(
-    [(clinics[i], clinics[j]) for i in range(60) for j in range(i) if region[i] == region[j] and rng.random() < 0.4]
+    [
+        (clinics[i], clinics[j])
+        for i in range(60)
+        for j in range(i)
+        if region[i] == region[j] and rng.random() < 0.4
+    ]
     + [("clinic 5", "clinic 25"), ("clinic 30", "clinic 50")],
     columns=["from", "to"],
 )
 who = rng.integers(0, 60, 800)
-patients = pd.DataFrame(
-    {"clinic": np.array(clinics)[who], "age": rng.normal(60, 12, 800), "stay": rng.gamma(2, 2, 800)}
-)
+patients = pd.DataFrame({"clinic": np.array(clinics)[who]})
+patients["age"], patients["stay"] = rng.normal(60, 12, 800), rng.gamma(2, 2, 800)
 age_effect, stay_effect = np.array([[0.1, -0.1, 0.0], [0.0, 0.3, 0.6]])[:, region[who]]
 z = age_effect * (patients.age - 60) + stay_effect * (patients.stay - 4)
-back = pd.Series(np.where(rng.random(800) < 1 / (1 + np.exp(-z)), "back", "not back"), name="patient")
+comes_back = rng.random(800) < 1 / (1 + np.exp(-z))
+back = pd.Series(np.where(comes_back, "back", "not back"), name="patient")
 reported = rng.random(60) < 0.75
 label = back.where(reported[who], None)
 
-model = ct.NetworkedLogisticRegressionCV(edges, n_lams=8, cv=3, random_state=0).fit(patients, label, groups="clinic")
-print(f"λ = {model.lam_:.2g}, {model.held_out_.measure} {model.held_out_.error:.3f}, gap {model.gap_:.0e}")
+model = ct.NetworkedLogisticRegressionCV(edges, n_lams=8, cv=3, random_state=0)
+model.fit(patients, label, groups="clinic")
+print(f"λ = {model.lam_:.2g}, certified gap {model.gap_:.0e}")
+print(f"{model.held_out_.measure} of held-out labels: {model.held_out_.error:.3f}")
 
 # %%
 # Probabilities for patients of clinics that have not reported, and how often the likelier class is right:

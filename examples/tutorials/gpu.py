@@ -44,9 +44,11 @@ recorded = {
     "10⁷ nodes, 10⁸ edges, n = 4,\non the GPU, to 1e-4": 40.1,
 }
 figure, ax = plt.subplots(figsize=(8, 3.2), layout="constrained")
-bars = ax.barh(list(recorded), list(recorded.values()), color=["#0072b2", "#e69f00", "#e69f00", "#e69f00"])
+bars = ax.barh(
+    list(recorded), list(recorded.values()), color=["#0072b2", "#e69f00", "#e69f00", "#e69f00"]
+)
 ax.bar_label(bars, fmt="%.3g s", padding=3)
-ax.set(xscale="log", xlim=(1, 500), xlabel="seconds, set-up and transfers counted (recorded)")
+ax.set(xscale="log", xlim=(1, 500), xlabel="recorded seconds, set-up and transfers counted")
 ax.invert_yaxis()
 
 # %%

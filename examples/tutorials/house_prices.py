@@ -24,13 +24,15 @@ import coterie as ct
 
 rng = np.random.default_rng(1)
 east, north = rng.uniform(0, 10, (2, 250))  # kilometres
-quarter = np.select([np.hypot(east - 3, north - 6) < 2.5, east + north > 12], ["old town", "hills"], "plain")
+in_old_town, in_hills = np.hypot(east - 3, north - 6) < 2.5, east + north > 12
+quarter = np.select([in_old_town, in_hills], ["old town", "hills"], "plain")
 level = pd.Series({"old town": 6.0, "hills": 4.0, "plain": 2.5})  # thousands per square metre
 streets = [f"street {k}" for k in range(250)]
 
 street = np.repeat(np.arange(250), 4)
 houses = pd.DataFrame({"street": np.array(streets)[street], "area": rng.uniform(50, 200, 1000)})
-houses["price"] = 80 + level[quarter[street]].to_numpy() * houses.area + 30 * rng.standard_normal(1000)
+noise = 30 * rng.standard_normal(1000)
+houses["price"] = 80 + level[quarter[street]].to_numpy() * houses.area + noise
 sold = rng.random(250) < 0.8
 known = houses.price.where(sold[street])
 print(houses.head(3).round(1))
@@ -52,7 +54,8 @@ print(graph)
 model = ct.NetworkedLinearRegressionCV(graph, penalty="l2", n_lams=12, cv=4, random_state=0)
 model.fit(houses[["street", "area"]], known, groups="street")
 print(model)
-print(f"certified gap {model.gap_:.0e}, error on held-out streets {model.held_out_.error:.0f} thousand")
+print(f"certified gap {model.gap_:.0e}")
+print(f"error on held-out streets: {model.held_out_.error:.0f} thousand")
 
 # %%
 # The map: what one more square metre is worth, as it was when the data were made, and as it was learnt.

@@ -59,16 +59,18 @@ print(f"one model for all: {test_error(np.tile(pooled, (300, 1))):.1e}")
 # objective may be superfluous. :doc:`/how-it-works/crawl` explains why, and what cures it.
 
 printed = ct.algorithm1(problem, n_iter=500)
-print(f"Algorithm 1 after 500 iterations: gap {printed.gap:.2f}, test error {test_error(printed.w):.1f}")
+print(f"Algorithm 1 after 500 iterations: gap {printed.gap:.2f}")
+print(f"its test error: {test_error(printed.w):.1f}")
 
 # %%
 # Each dot below is the model of one node. The crosses are the two models that made the data.
 
-figure, axes = plt.subplots(1, 2, figsize=(9, 4), sharex=True, sharey=True, layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(9, 4), sharey=True, layout="constrained")
 titles = ("Algorithm 1, 500 iterations", f"ct.solve, {solution.n_iter} iterations")
 for ax, answer, title in zip(axes, (printed, solution), titles):
     for group, colour in enumerate(("#0072b2", "#e69f00")):
-        ax.scatter(*answer.w[network.cluster == group].T, s=30, alpha=0.5, color=colour, label=f"group {group + 1}")
+        dots = answer.w[network.cluster == group].T
+        ax.scatter(*dots, s=30, alpha=0.5, color=colour, label=f"group {group + 1}")
     ax.plot([2, -2], [2, 2], "x", color="black", markersize=10, label="truth")
     ax.set(title=title, xlabel="first weight", ylabel="second weight")
 axes[0].legend(loc="lower center")

@@ -38,7 +38,8 @@ print(f"{len(edges)} edges, {crossing.sum()} of them between sites; {len(boundar
 run = simulate(problem, site_of)
 outcome = run.outcome
 print(f"{outcome.rounds} rounds, gap {outcome.gap:.1e}, {outcome.status.name}")
-print(f"{run.to_server:,} bytes from the sites; their rows have {network.data.X.nbytes + network.data.y.nbytes:,}")
+rows = network.data.X.nbytes + network.data.y.nbytes
+print(f"{run.to_server:,} bytes from the sites; their rows have {rows:,}")
 
 # %%
 # The same optimum as with all rows in one place, and the same clusters:
@@ -51,7 +52,8 @@ print(f"largest difference of weights: {np.abs(run.w - together.w).max():.1e}")
 # The gap, round by round. Algorithm 1 needs an exchange between all neighbours in *every* iteration.
 
 figure, ax = plt.subplots(figsize=(7, 3.5), layout="constrained")
-ax.semilogy(range(1, outcome.rounds + 1), [max(r.gap, 1e-16) for r in outcome.history], "o-", label="federation")
+gaps = [max(r.gap, 1e-16) for r in outcome.history]
+ax.semilogy(range(1, outcome.rounds + 1), gaps, "o-", label="federation")
 ax.axhline(1e-6, color="0.5", linestyle=":", label="asked for")
 ax.set(xlabel="round", ylabel="certified gap")
 ax.legend()

@@ -21,16 +21,18 @@ import pandas as pd
 import coterie as ct
 
 rng = np.random.default_rng(3)
-lon = np.r_[rng.uniform(8.0, 8.9, 50), rng.uniform(9.1, 10.0, 50)]  # nobody lives on the ridge between
-stations = pd.DataFrame({"station": [f"S{k:02d}" for k in range(100)], "lat": rng.uniform(46, 47, 100), "lon": lon})
+stations = pd.DataFrame({"station": [f"S{k:02d}" for k in range(100)]})
+stations["lat"] = rng.uniform(46, 47, 100)
+stations["lon"] = np.r_[rng.uniform(8.0, 8.9, 50), rng.uniform(9.1, 10.0, 50)]  # ridge between
 stations["valley"] = stations.lon > 9
 stations["new"] = rng.random(100) < 0.3
 
 rows = stations.loc[np.repeat(np.arange(100), 6)].reset_index(drop=True)  # six nights each
-rows["height"] = rng.uniform(0.2, 2.0, len(rows))  # km above the sea, of a balloon on its way up
+rows["height"] = rng.uniform(0.2, 2.0, len(rows))  # km above the sea, of a balloon
 rows["wind"] = rng.exponential(3.0, len(rows))
 slope = np.where(rows.valley, 2.0, -6.5)  # degrees per km: inversions in valleys
-rows["temperature"] = 5 + slope * rows.height + 0.2 * rows.wind + 1.5 * rng.standard_normal(len(rows))
+noise = 1.5 * rng.standard_normal(len(rows))
+rows["temperature"] = 5 + slope * rows.height + 0.2 * rows.wind + noise
 rows.loc[rows.new, "temperature"] = np.nan
 print(rows[["station", "height", "wind", "temperature"]].head(3).round(1))
 
@@ -46,17 +48,20 @@ graph = ct.knn_graph(stations[["lat", "lon"]], k=5, ids=list(stations.station))
 # ---------------------------------
 
 X, y = rows[["station", "height", "wind"]], rows.temperature
-model = ct.NetworkedLinearRegressionCV(graph, n_lams=12, cv=4, random_state=0).fit(X, y, groups="station")
+model = ct.NetworkedLinearRegressionCV(graph, n_lams=12, cv=4, random_state=0)
+model.fit(X, y, groups="station")
 coefficients = model.coef_frame().assign(new=stations.new)
 print(coefficients[coefficients.new].head(5).round(2))
 
 # %%
-# Squares are new stations. They have the model of their neighbours. The notes say where the stations are.
+# New stations have a frame around them. They have the model of their neighbours. The notes say where stations are.
 
-model.notes_ = {"coordinates": {"names": ["lat", "lon"], "values": stations[["lat", "lon"]].values.tolist()}}
+places = stations[["lat", "lon"]].values.tolist()
+model.notes_ = {"coordinates": {"names": ["lat", "lon"], "values": places}}
+new = stations[stations.new]
 figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 ct.plot.network(model, by="height", ax=axes[0])
-axes[0].plot(stations.lon[stations.new], stations.lat[stations.new], "s", mfc="none", mec="black", markersize=11)
+axes[0].plot(new.lon, new.lat, "s", mfc="none", mec="black", markersize=11)
 ct.plot.lam_choice(model, ax=axes[1])
 
 # %%
