@@ -104,6 +104,7 @@ def solve(
     began = time.perf_counter()
     allow(min(inf if time_limit is None else time_limit, seconds_left()))
     given = {"problem": problem, "start": point, "tol": tol, "max_iter": max_iter, "time_limit": time_limit}
+    given["callback"] = callback is not None
     with using(_form(chosen, pace)), _together(chosen, given):
         units = Units.of(problem)
         reduced = presolve(units.problem)
