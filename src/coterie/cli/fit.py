@@ -44,6 +44,8 @@ from coterie.cli.options import (
     WeightName,
     WeightOption,
 )
+from coterie.cli.ranks import profile as where_time_went
+from coterie.cli.ranks import ranks
 
 if TYPE_CHECKING:
     from coterie.cli.network import Knn, Network
@@ -200,7 +202,15 @@ def fit(
     time_limit: Annotated[
         float | None, typer.Option(min=0, help="Seconds for the solve.", show_default="none", rich_help_panel=SOLVER)
     ] = None,
-    engine: Annotated[str, typer.Option(help="What computes: auto, numba or numpy.", rich_help_panel=SOLVER)] = "auto",
+    engine: Annotated[
+        str,
+        typer.Option(
+            help="What computes: auto, numba, numpy, gpu, or mpi (mpiexec -n 4 coterie fit …).", rich_help_panel=SOLVER
+        ),
+    ] = "auto",
+    profile: Annotated[
+        bool, typer.Option("--profile", help="With mpi: say where the time of the ranks goes.", rich_help_panel=SOLVER)
+    ] = False,
     seed: Annotated[int, typer.Option(min=0, help="For the folds.", rich_help_panel=SOLVER)] = 0,
     json: Annotated[bool, JsonOption] = False,
     quiet: Annotated[bool, QuietOption] = False,
@@ -210,17 +220,17 @@ def fit(
     Squared error and Lasso read DATA once and keep no rows, so they may be larger than memory. Ctrl-C writes the best
     model so far.
     """
-    with plain_errors(quiet):
+    with plain_errors(quiet), ranks(_checked_engine(engine)) as first:
         check_folder(out)
         check_numbers(tol=tol, time_limit=time_limit, alpha=alpha, ridge=ridge, time_strength=time_strength)
+        if profile and engine != "mpi":
+            raise BadInputError("--profile belongs to --engine mpi")
         place = place_column(node, time, time_strength, over)
         nearest = check_choice(graph, knn, weight, distance)
         choosing = {"cv": folds, "over": over.value, "cv_repeats": repeats, "random_state": seed}
         model = _new_model(loss, lam, alpha, ridge, choosing)
         model.set_params(penalty=penalty.value, fit_intercept=intercept, tol=tol, max_iter=max_iter)
-        model.set_params(
-            standardize=scale, weight_by=weight_by.value, time_limit=time_limit, engine=_checked_engine(engine)
-        )
+        model.set_params(standardize=scale, weight_by=weight_by.value, time_limit=time_limit, engine=engine)
         from coterie.cli.screen import say, working
         from coterie.estimators.assessment import assess
         from coterie.estimators.from_files import FileFit
@@ -269,7 +279,10 @@ def fit(
             except KeyboardInterrupt:
                 interrupted = True
         model.set_params(verbose=0)
-        model.save(out, notes)
+        if first:
+            model.save(out, notes)
+        if profile:
+            say("\n".join(where_time_went()), quiet)
         _end(model, notes, out, interrupted, json, quiet)
 
 

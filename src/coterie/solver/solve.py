@@ -107,7 +107,7 @@ def solve(
     asked = Asked(tol, int(max_iter), min(limit, seconds_left()), callback, start, engine, threads)
     plain = ColumnsOfOne.of(problem)
     solution, form = _solved(problem, asked) if plain is None else plain.first(_solved, problem, asked)
-    if solution.status is not Status.OPTIMAL:
+    if solution.status is not Status.OPTIMAL and _speaks(engine):
         with using(form):
             warnings.warn(in_words(problem, solution, tol), NotConverged, stacklevel=3)
     return solution
@@ -205,13 +205,23 @@ def _mpi_engine(threads: int | None, pace: Pace) -> Engine:
         return MpiEngine(pace.form())
 
 
+def _speaks(engine: str | Engine) -> bool:
+    """Whether this process warns: of several ranks, the first."""
+    if engine != "mpi":
+        return True
+    from coterie.engines.mpi.launch import world
+
+    return int(world().rank) == 0
+
+
 def _together(engine: Engine, problem: BoundProblem, asked: Asked) -> AbstractContextManager[None]:
     """The context of an engine that consists of several processes, which must have been asked the same."""
     enter = getattr(engine, "together", None)
     if enter is None:
         return nullcontext()
     start = None if asked.start is None else (asked.start.w, asked.start.u)
-    return enter(problem=problem, start=start, tol=asked.tol, max_iter=asked.max_iter, time_limit=asked.limit)
+    told, limits = asked.callback is not None, {"max_iter": asked.max_iter, "time_limit": asked.limit}
+    return enter(problem=problem, start=start, tol=asked.tol, callback=told, **limits)
 
 
 def _form(engine: Engine, pace: Pace) -> Form:

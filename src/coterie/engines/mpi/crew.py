@@ -22,6 +22,7 @@ import numpy as np
 from mpi4py import MPI
 
 from coterie.engines.mpi.launch import world
+from coterie.engines.mpi.profile import Profile
 from coterie.kernels.team import cores
 from coterie.problem.arrays import Array
 
@@ -42,7 +43,7 @@ class Crew:
     """All ranks; this one is number `rank` of `size`. A process has one: see `crew`."""
 
     def __init__(self, comm: Any) -> None:
-        self.comm, self.rank, self.size = comm, comm.rank, comm.size
+        self.comm, self.rank, self.size, self.profile = comm, comm.rank, comm.size, Profile()
         self.looks, self.patience = LOOKS_WHEN_CROWDED, float(os.environ.get("COTERIE_MPI_PATIENCE") or PATIENCE)
         self.comm, self.alarm = self._copy(comm), self._copy(comm)  # nobody else's messages can come between
         beside = comm.Split_type(MPI.COMM_TYPE_SHARED)
@@ -56,15 +57,15 @@ class Crew:
 
     def wait(self, *requests: Any) -> None:
         """Wait until all is sent and received."""
-        tries, began, pending = 0, 0.0, list(requests)
+        tries, began, pending = 0, time.perf_counter(), list(requests)
         while not MPI.Request.Testall(pending):
             tries += 1
             if tries < self.looks:
                 continue
-            began = began or time.monotonic()
             time.sleep(NAP if tries < self.looks + LONGER else 10 * NAP)
-            if time.monotonic() - began > self.patience:
+            if time.perf_counter() - began > self.patience:
                 self.end(f"a peer has been silent for {self.patience:g} seconds")
+        self.profile.waited(time.perf_counter() - began)
 
     def every(self, numbers: Array) -> Array:
         """The numbers of all ranks, one row each."""
@@ -160,7 +161,7 @@ class Crew:
 
     def end(self, reason: str) -> NoReturn:
         """End all ranks, without asking."""
-        print(f"coterie: rank {self.rank} of {self.size} ends the job: {reason}", file=sys.stderr, flush=True)
+        print(f"coterie: rank {self.rank} of {self.size} ends the job: {reason}", file=sys.__stderr__, flush=True)
         self.comm.Abort(1)
         raise SystemExit(1)
 

@@ -43,13 +43,16 @@ class MpiEngine:
             if self.crew.rank:  # rank 0 says it for all
                 warnings.simplefilter("ignore")
             refuse_differences(self.crew, given)
-            yield
+            with self.crew.profile.phase("solving"):
+                yield
 
     def prover(self, problem: BoundProblem) -> PartProver:
         """The prover of a problem: with it, the part of this rank."""
         if self._prover is None or self._prover.problem is not problem:
             self._prover = None  # what it holds is free from here on
-            self._prover = PartProver(problem, Part.of(problem, assign(problem, self.crew), self.crew))
+            with self.crew.profile.phase("taking a part"):
+                part = Part.of(problem, assign(problem, self.crew), self.crew)
+            self._prover = PartProver(problem, part)
         return self._prover
 
     def for_pairs(self) -> None:
@@ -65,8 +68,10 @@ class MpiEngine:
         self.iteration.set_steps(tau[self.part.nodes], sigma[self.part.edges])
 
     def advance(self, n_iter: int, mode: Mode) -> float:
-        residual = self.iteration.advance(n_iter, mode)
-        agree()
+        with self.crew.profile.phase("iterating"):
+            residual = self.iteration.advance(n_iter, mode)
+            agree()
+        self.crew.profile.iterations += n_iter
         return residual
 
     def restart(self) -> Travel:

@@ -27,7 +27,6 @@ class Exchange:
         self.sends = list(zip([q for q, _ in send], _cut(self.out, send), strict=True))
         self.receives = list(zip([q for q, _ in receive], _cut(self.into, receive), strict=True))
         self.pending: list[MPI.Request] = []
-        self.rows_sent = 0  # so far
 
     def start(self, x: Array) -> None:
         """Send the rows of x as they are now."""
@@ -35,7 +34,8 @@ class Exchange:
         self.pending = [comm.Irecv(rows, q) for q, rows in self.receives]
         self.out[:] = x[self.send]
         self.pending += [comm.Isend(rows, q) for q, rows in self.sends]
-        self.rows_sent += len(self.send)
+        self.crew.profile.messages += len(self.sends)
+        self.crew.profile.bytes += self.out.nbytes
 
     def finish(self, x: Array) -> None:
         """Wait for those of others, and put them into x; does nothing where nothing was started."""

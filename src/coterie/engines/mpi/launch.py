@@ -21,8 +21,8 @@ def missing() -> str | None:
         return f'engine="mpi" needs mpi4py, which is not installed: {INSTALL}'
     if not any(name in os.environ for name in RANK_MARKS):
         return (
-            'engine="mpi" runs in several processes, and this one was started alone: launch it with '
-            "mpiexec -n 4 python script.py (on Slurm: srun python script.py), or leave engine out"
+            'engine="mpi" runs in several processes, and this one was started alone: put mpiexec -n 4 (on Slurm: srun) '
+            "in front of the command, as in mpiexec -n 4 python script.py, or leave engine out"
         )
     return None
 

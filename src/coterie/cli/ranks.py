@@ -1,0 +1,44 @@
+"""A command that several ranks of an MPI job run: one of them speaks and writes, and all end together."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from coterie.cli.errors import BadInputError
+
+
+@contextmanager
+def ranks(engine: str) -> Iterator[bool]:
+    """Inside, all ranks do the same; given is whether this process is the one that speaks and writes.
+
+    An error that only some ranks have, such as a file that one host lacks, ends them all.
+    """
+    if engine != "mpi":
+        yield True
+        return
+    from coterie.engines.mpi.launch import missing
+
+    if (reason := missing()) is not None:
+        raise BadInputError(f"--engine mpi: {reason}")
+    from coterie.engines.mpi.crew import RankFailed, crew
+
+    all_ranks = crew()
+    first = all_ranks.rank == 0
+    if not first:  # to the end of the process
+        sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    try:
+        with all_ranks.ending_together():
+            yield first
+    except RankFailed as error:
+        raise BadInputError(str(error)) from None
+
+
+def profile() -> list[str]:
+    """Where the time of the ranks went; every rank must ask."""
+    from coterie.engines.mpi.crew import crew
+
+    all_ranks = crew()
+    return all_ranks.profile.lines(all_ranks)
