@@ -21,18 +21,33 @@ HUB = "shared by all nodes"
 """What the hub is called in `solution_.graph`."""
 
 
-def hub_weights(data: LocalDatasets, V: int) -> Array:
-    """The weights of the edges to the hub."""
-    return np.ones(V)
+STRENGTH = 0.1
+"""Of an edge to the hub, in mean edge weights of the graph: little beside neighbours that are alike, and where there
+are no edges λ alone says how strong it is (docs/decisions/0032-what-statisticians-expect.md)."""
 
 
-def with_hub(graph: EmpiricalGraph, data: LocalDatasets) -> tuple[EmpiricalGraph, LocalDatasets]:
-    """Join every node to one more node, which has no rows."""
+def hub_weights(graph: EmpiricalGraph, data: LocalDatasets, one: float) -> Array:
+    """The weights of the edges to the hub: by rows, as those of nodes in the objective; a node without any has one."""
+    rows, total = data.labelled, np.full(graph.n_nodes, one)
+    total[rows.M] = np.bincount(np.repeat(np.arange(len(rows.M)), rows.m), rows.weights)
+    unit = float(graph.weights.mean()) if graph.n_edges else 1.0
+    return STRENGTH * unit * total / total[rows.M].mean()
+
+
+def hub_weight(model: Any, m: int) -> float:
+    """The weight of the edge from the hub to a new node of m rows, by those of the nodes that there are."""
+    graph, known = model.solution_.graph, model.n_labelled_ > 0
+    spokes = graph.weights[~inner_edges(graph)]
+    return float(spokes[known].sum() / model.n_labelled_[known].sum() * max(m, 1))
+
+
+def with_hub(graph: EmpiricalGraph, data: LocalDatasets, one: float = 1.0) -> tuple[EmpiricalGraph, LocalDatasets]:
+    """Join every node to one more node, which has no rows; `one` is what a row weighs."""
     V = graph.n_nodes
     if HUB in graph.names:
         raise ValueError(f"a node is called {HUB!r}, as the shared component is; give it another name")
     spokes = np.column_stack([np.arange(V), np.full(V, V)])
-    edges, A = np.concatenate([graph.edges, spokes]), np.concatenate([graph.weights, hub_weights(data, V)])
+    edges, A = np.concatenate([graph.edges, spokes]), np.concatenate([graph.weights, hub_weights(graph, data, one)])
     ids = [*graph.names, HUB]
     return EmpiricalGraph.from_edges(edges, A, n_nodes=V + 1, ids=ids), replace(data, n_nodes=V + 1)
 
