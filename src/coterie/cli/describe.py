@@ -17,6 +17,7 @@ from coterie.report.text import (
     labels_known,
     labels_of,
     measure_of,
+    own_of,
     penalty_of,
     plural,
     short,
@@ -45,6 +46,8 @@ def as_object(model: NetworkedModel) -> dict[str, Any]:
         "lam_chosen_error": None if choice is None else float(choice.mean[choice.best]),
         "lam_chosen_standard_error": None if choice is None else float(choice.standard_error[choice.best]),
         "held_out": None if (held_out := getattr(model, "held_out_", None)) is None else held_out.split()[0],
+        **{name: getattr(model, name) for name in ("delta", "quantile") if hasattr(model, name)},
+        **({} if model.offset_ is None else {model.offset_.kind: model.offset_.column}),
         "weight_by": model.weight_by,
         "standardize": model.standardize,
         "penalty": model.penalty if isinstance(model.penalty, str) else repr(model.penalty),
@@ -71,13 +74,14 @@ def as_object(model: NetworkedModel) -> dict[str, Any]:
 def in_words(model: NetworkedModel, notes: dict[str, Any]) -> list[str]:
     """The same in sentences: first how well it predicts, then how certain the optimum is, then what it is."""
     choice = getattr(model, "lam_choice_", None)
+    kind = f"{kind_of(model)}{own_of(model)}"
     how = "" if choice is None else f", chosen by cross-validation over {choice.over} ({smallest_error(choice)})"
     return [
         *held_out_in_words(model),
         *_beside(model, notes),
         verdict(model.solution_),
         *explanation(model.solution_, model.tol),
-        f"Model: {kind_of(model)}, λ = {short(model.lam_, 4)}{how}; {penalty_of(model)}; {weighting_of(model)}.",
+        f"Model: {kind}, λ = {short(model.lam_, 4)}{how}; {penalty_of(model)}; {weighting_of(model)}.",
         *_features(model),
         f"Network: {plural(model.graph_.n_nodes, 'node')}, {plural(model.graph_.n_edges, 'edge')}; {labels_of(model)}.",
         *federation_of(model),

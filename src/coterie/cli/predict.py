@@ -15,8 +15,10 @@ from coterie.cli.options import (
     DataArgument,
     DecimalOption,
     EncodingOption,
+    ExposureOption,
     JsonOption,
     ModelArgument,
+    OffsetOption,
     QuietOption,
     SeparatorOption,
 )
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from coterie.estimators.base import NetworkedModel
+    from coterie.estimators.offsets import Offset
     from coterie.io.formats import Table
     from coterie.io.rows import Columns, Rows
 
@@ -39,6 +42,8 @@ def predict(
         str | None,
         typer.Option(help="Column that says which node a row belongs to.", show_default="as when the model was fitted"),
     ] = None,
+    offset: Annotated[str | None, OffsetOption] = None,
+    exposure: Annotated[str | None, ExposureOption] = None,
     separator: Annotated[str | None, SeparatorOption] = None,
     decimal: Annotated[str, DecimalOption] = ".",
     encoding: Annotated[str, EncodingOption] = "utf-8",
@@ -50,9 +55,10 @@ def predict(
 
     Writes a table of the node, the prediction and, after a logistic regression, the probability of class 1, or of the
     second of two names, in the order of the rows. What the fit made of columns (--one-hot, --missing) is made again; a
-    row that lacks a value has no prediction if the fit dropped such rows. Where the model has nodes that no label
-    reaches, a column `undetermined` marks their rows, whose predictions say nothing of them. Rows are read in batches:
-    DATA may be larger than memory.
+    row that lacks a value has no prediction if the fit dropped such rows. A model of counts that was fitted with an
+    offset or an exposure looks for it in the same column, unless --offset or --exposure names another. Where the model
+    has nodes that no label reaches, a column `undetermined` marks their rows, whose predictions say nothing of them.
+    Rows are read in batches: DATA may be larger than memory.
     """
     with plain_errors(quiet):
         check_table(out, data)
@@ -66,7 +72,8 @@ def predict(
 
         fitted = load(model)
         table = Table(data, text_format(separator, decimal, encoding))
-        columns = _columns(fitted, model, table, node)
+        given = _offset(fitted, offset, exposure)
+        columns = _columns(fitted, model, table, node, None if given is None else given.column)
         known, schema = KnownNodes(fitted.graph_), _schema(fitted, columns)
         kept = KeptColumns(table) if keep else None
         if kept is not None:
@@ -79,7 +86,7 @@ def predict(
             nonlocal count, unreached, gaps
             for rows in scan_rows(table, columns):
                 known.check_rows(rows, columns)
-                frame = _predictions(fitted, rows, columns)
+                frame = _predictions(fitted, rows, columns, given)
                 count += len(frame)
                 gaps += 0 if rows.gaps is None else int(rows.gaps.sum().sum_horizontal().item())
                 unreached += int(frame[UNDETERMINED].sum()) if UNDETERMINED in frame.columns else 0
@@ -102,7 +109,20 @@ def predict(
             echo(f"{count:,} predictions written to {out}")
 
 
-def _columns(fitted: NetworkedModel, model: Path, data: Table, node: str | None) -> Columns:
+def _offset(fitted: NetworkedModel, offset: str | None, exposure: str | None) -> Offset | None:
+    """Where offsets or exposures are; None: there are none."""
+    from coterie.estimators.offsets import Offset
+
+    try:
+        given = Offset.for_model(fitted, offset, exposure) or fitted.offset_
+    except (TypeError, ValueError) as error:
+        raise BadInputError(str(error)) from None
+    if given is not None and given.column is None:
+        raise BadInputError(f"the model was fitted with an {given.kind}; name its column with --{given.kind}")
+    return given
+
+
+def _columns(fitted: NetworkedModel, model: Path, data: Table, node: str | None, offset: str | None) -> Columns:
     from coterie.io.errors import ModelFileError
     from coterie.io.rows import Columns
 
@@ -118,11 +138,11 @@ def _columns(fitted: NetworkedModel, model: Path, data: Table, node: str | None)
         raise BadInputError(f"the column of the nodes is called {node!r}, as one that is written; call it otherwise")
     made = fitted.preparation_
     read = [str(name) for name in names] if made is None else made.columns
-    columns = Columns.of(data, node, features=read).like(fitted.graph_)
+    columns = Columns.of(data, node, features=read, offset=offset).like(fitted.graph_)
     return columns if made is None else columns.prepared(made)
 
 
-def _predictions(fitted: NetworkedModel, rows: Rows, columns: Columns) -> pl.DataFrame:
+def _predictions(fitted: NetworkedModel, rows: Rows, columns: Columns, offset: Offset | None) -> pl.DataFrame:
     """What is written of some rows."""
     from coterie.io.sources import import_polars
 
@@ -130,13 +150,27 @@ def _predictions(fitted: NetworkedModel, rows: Rows, columns: Columns) -> pl.Dat
     X, ids = rows.frame.select(columns.features), rows.frame[columns.node]
     lacks = X.select(pl.any_horizontal(pl.all().is_null())).to_series()
     X = X.fill_null(0.0)
-    found = [ids, pl.Series(PREDICTION, fitted.predict(X, groups=ids))]
+    known = {} if offset is None else {offset.kind: _known(rows, offset)}
+    found = [ids, pl.Series(PREDICTION, fitted.predict(X, groups=ids, **known))]
     if PROBABILITY in schema:
         found.append(pl.Series(PROBABILITY, fitted.predict_proba(X, groups=ids)[:, 1]))
     if UNDETERMINED in schema:
         found.append(ids.is_in(fitted.undetermined_nodes_.tolist()).alias(UNDETERMINED))
     said = [name for name in (PREDICTION, PROBABILITY) if name in schema]
     return pl.DataFrame(found).with_columns(pl.when(~lacks).then(pl.col(*said)).name.keep()).cast(schema)
+
+
+def _known(rows: Rows, offset: Offset) -> pl.Series:
+    """The offsets or exposures of some rows; the first that is none is refused, with its row."""
+    from coterie.estimators.offsets import EXPOSURE
+    from coterie.io.errors import BadValueError
+    from coterie.io.rows import place_of
+
+    values = rows.frame[offset.values]
+    if offset.kind == EXPOSURE and (wrong := values <= 0).any():
+        where = place_of(rows, offset.values, int(wrong.arg_max() or 0))
+        raise BadValueError(f"{where} is not an exposure; exposures are numbers > 0")
+    return values
 
 
 def _schema(fitted: NetworkedModel, columns: Columns) -> dict[str, Any]:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from coterie.estimators.base import NetworkedModel
 from coterie.estimators.cross_validation import ChoosesLam
 from coterie.estimators.folds import Over, what_to_hold_out
+from coterie.estimators.offsets import EXPOSURE, Offset
 from coterie.estimators.progress import listener
 from coterie.estimators.tables import as_graph
-from coterie.io.errors import BadLabelError, DataError
+from coterie.io.errors import BadLabelError, BadValueError, DataError
 from coterie.io.formats import Table
 from coterie.io.memory import (
     in_words,
@@ -46,11 +47,13 @@ def fit_files(
     features: Sequence[str] | None = None,
     one_hot: Sequence[str] = (),
     missing: str | None = None,
+    offset: str | None = None,
+    exposure: str | None = None,
 ) -> NetworkedModel:
     """Fit a model to tables in files, which may be larger than memory.
 
     Squared error and Lasso read the files once and keep no rows, but the moments of every node. Rows are read into
-    memory where a fit needs them: for logistic regression, for folds that hold out rows, and for tables so wide that
+    memory where a fit needs them: for the other losses, for folds that hold out rows, and for tables so wide that
     moments would take more memory than the rows. What does not fit in memory is refused before it is read.
 
     Parameters
@@ -71,6 +74,8 @@ def fit_files(
         that is 1 in its rows and 0 in others.
     missing : "mean" or "drop", default=None
         What becomes of a row that lacks a feature: it gets the mean of the column, or is left out. None: an error.
+    offset, exposure : str, default=None
+        Of counts: the column of one of them, as for :meth:`NetworkedPoissonRegression.fit`.
 
     Returns
     -------
@@ -96,9 +101,13 @@ def fit_files(
     """
     tell, table = listener(model.verbose), Table.of(path)
     classes = hasattr(model, "predict_proba")
-    columns = Columns.of(table, node, target, features, classes=classes).like(as_graph(model.graph, node))
+    given = Offset.for_model(model, offset, exposure)
+    columns = Columns.of(
+        table, node, target, features, classes=classes, offset=None if given is None else given.column
+    ).like(as_graph(model.graph, node))
     columns, gaps = prepare(table, columns, one_hot, missing)
-    files = FileFit(model, table, columns, (lambda line: None) if tell is None else (lambda line: tell(line, 0.0)))
+    say = (lambda line: None) if tell is None else (lambda line: tell(line, 0.0))
+    files = FileFit(model, table, columns, say, offset=given)
     files.say_gaps(gaps)
     files.fit()
     return model
@@ -118,6 +127,8 @@ class FileFit:
         Called with each sentence that a user should read.
     over : {"auto", "nodes", "rows"}, default=None
         What is to be held out of data with a given λ. None: nothing is.
+    offset : Offset, default=None
+        Whether `columns.offset` is an offset or an exposure. None: there is no such column.
     """
 
     model: NetworkedModel
@@ -125,6 +136,7 @@ class FileFit:
     columns: Columns
     say: Say
     over: Over | None = None
+    offset: Offset | None = None
 
     @property
     def graph(self) -> EmpiricalGraph:
@@ -147,9 +159,10 @@ class FileFit:
             self.say(gaps.in_words(made.missing))
 
     def X_and_y(self, rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series]:
-        """Split rows into nodes with features, and labels."""
+        """Split rows into nodes with features and offsets, and labels."""
         assert self.columns.target is not None
-        return rows.select(self.columns.node, *self.columns.features), rows[self.columns.target]
+        known = [] if self.columns.offset is None else [self.columns.offset]
+        return rows.select(self.columns.node, *self.columns.features, *known), rows[self.columns.target]
 
     def _is_wide(self) -> bool:
         """Whether moments, n² numbers per node, would take much memory, and more than the rows themselves."""
@@ -194,8 +207,11 @@ class FileFit:
         self._check(rows[self.columns.node].unique(maintain_order=True), labelled.any())
         if hasattr(self.model, "predict_proba"):
             self._check_classes(y)
+        if self.model._takes_offset:
+            self._check_counts(rows)
+        given = {} if self.offset is None else {self.offset.kind: self.columns.offset}
         with naming_the_file(self.path):
-            self.model.fit(X, y, groups=self.columns.node)
+            self.model.fit(X, y, groups=self.columns.node, **given)
         if hasattr(self.model, "classes_") and not named:
             self.model.classes_ = self.model.classes_.astype(int)
         return rows
@@ -243,6 +259,17 @@ class FileFit:
             )
         if y.drop_nans().n_unique() < 2:
             raise BadLabelError(f"{self.path}: column {name!r} has labels of one class only; two are needed")
+
+    def _check_counts(self, rows: pl.DataFrame) -> None:
+        """Counts are not negative, and exposures are positive."""
+        pl, target, known = import_polars(), str(self.columns.target), self.columns.offset
+        if rows.select((pl.col(target) < 0).any()).item():
+            where = find_row(self.path, self.columns, pl.col(target) < 0, target)
+            raise BadLabelError(f"{where} is not a count; counts are numbers ≥ 0, empty where unknown")
+        exposed = known is not None and self.offset is not None and self.offset.kind == EXPOSURE
+        if exposed and rows.select((pl.col(known) <= 0).any()).item():
+            where = find_row(self.path, self.columns, pl.col(known) <= 0, str(known))
+            raise BadValueError(f"{where} is not an exposure; exposures are numbers > 0")
 
     def _check_names(self, y: pl.Series) -> None:
         """Classes by name are two."""

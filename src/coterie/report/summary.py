@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coterie.report.notes import Notes
-from coterie.report.text import labels_of, measure_of, penalty_of, plural, short, some, weighting_of
+from coterie.report.text import labels_of, measure_of, own_of, penalty_of, plural, short, some, weighting_of
 
 if TYPE_CHECKING:
     from coterie.estimators.base import NetworkedModel
@@ -23,7 +23,7 @@ def model_summary(model: NetworkedModel) -> Summary:
     names = getattr(model, "feature_names_in_", None)
     count = plural(model.n_features_in_, "feature") + (" and an intercept" if model.fit_intercept else "")
     summary = [
-        ("Estimator", type(model).__name__),
+        ("Estimator", type(model).__name__ + own_of(model)),
         ("Penalty", penalty_of(model)),
         ("λ", short(model.lam_, 4) + _how_chosen(model)),
         ("Weighting", weighting_of(model)),
