@@ -17,7 +17,7 @@ def test_the_example_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     exec("".join(re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)), {})
     commands = COMMAND.findall(PAGE)
-    assert len(commands) == 14
+    assert len(commands) == 17
     for words, code, message in commands:
         result = run(*shlex.split(words))
         assert result.exit_code == int(code or 0), (words, result.output)

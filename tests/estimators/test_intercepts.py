@@ -1,5 +1,7 @@
 """Common slopes and an intercept per node, free or shrunken, against the same in plain linear algebra."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -110,6 +112,28 @@ def test_log_odds_are_at_the_mode(variance, seed):
     assert mine == pytest.approx(peer.x, abs=1e-3)
 
 
+def test_log_rates_are_at_the_mode():
+    """With exposures, against the same model with a dummy per node and a ridge on it."""
+    stated, rng = problem(), np.random.default_rng(0)
+    data, loss = stated.data, ct.Poisson(0.01, unpenalised=(2,))
+    counts = np.where(np.isnan(data.y), np.nan, rng.poisson(2.0, len(data.y)))
+    stated = replace(stated, loss=loss, data=replace(data, y=counts, offset=rng.uniform(-1, 1, len(data.y))))
+    rows, dummies = parts(stated)
+    N, design = len(rows.y), np.column_stack([rows.X, dummies])
+    strength = np.array([0.01 * N] * 2 + [0.0] + [0.5 / 0.3] * len(rows.M))
+
+    def value(v):
+        z = design @ v + rows.offset
+        return (np.exp(z) - rows.y * z).sum() + strength @ v**2, design.T @ (np.exp(z) - rows.y) + 2 * strength * v
+
+    peer = minimize(value, np.zeros(design.shape[1]), jac=True, method="BFGS", options={"gtol": 1e-9})
+    found = _fit(stated)(0.3)
+    mine = np.concatenate([found.common, found.intercepts - found.common[2]])
+    assert value(mine)[0] <= peer.fun + 1e-7
+    assert mine == pytest.approx(peer.x, abs=1e-3)
+    assert np.isfinite(mixed_model(stated)).all()
+
+
 def test_a_node_of_one_class_has_a_finite_intercept():
     stated = problem(ct.Logistic(1e-3, unpenalised=(2,)), level=20.0)
     rows = stated.data.labelled
@@ -133,4 +157,4 @@ def test_a_lasso_keeps_its_alpha():
 
 
 def test_every_loss_has_a_fit():
-    assert set(FITS) == {ct.SquaredError, ct.Lasso, ct.Logistic}
+    assert set(FITS) == {ct.SquaredError, ct.Lasso, ct.Logistic, ct.Poisson}

@@ -28,7 +28,7 @@ class ExitCode(IntEnum):
     BAD_VALUE = 7, "A value cannot be used: missing, nan, infinite, or not a number."
     DUPLICATE = 8, "A node or an edge is given twice, and the two do not agree."
     UNKNOWN_NODE = 9, "A node of the data is not in the graph, or not in the model."
-    BAD_LABEL = 10, "There are no labels at all, or those of a logistic regression are not of two or more classes."
+    BAD_LABEL = 10, "There are no labels at all, or some that the loss cannot use: a single class, or negative counts."
     EMPTY = 11, "There are no rows."
     UNREADABLE = 12, "A file is damaged, cut short, of an unknown kind, or not there."
     BAD_GRAPH = 13, "The edges make no graph: a node joined to itself, a weight that is not positive, a wrong table."

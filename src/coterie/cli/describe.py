@@ -21,6 +21,7 @@ from coterie.report.text import (
     labels_of,
     measure_of,
     network_of,
+    own_of,
     penalty_of,
     plural,
     refit_in_words,
@@ -53,6 +54,8 @@ def as_object(model: NetworkedModel) -> dict[str, Any]:
         "lam_chosen_by": _chosen_by(model),
         "held_out": None if (held_out := getattr(model, "held_out_", None)) is None else held_out.split()[0],
         **_information(model),
+        **{name: getattr(model, name) for name in ("delta", "quantile") if hasattr(model, name)},
+        **({} if model.offset_ is None else {model.offset_.kind: model.offset_.column}),
         "weight_by": model.weight_by,
         "standardize": model.standardize,
         "penalty": model.penalty if isinstance(model.penalty, str) else repr(model.penalty),
@@ -79,6 +82,7 @@ def as_object(model: NetworkedModel) -> dict[str, Any]:
 def in_words(model: NetworkedModel, notes: dict[str, Any]) -> list[str]:
     """The same in sentences: first how well it predicts, then how certain the optimum is, then what it is."""
     choice = getattr(model, "lam_choice_", None)
+    kind = f"{kind_of(model)}{own_of(model)}"
     how = "" if choice is None else f", chosen by cross-validation over {choice.over} ({smallest_error(choice)})"
     if (criterion := getattr(model, "criterion_choice_", None)) is not None:
         how = f", chosen by {NAMES[criterion.criterion]}"
@@ -88,7 +92,7 @@ def in_words(model: NetworkedModel, notes: dict[str, Any]) -> list[str]:
         verdict(model.solution_),
         *explanation(model.solution_, model.tol),
         *refit_in_words(model),
-        f"Model: {kind_of(model)}, λ = {short(model.lam_, 4)}{_in_time(model)}{how}; {penalty_of(model)}; "
+        f"Model: {kind}, λ = {short(model.lam_, 4)}{_in_time(model)}{how}; {penalty_of(model)}; "
         f"{weighting_of(model)}.",
         *information_in_words(model),
         *_features(model),

@@ -31,12 +31,14 @@ from coterie.cli.options import (
     DecimalOption,
     DistanceOption,
     EncodingOption,
+    ExposureOption,
     IdsName,
     IdsOption,
     JsonOption,
     LossName,
     MissingName,
     NodeOption,
+    OffsetOption,
     OverName,
     PenaltyName,
     QuietOption,
@@ -62,6 +64,17 @@ KINDS = {
     LossName.squared: "LinearRegression",
     LossName.lasso: "Lasso",
     LossName.logistic: "LogisticRegression",
+    LossName.poisson: "PoissonRegression",
+    LossName.huber: "HuberRegression",
+    LossName.quantile: "QuantileRegression",
+}
+OWN = {  # options that only some losses have
+    "alpha": (LossName.lasso,),
+    "ridge": tuple(loss for loss in LossName if loss is not LossName.lasso),
+    "delta": (LossName.huber,),
+    "quantile": (LossName.quantile,),
+    "offset": (LossName.poisson,),
+    "exposure": (LossName.poisson,),
 }
 
 
@@ -99,6 +112,8 @@ def fit(
             rich_help_panel=DATA,
         ),
     ] = None,
+    offset: Annotated[str | None, OffsetOption] = None,
+    exposure: Annotated[str | None, ExposureOption] = None,
     separator: Annotated[str | None, SeparatorOption] = None,
     decimal: Annotated[str, DecimalOption] = ".",
     encoding: Annotated[str, EncodingOption] = "utf-8",
@@ -136,7 +151,8 @@ def fit(
     loss: Annotated[
         LossName,
         typer.Option(
-            help="lasso: few coefficients are not zero. logistic: the target is 0 or 1, or has two names.",
+            help="lasso: few coefficients are not zero. logistic: the target is 0 or 1, or has two names. poisson: it "
+            "is a count. huber: outliers count less. quantile: predict one, such as the median.",
             rich_help_panel=MODEL,
         ),
     ] = LossName.squared,
@@ -170,10 +186,20 @@ def fit(
         float | None,
         typer.Option(
             min=0,
-            help="Strength of the ridge of squared and logistic.",
-            show_default="0, and 0.001",
+            help="Strength of the ridge; lasso has none.",
+            show_default="0 for squared and huber, else 0.001",
             rich_help_panel=MODEL,
         ),
+    ] = None,
+    delta: Annotated[
+        float | None,
+        typer.Option(
+            help="Of huber: the residual from which on a row pulls no harder.", show_default="1", rich_help_panel=MODEL
+        ),
+    ] = None,
+    quantile: Annotated[
+        float | None,
+        typer.Option(help="Of quantile: its level, between 0 and 1.", show_default="0.5", rich_help_panel=MODEL),
     ] = None,
     intercept: Annotated[bool, typer.Option(help="Whether models have one.", rich_help_panel=MODEL)] = True,
     scale: Annotated[
@@ -225,15 +251,17 @@ def fit(
         check_numbers(tol=tol, time_limit=time_limit, alpha=alpha, ridge=ridge, time_strength=time_strength)
         if profile and engine != "mpi":
             raise BadInputError("--profile belongs to --engine mpi")
+        own = _own(loss, alpha=alpha, ridge=ridge, delta=delta, quantile=quantile, offset=offset, exposure=exposure)
         place = place_column(node, time, time_strength, over)
         nearest = check_choice(graph, knn, weight, distance)
         choosing = {"cv": folds, "over": over.value, "cv_repeats": repeats, "random_state": seed}
-        model = _new_model(loss, lam, alpha, ridge, choosing)
+        model = _new_model(loss, lam, own, choosing)
         model.set_params(penalty=penalty.value, fit_intercept=intercept, tol=tol, max_iter=max_iter)
         model.set_params(standardize=scale, weight_by=weight_by.value, time_limit=time_limit, engine=engine)
         from coterie.cli.screen import say, working
         from coterie.estimators.assessment import assess
         from coterie.estimators.from_files import FileFit
+        from coterie.estimators.offsets import Offset
         from coterie.io.formats import Table
         from coterie.io.preparation import prepare
         from coterie.io.rows import Columns
@@ -246,11 +274,12 @@ def fit(
         with working(quiet) as tell, _without_convergence_warnings():
             tell(f"reading {data}", None)
             chosen = None if features is None else split_names(features)
-            left_out = _left_out(table, (place, target), chosen, exclude, nearest)
+            given = Offset.of(offset, exposure)
+            known = None if given is None else given.column
+            left_out = _left_out(table, (place, target, str(known)), chosen, exclude, nearest)
             times, moments = (None, []) if time is None else Times.found(table, time)
-            columns = Columns.of(
-                table, place, target, chosen, but=left_out, classes=loss is LossName.logistic, times=times
-            )
+            options: dict[str, Any] = {"classes": loss is LossName.logistic, "offset": known, "times": times}
+            columns = Columns.of(table, place, target, chosen, but=left_out, **options)
             if left_out and chosen is None:
                 say(f"columns that are not used: {', '.join(left_out)}; name features with --features", quiet)
             measure = Measure(weight, distance)
@@ -261,7 +290,7 @@ def fit(
             notes = _notes(context, table, network, seed)
             levels, gap = [] if one_hot is None else split_names(one_hot), None if missing is None else missing.value
             columns, gaps = prepare(table, columns.like(network.graph), levels, gap)
-            files = FileFit(model, table, columns, partial(say, quiet=quiet), over.value)
+            files = FileFit(model, table, columns, partial(say, quiet=quiet), over.value, given)
             files.say_gaps(gaps)
             condensed = files.fit() is None
             interrupted = model.solution_.status is Status.INTERRUPTED
@@ -287,7 +316,7 @@ def fit(
 
 
 def _left_out(
-    data: Table, named: tuple[str, str], features: list[str] | None, exclude: str | None, nearest: Knn | None
+    data: Table, named: tuple[str, ...], features: list[str] | None, exclude: str | None, nearest: Knn | None
 ) -> list[str]:
     """Columns that are no features unless they are asked for: ids, coordinates, and what --exclude names."""
     from coterie.io.sources import sources
@@ -302,18 +331,28 @@ def _left_out(
     return list(dict.fromkeys([*places, *given, *guessed]))
 
 
-def _new_model(
-    loss: LossName, lam: str, alpha: float | None, ridge: float | None, choosing: dict[str, Any]
-) -> NetworkedModel:
+def _own(loss: LossName, **options: Any) -> dict[str, Any]:
+    """The options of this loss that are given; one of another loss is refused."""
+    given = {name: value for name, value in options.items() if value is not None}
+    for name in given:
+        if loss not in OWN[name]:
+            belongs = " and ".join(one.value for one in OWN[name])
+            raise BadInputError(f"--{name} belongs to --loss {belongs}, not to {loss.value}")
+    if not 0 < given.get("delta", 1.0) < inf:
+        raise BadInputError(f"--delta {given['delta']}: give a number above 0")
+    if not 0 < given.get("quantile", 0.5) < 1:
+        raise BadInputError(f"--quantile {given['quantile']}: give a number between 0 and 1")
+    if "offset" in given and "exposure" in given:
+        raise BadInputError("an exposure is an offset, its logarithm; give --offset or --exposure, not both")
+    return given
+
+
+def _new_model(loss: LossName, lam: str, own: dict[str, Any], choosing: dict[str, Any]) -> NetworkedModel:
     """The estimator that the options ask for."""
     import coterie
     from coterie.estimators.criterion import CRITERIA
 
-    if alpha is not None and loss is not LossName.lasso:
-        raise BadInputError(f"--alpha belongs to --loss lasso, not to {loss.value}")
-    if ridge is not None and loss is LossName.lasso:
-        raise BadInputError("--ridge belongs to --loss squared and logistic, not to lasso")
-    strengths = {name: value for name, value in (("alpha", alpha), ("ridge", ridge)) if value is not None}
+    strengths = {name: value for name, value in own.items() if name not in ("offset", "exposure")}
     estimator = f"Networked{KINDS[loss]}"
     if lam in (CV, *CRITERIA):
         return getattr(coterie, f"{estimator}CV")(criterion=lam, **choosing, **strengths)

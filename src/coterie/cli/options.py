@@ -25,6 +25,8 @@ WeightOption = typer.Option(
 DistanceOption = typer.Option(
     help="Instead: column of --graph with distances d; weights are 1/(d + s/10), s their median."
 )
+OffsetOption = typer.Option(help="Of poisson: column of what is added to the logarithm of the expected count.")
+ExposureOption = typer.Option(help="Of poisson: column of what expected counts are in proportion to, such as hours.")
 JsonOption = typer.Option("--json", help="Print one JSON object instead of words.")
 QuietOption = typer.Option("--quiet", "-q", help="Print nothing but errors, and what --json asks for.")
 ModelArgument = typer.Argument(metavar="MODEL", help="Folder of a model that `coterie fit` wrote.")
@@ -43,6 +45,9 @@ class LossName(StrEnum):
     squared = "squared"
     lasso = "lasso"
     logistic = "logistic"
+    poisson = "poisson"
+    huber = "huber"
+    quantile = "quantile"
 
 
 class PenaltyName(StrEnum):

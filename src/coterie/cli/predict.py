@@ -16,8 +16,10 @@ from coterie.cli.options import (
     DataArgument,
     DecimalOption,
     EncodingOption,
+    ExposureOption,
     JsonOption,
     ModelArgument,
+    OffsetOption,
     QuietOption,
     SeparatorOption,
 )
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from coterie.estimators.base import NetworkedModel
+    from coterie.estimators.offsets import Offset
     from coterie.io.formats import Table
     from coterie.io.rows import Columns, Rows
     from coterie.io.times import Times
@@ -44,6 +47,8 @@ def predict(
             show_default="as when the model was fitted",
         ),
     ] = None,
+    offset: Annotated[str | None, OffsetOption] = None,
+    exposure: Annotated[str | None, ExposureOption] = None,
     separator: Annotated[str | None, SeparatorOption] = None,
     decimal: Annotated[str, DecimalOption] = ".",
     encoding: Annotated[str, EncodingOption] = "utf-8",
@@ -56,8 +61,9 @@ def predict(
     Writes a table of the node, the prediction and, after a logistic regression, the probability of class 1, or of the
     second of two names, in the order of the rows; each of more classes has a column of its own. What the fit made of
     columns (--one-hot, --missing) is made again; a row that lacks a value has no prediction if the fit dropped such
-    rows. Where the model has nodes that no label reaches, a column `undetermined` marks their rows, whose predictions
-    say nothing of them. Rows are read in batches: DATA may be larger than memory.
+    rows. A model of counts that was fitted with an offset or an exposure looks for it in the same column, unless
+    --offset or --exposure names another. Where the model has nodes that no label reaches, a column `undetermined` marks
+    their rows, whose predictions say nothing of them. Rows are read in batches: DATA may be larger than memory.
     """
     with plain_errors(quiet):
         check_table(out, data)
@@ -72,7 +78,8 @@ def predict(
 
         fitted = load(model)
         table = Table(data, text_format(separator, decimal, encoding))
-        columns = _columns(fitted, model, table, node)
+        given = _offset(fitted, offset, exposure)
+        columns = _columns(fitted, model, table, node, None if given is None else given.column)
         known, schema = KnownNodes(fitted.graph_), _schema(fitted, columns)
         keys = columns.keys
         kept = KeptColumns(table) if keep else None
@@ -86,7 +93,7 @@ def predict(
             nonlocal count, unreached, gaps, later, without
             for rows in scan_rows(table, columns):
                 known.check_rows(rows, columns)
-                frame = _predictions(fitted, rows, columns)
+                frame = _predictions(fitted, rows, columns, given)
                 count += len(frame)
                 without += frame[PREDICTION].null_count()
                 later += _after_the_last(fitted, frame, columns)
@@ -115,7 +122,20 @@ def predict(
             echo(f"{count - without:,} predictions written to {out}")
 
 
-def _columns(fitted: NetworkedModel, model: Path, data: Table, node: str | None) -> Columns:
+def _offset(fitted: NetworkedModel, offset: str | None, exposure: str | None) -> Offset | None:
+    """Where offsets or exposures are; None: there are none."""
+    from coterie.estimators.offsets import Offset
+
+    try:
+        given = Offset.for_model(fitted, offset, exposure) or fitted.offset_
+    except (TypeError, ValueError) as error:
+        raise BadInputError(str(error)) from None
+    if given is not None and given.column is None:
+        raise BadInputError(f"the model was fitted with an {given.kind}; name its column with --{given.kind}")
+    return given
+
+
+def _columns(fitted: NetworkedModel, model: Path, data: Table, node: str | None, offset: str | None) -> Columns:
     from coterie.io.errors import ModelFileError
     from coterie.io.rows import Columns
 
@@ -132,7 +152,7 @@ def _columns(fitted: NetworkedModel, model: Path, data: Table, node: str | None)
             )
     made = fitted.preparation_
     read = [str(name) for name in names] if made is None else made.columns
-    columns = Columns.of(data, place, features=read, times=times).like(fitted.graph_)
+    columns = Columns.of(data, place, features=read, times=times, offset=offset).like(fitted.graph_)
     return columns if made is None else columns.prepared(made)
 
 
@@ -161,7 +181,7 @@ def _last_time(fitted: NetworkedModel) -> Any:
     return pair[1]
 
 
-def _predictions(fitted: NetworkedModel, rows: Rows, columns: Columns) -> pl.DataFrame:
+def _predictions(fitted: NetworkedModel, rows: Rows, columns: Columns, offset: Offset | None) -> pl.DataFrame:
     """What is written of some rows."""
     from coterie.io.sources import import_polars
 
@@ -170,9 +190,10 @@ def _predictions(fitted: NetworkedModel, rows: Rows, columns: Columns) -> pl.Dat
     ids = keys[0] if len(keys) == 1 else list(zip(*keys, strict=True))
     lacks = X.select(pl.any_horizontal(pl.all().is_null())).to_series()
     X = X.fill_null(0.0)
+    known = {} if offset is None else {offset.kind: _known(rows, offset)}
     with catch_warnings():
         simplefilter("ignore", UserWarning)  # of times after the last, which are counted
-        found = [*keys, pl.Series(PREDICTION, fitted.predict(X, groups=ids))]
+        found = [*keys, pl.Series(PREDICTION, fitted.predict(X, groups=ids, **known))]
         if probabilities := _probabilities(fitted):
             chances = fitted.predict_proba(X, groups=ids).T[-len(probabilities) :]  # of two, that of the second
             found += [pl.Series(name, chance) for name, chance in zip(probabilities, chances, strict=True)]
@@ -197,6 +218,19 @@ def _probabilities(fitted: Any) -> list[str]:
     """Columns of probabilities: one for two classes, else one for each, with its name; none where there are none."""
     classes = fitted.classes_.tolist() if hasattr(fitted, "classes_") else []
     return [PROBABILITY] if len(classes) == 2 else [f"{PROBABILITY}_{name}" for name in classes]
+
+
+def _known(rows: Rows, offset: Offset) -> pl.Series:
+    """The offsets or exposures of some rows; the first that is none is refused, with its row."""
+    from coterie.estimators.offsets import EXPOSURE
+    from coterie.io.errors import BadValueError
+    from coterie.io.rows import place_of
+
+    values = rows.frame[offset.values]
+    if offset.kind == EXPOSURE and (wrong := values <= 0).any():
+        where = place_of(rows, offset.values, int(wrong.arg_max() or 0))
+        raise BadValueError(f"{where} is not an exposure; exposures are numbers > 0")
+    return values
 
 
 def _schema(fitted: NetworkedModel, columns: Columns) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from coterie.estimators.fold_paths import how_to_solve, mean_error
 from coterie.estimators.folds import Fold, Over, as_it_was, folds_for, folds_of, reachable, without
 from coterie.estimators.intercepts import has_intercepts, mixed_model, node_intercepts
 from coterie.estimators.lam_choice import LamChoice
+from coterie.estimators.offsets import Offset
 from coterie.estimators.progress import listener
 from coterie.estimators.refit import refitted
 from coterie.estimators.space_time import carried, last_known
@@ -40,6 +41,8 @@ def compare_baselines(
     groups: Any,
     *,
     sample_weight: Any = None,
+    offset: Any = None,
+    exposure: Any = None,
     cv: Any = 5,
     over: Over = "auto",
     random_state: Any = 0,
@@ -51,7 +54,8 @@ def compare_baselines(
     - pooled: one model for all nodes.
     - node intercepts: common slopes and an intercept per node, as dummy variables give it.
     - mixed model: the same with the shrunken intercepts of a random-intercept model; see coterie.estimators.intercepts.
-      Nodes without labels take the common intercept. A model without intercepts is not compared with these two.
+      Nodes without labels take the common intercept. A model without intercepts, or of the Huber or quantile loss, is
+      not compared with these two.
     - networked: the estimator. A CV form tries its λ on all folds, and counts in each fold with the λ that the other
       folds choose.
     - squared variation: the same with smooth differences instead of clusters, and its λ chosen so.
@@ -68,6 +72,8 @@ def compare_baselines(
         The node of each row, or the column of the frame X that says so.
     sample_weight : sequence of shape (rows,), default=None
         A row of weight 2 counts like two rows. None: all count alike.
+    offset, exposure : sequence of shape (rows,), float or str, default=None
+        Of counts: one of them, as for :meth:`NetworkedPoissonRegression.fit`. No other model takes them.
     cv : int, splitter or iterable of (train, test), default=5
         The number of folds, or what scikit-learn takes for cv. With one fold, λ is chosen inside its training part.
     over : {"auto", "nodes", "rows", "places", "times", "blocks"}, default="auto"
@@ -78,8 +84,8 @@ def compare_baselines(
     Returns
     -------
     Comparison
-        Errors in the units of y: root mean squared errors, or log-losses. It says which method has the smallest, in
-        words too.
+        Errors in the units of y: root mean squared errors, log-losses, or what the loss of the model calls its error.
+        It says which method has the smallest, in words too.
 
     Examples
     --------
@@ -92,7 +98,8 @@ def compare_baselines(
     'networked'
     """
     model = clone(estimator)
-    problem, order = model._problem(X, y, groups, sample_weight)
+    given = Offset.for_model(model, offset, exposure)
+    problem, order = model._problem(X, y, groups, sample_weight, given)
     folds, held = folds_for(model, problem, cv, over, order, random_state)
     return compare(model, problem, folds, held)
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from coterie.estimators.base import NetworkedModel
 from coterie.estimators.cross_validation import ChoosesLam
 from coterie.estimators.folds import Over, what_to_hold_out
+from coterie.estimators.offsets import EXPOSURE, Offset
 from coterie.estimators.progress import listener
 from coterie.estimators.space_time import pairs_of
-from coterie.io.errors import BadLabelError, DataError
+from coterie.io.errors import BadLabelError, BadValueError, DataError
 from coterie.io.formats import Table
 from coterie.io.memory import (
     in_words,
@@ -49,11 +50,13 @@ def fit_files(
     features: Sequence[str] | None = None,
     one_hot: Sequence[str] = (),
     missing: str | None = None,
+    offset: str | None = None,
+    exposure: str | None = None,
 ) -> NetworkedModel:
     """Fit a model to tables in files, which may be larger than memory.
 
     Squared error and Lasso read the files once and keep no rows, but the moments of every node. Rows are read into
-    memory where a fit needs them: for logistic regression, for folds that hold out rows, and for tables so wide that
+    memory where a fit needs them: for the other losses, for folds that hold out rows, and for tables so wide that
     moments would take more memory than the rows. What does not fit in memory is refused before it is read.
 
     Parameters
@@ -74,6 +77,8 @@ def fit_files(
         that is 1 in its rows and 0 in others.
     missing : "mean" or "drop", default=None
         What becomes of a row that lacks a feature: it gets the mean of the column, or is left out. None: an error.
+    offset, exposure : str, default=None
+        Of counts: the column of one of them, as for :meth:`NetworkedPoissonRegression.fit`.
 
     Returns
     -------
@@ -99,14 +104,17 @@ def fit_files(
     """
     tell, table = listener(model.verbose), Table.of(path)
     classes = hasattr(model, "predict_proba")
+    given = Offset.for_model(model, offset, exposure)
     graph, (place, *rest) = model._as_graph(node), [node] if isinstance(node, str) else node
     pairs = pairs_of(graph)
     if len(rest) != (pairs is not None):
         raise ValueError(f"node={node!r}: name one column, or those of places and times where the graph has both")
     times = None if pairs is None else Times.like(rest[0], pairs.second)
-    columns = Columns.of(table, place, target, features, classes=classes, times=times).like(graph)
+    options: dict[str, Any] = {"classes": classes, "times": times, "offset": None if given is None else given.column}
+    columns = Columns.of(table, place, target, features, **options).like(graph)
     columns, gaps = prepare(table, columns, one_hot, missing)
-    files = FileFit(model, table, columns, (lambda line: None) if tell is None else (lambda line: tell(line, 0.0)))
+    say = (lambda line: None) if tell is None else (lambda line: tell(line, 0.0))
+    files = FileFit(model, table, columns, say, offset=given)
     files.say_gaps(gaps)
     files.fit()
     return model
@@ -126,6 +134,8 @@ class FileFit:
         Called with each sentence that a user should read.
     over : {"auto", "nodes", "rows"}, default=None
         What is to be held out of data with a given λ. None: nothing is.
+    offset : Offset, default=None
+        Whether `columns.offset` is an offset or an exposure. None: there is no such column.
     """
 
     model: NetworkedModel
@@ -133,6 +143,7 @@ class FileFit:
     columns: Columns
     say: Say
     over: Over | None = None
+    offset: Offset | None = None
 
     @cached_property
     def graph(self) -> EmpiricalGraph:
@@ -156,9 +167,10 @@ class FileFit:
             self.say(gaps.in_words(made.missing))
 
     def X_and_y(self, rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series]:
-        """Split rows into nodes with features, and labels."""
+        """Split rows into nodes with features and offsets, and labels."""
         assert self.columns.target is not None
-        return rows.select(*self.columns.keys, *self.columns.features), rows[self.columns.target]
+        known = [] if self.columns.offset is None else [self.columns.offset]
+        return rows.select(*self.columns.keys, *self.columns.features, *known), rows[self.columns.target]
 
     def _is_wide(self) -> bool:
         """Whether moments, n² numbers per node, would take much memory, and more than the rows themselves."""
@@ -203,9 +215,12 @@ class FileFit:
         self._check(rows.select(self.columns.keys).unique(maintain_order=True).rows(), labelled.any())
         if hasattr(self.model, "predict_proba"):
             self._check_classes(y)
+        if self.model._takes_offset:
+            self._check_counts(rows)
+        given = {} if self.offset is None else {self.offset.kind: self.columns.offset}
         with naming_the_file(self.path):
             keys = self.columns.keys
-            self.model.fit(X, y, groups=keys[0] if len(keys) == 1 else keys)
+            self.model.fit(X, y, groups=keys[0] if len(keys) == 1 else keys, **given)
         if hasattr(self.model, "classes_") and not named:
             self.model.classes_ = self.model.classes_.astype(int)
         return rows
@@ -261,6 +276,17 @@ class FileFit:
             self.say(f"{found}; each has coefficients of its own")
         elif named:
             self.say(f"probabilities are those of {classes[1]!r}, and not of {classes[0]!r}, in column {name!r}")
+
+    def _check_counts(self, rows: pl.DataFrame) -> None:
+        """Counts are not negative, and exposures are positive."""
+        pl, target, known = import_polars(), str(self.columns.target), self.columns.offset
+        if rows.select((pl.col(target) < 0).any()).item():
+            where = find_row(self.path, self.columns, pl.col(target) < 0, target)
+            raise BadLabelError(f"{where} is not a count; counts are numbers ≥ 0, empty where unknown")
+        exposed = known is not None and self.offset is not None and self.offset.kind == EXPOSURE
+        if exposed and rows.select((pl.col(known) <= 0).any()).item():
+            where = find_row(self.path, self.columns, pl.col(known) <= 0, str(known))
+            raise BadValueError(f"{where} is not an exposure; exposures are numbers > 0")
 
 
 @contextmanager

@@ -80,6 +80,8 @@ class InputMixin:
         "class_weight": [None, dict, StrOptions({"balanced"})],
     }
 
+    _takes_offset = False
+    """Whether something can be known of predictions beforehand: counts have exposures."""
     _scales_labels = True
     """Whether labels are numbers, which have a unit."""
     _robust = False

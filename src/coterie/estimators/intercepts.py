@@ -15,16 +15,15 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import expit
 
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
-from coterie.problem.losses import Lasso, Logistic, Loss, SquaredError
+from coterie.problem.losses import Lasso, Logistic, Loss, Poisson, RowLoss, SquaredError
 from coterie.problem.losses.base import penalised_columns
 
 RANGE = (-5.0, 5.0)  # of log₁₀ γ: 10⁻⁵ shrinks a node of 1,000 rows to 1 % of its own mean, 10⁵ leaves one row its own
-VAGUE = 100.0  # variance of "free" log-odds: a node whose labels are all of one class still has a finite intercept
+VAGUE = 100.0  # variance of "free" log-odds or log-rates: a node of one class only, or without any event, has one too
 MAX_STEPS, LAST_STEP = 60, 1e-9  # of Newton's method
 
 
@@ -95,31 +94,35 @@ def least_squares(loss: SquaredError | Lasso, rows: LabelledRows, gamma: float) 
     return Fitted(np.append(v[0, : rows.X.shape[1] - 1], mu), own + left * (mu - own), float(deviance))
 
 
-def laplace(loss: Logistic, rows: LabelledRows, gamma: float) -> Fitted:
-    """The same for log-odds, a normal effect of variance γ: the mode, and Laplace's approximation of the likelihood.
+def laplace(loss: RowLoss, rows: LabelledRows, gamma: float) -> Fitted:
+    """The same for log-odds or log-rates, a normal effect of variance γ: the mode, and Laplace's approximation.
 
     In other words, a ridge on the intercepts whose strength the likelihood of the training rows chooses.
     """
-    variance = min(gamma, VAGUE)
-    s, n = rows.weights, rows.X.shape[1]
-    ridge = 2 * s.sum() * loss.ridge * penalised_columns(n, loss.unpenalised)
-    beta, b = np.zeros(n), np.zeros(len(rows.M))
+    variance, n = min(gamma, VAGUE), rows.X.shape[1]
+    ridge = 2 * rows.weights.sum() * loss.ridge * penalised_columns(n, loss.unpenalised)
+    y, s = (rows.y, rows.weights) if rows.offset is None else loss.absorb(rows.y, rows.weights, rows.offset)
+    beta, b, way = np.zeros(n), np.zeros(len(rows.M)), loss.direction(y)
+
+    def margin(beta: Array, b: Array) -> Array:
+        return way * (rows.X @ beta + np.repeat(b, rows.m)) + loss.shift(y)
 
     def value(beta: Array, b: Array) -> float:
-        z = rows.X @ beta + np.repeat(b, rows.m)
-        return float(s @ (np.logaddexp(0, z) - rows.y * z) + 0.5 * ridge @ beta**2 + 0.5 * (b**2).sum() / variance)
+        with np.errstate(over="ignore", invalid="ignore"):  # of a step that is too long
+            cost = float(s @ loss.psi(margin(beta, b), y))
+        return cost + float(0.5 * ridge @ beta**2 + 0.5 * (b**2).sum() / variance)
 
     now = value(beta, b)
     for _ in range(MAX_STEPS):
-        p = expit(rows.X @ beta + np.repeat(b, rows.m))
-        slope, h = s * (p - rows.y), s * p * (1 - p)
+        e = margin(beta, b)
+        slope, h = s * way * loss.slope(e, y), s * loss.bend(e, y)
         C, D = _sums(h[:, None] * rows.X, rows), _sums(h, rows) + 1 / variance
         g_b, g = _sums(slope, rows) + b / variance, rows.X.T @ slope + ridge * beta
         schur = (rows.X.T * h) @ rows.X + np.diag(ridge) - C.T @ (C / D[:, None])
         d = np.linalg.lstsq(schur, C.T @ (g_b / D) - g, rcond=1e-14)[0]
         d_b = -(g_b + C @ d) / D
         length = 1.0
-        while (then := value(beta + length * d, b + length * d_b)) > now and length > 1e-6:
+        while not (then := value(beta + length * d, b + length * d_b)) <= now and length > 1e-6:
             length /= 2
         beta, b, before, now = beta + length * d, b + length * d_b, now, then
         if before - now <= LAST_STEP * max(now, 1.0):
@@ -129,4 +132,7 @@ def laplace(loss: Logistic, rows: LabelledRows, gamma: float) -> Fitted:
     return Fitted(beta + mean * (np.arange(n) == n - 1), beta[-1] + b, float(deviance))
 
 
-FITS: dict[type[Loss], Callable[..., Fitted]] = {SquaredError: least_squares, Lasso: least_squares, Logistic: laplace}
+FITS: dict[type[Loss], Callable[..., Fitted]] = {
+    **dict.fromkeys((SquaredError, Lasso), least_squares),
+    **dict.fromkeys((Logistic, Poisson), laplace),
+}

@@ -28,6 +28,14 @@ class Offset(NamedTuple):
             return None
         return cls(OFFSET, offset) if exposure is None else cls(EXPOSURE, exposure)
 
+    @classmethod
+    def for_model(cls, model: Any, offset: Any, exposure: Any) -> Self | None:
+        """The same, of a model that may be of any kind."""
+        given = cls.of(offset, exposure)
+        if given is not None and not model._takes_offset:
+            raise TypeError(f"{type(model).__name__} takes no {given.kind}; NetworkedPoissonRegression does")
+        return given
+
     @property
     def column(self) -> str | None:
         """The column of X that holds the numbers; None where they came without one."""

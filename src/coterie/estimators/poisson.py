@@ -97,6 +97,7 @@ class NetworkedPoissonRegression(NetworkedRowRegressor):
     __metadata_request__predict = {"groups": True, "offset": True, "exposure": True}  # noqa: RUF012
     __metadata_request__score = {"groups": True, "offset": True, "exposure": True}  # noqa: RUF012
 
+    _takes_offset = True
     _scales_labels = False  # e^{z/s} is no scaled e^z, and a count less its mean is no count
 
     def __sklearn_tags__(self) -> Any:

@@ -37,6 +37,8 @@ class Columns:
         Finite numbers.
     target : str or None
         Numbers; empty or nan where there is no label. None: labels are not read.
+    offset : str or None
+        Finite numbers that every row has, beside its features: an offset or an exposure. None: there are none.
     text_ids : bool
         Ids are text, exactly as they stand; False: whole numbers.
     text_labels : bool
@@ -54,6 +56,7 @@ class Columns:
     text_labels: bool = False
     made: Preparation | None = None
     times: Times | None = None
+    offset: str | None = None
 
     @classmethod
     def of(
@@ -66,14 +69,16 @@ class Columns:
         text_ids: bool = True,
         classes: bool = False,
         times: Times | None = None,
+        offset: str | None = None,
     ) -> Columns:
         """Check the names against the first file.
 
-        Without `features`, every column is one that is not node or target, nor among `but`. `classes`: labels may be
-        names.
+        Without `features`, every column is one that is not node, target or offset, nor among `but`. `classes`: labels
+        may be names.
         """
         first = sources(path)[0]
-        named = [name for name in (node, None if times is None else times.name, target) if name is not None]
+        when = None if times is None else times.name
+        named = [name for name in (node, when, target, offset) if name is not None]
         first.require([*named, *(features or ()), *but])
         rest = (name for name in first.schema if name not in (*named, *but))
         chosen = tuple(rest if features is None else features)
@@ -81,9 +86,10 @@ class Columns:
             raise DataError(f"{first.file}: there are no features; name at least one column")
         if len({*named, *chosen}) < len(named) + len(chosen):
             twice = ", ".join([*named, *chosen])
-            raise DataError(f"{first.file}: a column is named twice among node, target and features: {twice}")
+            what = "node, target and features" if offset is None else "node, target, offset or exposure, and features"
+            raise DataError(f"{first.file}: a column is named twice among {what}: {twice}")
         named_classes = classes and target is not None and any(is_text(source, target) for source in sources(path))
-        return cls(node, chosen, target, text_ids, named_classes, times=times)
+        return cls(node, chosen, target, text_ids, named_classes, times=times, offset=offset)
 
     @property
     def keys(self) -> list[str]:
@@ -97,9 +103,9 @@ class Columns:
 
     @property
     def read(self) -> tuple[str, ...]:
-        """The columns of the files that features are made of, and the target."""
+        """The columns of the files that features are made of, the offset, and the target."""
         names = self.features if self.made is None else self.made.columns
-        return names if self.target is None else (*names, self.target)
+        return (*names, *(name for name in (self.offset, self.target) if name is not None))
 
     @property
     def levels(self) -> Mapping[str, tuple[str, ...]]:
@@ -135,7 +141,7 @@ class Rows:
         The number of the first of them in the file, from 1; the header of a CSV file is not counted.
     frame : polars.DataFrame
         Node (Int64 or String), time where there is one, features (Float64, finite, or null where `gaps` are dropped)
-        and, where asked for, target (Float64, nan: no label; or String, null: no label).
+        and, where asked for, offset (Float64, finite) and target (Float64, nan: no label; or String, null: no label).
     gaps : polars.DataFrame or None
         Where values were missing, one column for each that was read. None: gaps are refused.
     """
@@ -204,6 +210,8 @@ def _batches(source: Source, columns: Columns) -> Iterator[tuple[pl.DataFrame, p
     parts += [] if columns.times is None else [columns.times.values]
     made = columns.made
     parts += [numbers_in(source, name) for name in columns.features] if made is None else made.expressions(source)
+    if columns.offset is not None:
+        parts.append(numbers_in(source, columns.offset))
     if columns.target is not None:
         label = pl.col(columns.target).cast(pl.String) if columns.text_labels else numbers_in(source, columns.target)
         parts.append(label if columns.text_labels else label.fill_null(np.nan))

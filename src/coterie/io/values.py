@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 NO_FEATURE = "name the features (--features), leave it out (--exclude), or make columns of 0 and 1 of it (--one-hot)"
 NO_LABEL = "labels are numbers, or names of classes with --loss logistic"
+NO_OFFSET = "an offset or an exposure is a number in every row"
 MISSING = "fill it, drop the row, or say what to do with such values (--missing mean or drop)"
 WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 OTHER_DECIMAL = {".": re.compile(r"[-+]?\d*,\d+"), ",": re.compile(r"[-+]?\d*\.\d+")}  # numbers, with the other sign
@@ -110,9 +111,10 @@ def check_values(rows: Rows, columns: Columns) -> None:
     """
     pl = import_polars()
     frame, gaps = rows.frame, columns.keeps_gaps
-    fine = all(frame[name].null_count() == 0 for name in columns.keys)
+    known = [] if columns.offset is None else [columns.offset]
+    fine = all(frame[name].null_count() == 0 for name in (*columns.keys, *known))
     fine = fine and (gaps or all(frame[name].null_count() == 0 for name in columns.features))
-    sizes = frame.select(pl.col(*columns.features).abs().sum()).row(0) if fine else (np.nan,)
+    sizes = frame.select(pl.col(*columns.features, *known).abs().sum()).row(0) if fine else (np.nan,)
     fine = all(size <= LARGEST for size in sizes)
     label = None if columns.target is None or columns.text_labels else columns.target
     fine = fine and (label is None or not frame.select(_unusable(label).any()).item())
@@ -120,6 +122,7 @@ def check_values(rows: Rows, columns: Columns) -> None:
         return
     bad = {name: pl.col(name).is_null() for name in columns.keys}
     bad |= {name: ~(pl.col(name).abs() <= LARGEST).fill_null(gaps) for name in columns.features}
+    bad |= {name: ~(pl.col(name).abs() <= LARGEST).fill_null(False) for name in known}
     if label is not None:
         bad[label] = _unusable(label)
     places = frame.select(mask.arg_max().alias(name) for name, mask in bad.items()).row(0)
@@ -151,7 +154,8 @@ def _refuse_value(rows: Rows, columns: Columns, name: str, place: int) -> None:
             f"{where} (node {node!r}): numbers above {LARGEST:g} cannot be squared, and {value:g} is one"
         )
     what = "is missing" if value is None else f"is {value}"
-    rule = "labels are finite, or empty where unknown" if name == columns.target else MISSING
+    rules = {columns.target: "labels are finite, or empty where unknown", columns.offset: NO_OFFSET}
+    rule = rules.get(name, MISSING)
     raise BadValueError(f"{where} (node {node!r}): the value {what}; {rule}")
 
 
@@ -212,4 +216,4 @@ def _refuse_cell(source: Source, columns: Columns, name: str, first: pl.DataFram
 
 
 def _advice(columns: Columns, name: str) -> str:
-    return NO_LABEL if name == columns.target else NO_FEATURE
+    return {columns.target: NO_LABEL, columns.offset: NO_OFFSET}.get(name, NO_FEATURE)

@@ -15,6 +15,7 @@ from coterie.report.text import (
     labels_of,
     measure_of,
     network_of,
+    own_of,
     penalty_of,
     plural,
     short,
@@ -34,7 +35,7 @@ def model_summary(model: NetworkedModel) -> Summary:
     names = getattr(model, "feature_names_in_", None)
     count = plural(model.n_features_in_, "feature") + (" and an intercept" if model.fit_intercept else "")
     summary = [
-        ("Estimator", type(model).__name__),
+        ("Estimator", type(model).__name__ + own_of(model)),
         ("Penalty", penalty_of(model)),
         ("λ", short(model.lam_, 4) + _how_chosen(model)),
         ("Weighting", weighting_of(model)),

@@ -64,7 +64,12 @@ def some(names: list[str], most: int) -> str:
 def kind_of(model: NetworkedModel) -> str:
     """What a model is, as people say it: networked linear regression."""
     words = re.findall(r"[A-Z][a-z]+", type(model).__name__)
-    return " ".join(word.lower() for word in words).replace("lasso", "Lasso")
+    return (
+        " ".join(word.lower() for word in words)
+        .replace("lasso", "Lasso")
+        .replace("poisson", "Poisson")
+        .replace("huber", "Huber")
+    )
 
 
 def measure_of(model: NetworkedModel) -> Measure:
@@ -83,8 +88,8 @@ def target_of(model: NetworkedModel) -> str | None:
 
 
 def unit_of(model: NetworkedModel) -> str | None:
-    """What errors are in units of; classes have none."""
-    return None if measure_of(model).of_classes else target_of(model)
+    """What errors are in units of; log-losses and deviances have none."""
+    return target_of(model) if measure_of(model).has_unit else None
 
 
 def held_out_in_words(model: NetworkedModel) -> list[str]:
@@ -97,7 +102,17 @@ def held_out_in_words(model: NetworkedModel) -> list[str]:
     unit = "" if unit_of(model) is None else f" in units of {unit_of(model)}"
     folds = plural(found.n_folds, "fold") if found.n_folds > 1 else "one split"
     score = "" if found.score is None else f", {score_in_words(measure, found.score)}"
-    return [f"Error on held-out {held}: {measure.name} {short(found.error, 3)}{sure}{unit}{score} ({folds})."]
+    below = "" if found.coverage is None else f", {found.coverage:.1%} of labels below"
+    return [f"Error on held-out {held}: {measure.name} {short(found.error, 3)}{sure}{unit}{score}{below} ({folds})."]
+
+
+def own_of(model: NetworkedModel) -> str:
+    """What a loss has besides its strengths: the level of a quantile, δ, the column of an exposure; with a comma."""
+    said = [f"{name} {short(getattr(model, name), 4)}" for name in ("delta", "quantile") if hasattr(model, name)]
+    if model.offset_ is not None:
+        kind, column = model.offset_
+        said.append(kind if column is None else f"{kind} in the column {column}")
+    return "".join(f", {one}" for one in said)
 
 
 def penalty_of(model: NetworkedModel) -> str:
