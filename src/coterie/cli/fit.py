@@ -36,6 +36,7 @@ from coterie.cli.options import (
     WeightName,
     WeightOption,
 )
+from coterie.cli.strengths import of_features, read_strengths
 
 if TYPE_CHECKING:
     from coterie.cli.network import Knn, Network
@@ -125,6 +126,15 @@ def fit(
             rich_help_panel=MODEL,
         ),
     ] = CV,
+    strength: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="How much differences in one coefficient count, relative to --lam, as age=2: 0, every node has it for "
+            "itself, to inf, all have the same. For the features named, and intercept; repeat it for each.",
+            show_default="1",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
     over: Annotated[
         OverName,
         typer.Option(help="For cv and baselines: hold out whole nodes, or rows of any node.", rich_help_panel=MODEL),
@@ -187,7 +197,7 @@ def fit(
         check_numbers(tol=tol, time_limit=time_limit, alpha=alpha, ridge=ridge)
         nearest = check_choice(graph, knn, weight, distance)
         choosing = {"cv": folds, "over": over.value, "cv_repeats": repeats, "random_state": seed}
-        model = _new_model(loss, lam, alpha, ridge, choosing)
+        model, strengths = _new_model(loss, lam, alpha, ridge, choosing), read_strengths(strength)
         model.set_params(penalty=penalty.value, fit_intercept=intercept, tol=tol, max_iter=max_iter)
         model.set_params(
             standardize=scale, weight_by=weight_by.value, time_limit=time_limit, engine=_checked_engine(engine)
@@ -216,6 +226,7 @@ def fit(
             notes = _notes(context, table, network, seed)
             levels, gap = [] if one_hot is None else split_names(one_hot), None if missing is None else missing.value
             columns, gaps = prepare(table, columns.like(network.graph), levels, gap)
+            model.set_params(column_strength=of_features(strengths, columns.features, levels, intercept) or None)
             files = FileFit(model, table, columns, partial(say, quiet=quiet), over.value)
             files.say_gaps(gaps)
             condensed = files.fit() is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from coterie.estimators.column_strength import as_array
 from coterie.estimators.scaling import Scaling
 from coterie.estimators.tables import (
     as_graph,
@@ -38,6 +39,7 @@ class InputMixin:
 
     graph: Any
     penalty: str | Penalty
+    column_strength: Mapping[Any, float] | None = None
     fit_intercept: bool
     standardize: bool
     weight_by: str
@@ -53,6 +55,7 @@ class InputMixin:
         """The loss, which leaves these columns (the intercept) out of ridge and alpha."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "column_strength": [None, dict],
         "fit_intercept": ["boolean"],
         "standardize": ["boolean"],
         "warm_start": ["boolean"],
@@ -102,7 +105,10 @@ class InputMixin:
         self.row_weight_ = 1 / per_node if self.weight_by == "rows" else 1.0
         n, labels = self.n_features_in_, self._scales_labels
         self.scaling_ = Scaling.of(data.labelled, n, labels) if self.standardize else Scaling.none(n)
-        return Problem(graph, self._in_units(data), self._loss(self._unpenalised), as_penalty(self.penalty), lam=0.0)
+        loss, penalty = self._loss(self._unpenalised), as_penalty(self.penalty)
+        names = getattr(self, "feature_names_in_", None)
+        strength = as_array(self.column_strength, names, n, self.fit_intercept)
+        return Problem(graph, self._in_units(data), loss, penalty, lam=0.0, strength=strength)
 
     def _rows(
         self, X: Any, y: Any, groups: Any, sample_weight: Any, graph: EmpiricalGraph, *, first: bool

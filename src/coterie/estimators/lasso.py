@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from coterie.estimators.base import NetworkedModel
@@ -47,6 +47,7 @@ class NetworkedLasso(NetworkedRegressor):
         *,
         alpha: float = 0.1,
         penalty: str | Penalty = "l1",
+        column_strength: Mapping[Any, float] | None = None,
         fit_intercept: bool = True,
         standardize: bool = True,
         weight_by: str = "rows",
@@ -76,6 +77,7 @@ class NetworkedLasso(NetworkedRegressor):
         )
         self.lam = lam
         self.alpha = alpha
+        self.column_strength = column_strength
 
     def _loss(self, unpenalised: tuple[int, ...]) -> Loss:
         return Lasso(self.alpha, unpenalised, self._reduction)
@@ -116,6 +118,7 @@ class NetworkedLassoCV(ChoosesLam, NetworkedLasso):
         rule: str = "best",
         alpha: float = 0.1,
         penalty: str | Penalty = "l1",
+        column_strength: Mapping[Any, float] | None = None,
         fit_intercept: bool = True,
         standardize: bool = True,
         weight_by: str = "rows",
@@ -148,3 +151,4 @@ class NetworkedLassoCV(ChoosesLam, NetworkedLasso):
         )
         self._set_choice(lams, n_lams, cv, over, cv_repeats, rule, random_state, n_jobs)
         self.alpha = alpha
+        self.column_strength = column_strength

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -62,6 +62,7 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
         penalty: str | Penalty = "l1",
         ridge: float = 1e-3,
         class_weight: Any = None,
+        column_strength: Mapping[Any, float] | None = None,
         fit_intercept: bool = True,
         standardize: bool = True,
         weight_by: str = "rows",
@@ -91,6 +92,7 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
         )
         self.lam = lam
         self.ridge = ridge
+        self.column_strength = column_strength
         self.class_weight = class_weight
 
     _scales_labels = False
@@ -266,6 +268,7 @@ class NetworkedLogisticRegressionCV(ChoosesLam, NetworkedLogisticRegression):
         penalty: str | Penalty = "l1",
         ridge: float = 1e-3,
         class_weight: Any = None,
+        column_strength: Mapping[Any, float] | None = None,
         fit_intercept: bool = True,
         standardize: bool = True,
         weight_by: str = "rows",
@@ -298,4 +301,5 @@ class NetworkedLogisticRegressionCV(ChoosesLam, NetworkedLogisticRegression):
         )
         self._set_choice(lams, n_lams, cv, over, cv_repeats, rule, random_state, n_jobs)
         self.ridge = ridge
+        self.column_strength = column_strength
         self.class_weight = class_weight

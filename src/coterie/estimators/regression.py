@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -116,6 +116,7 @@ class NetworkedLinearRegression(NetworkedRegressor):
         *,
         penalty: str | Penalty = "l1",
         ridge: float = 0.0,
+        column_strength: Mapping[Any, float] | None = None,
         fit_intercept: bool = True,
         standardize: bool = True,
         weight_by: str = "rows",
@@ -145,6 +146,7 @@ class NetworkedLinearRegression(NetworkedRegressor):
         )
         self.lam = lam
         self.ridge = ridge
+        self.column_strength = column_strength
 
     def _loss(self, unpenalised: tuple[int, ...]) -> Loss:
         return SquaredError(self._reduction, self.ridge, unpenalised)
@@ -187,6 +189,7 @@ class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
         rule: str = "best",
         penalty: str | Penalty = "l1",
         ridge: float = 0.0,
+        column_strength: Mapping[Any, float] | None = None,
         fit_intercept: bool = True,
         standardize: bool = True,
         weight_by: str = "rows",
@@ -219,3 +222,4 @@ class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
         )
         self._set_choice(lams, n_lams, cv, over, cv_repeats, rule, random_state, n_jobs)
         self.ridge = ridge
+        self.column_strength = column_strength
