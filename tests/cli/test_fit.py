@@ -466,3 +466,37 @@ def test_features_are_listed_and_ids_and_coordinates_are_none(tmp_path):
     assert "columns that are not used: wet, lat, lon, row_id" in result.stderr
     assert "Features: humidity, wind." in result.stdout
     assert_one_line(run(*common, "--features", "wind", "--exclude", "wet", "--out", tmp_path / "x"), 2, "--exclude")
+
+
+def test_strengths_of_columns(tmp_path):
+    data, graph = write(tmp_path)
+    options = ("--lam", 0.1, "--strength", "humidity=inf", "--strength", "wind=2", "--strength", "intercept=0")
+    result = run("fit", data, *FIT, "--graph", graph, *options, "--no-baselines", "--out", tmp_path / "model")
+    assert result.exit_code == 0, result.stderr
+    assert "relative to lambda, humidity inf (one coefficient for all), wind 2, intercept 0 (every" in result.stdout
+    model = ct.load(tmp_path / "model")
+    assert model.column_strength == {"humidity": np.inf, "wind": 2.0, "intercept": 0.0}
+    assert (model.coef_[:, 0] == model.coef_[0, 0]).all()
+    assert parsed(run("inspect", tmp_path / "model", "--json"))["column_strength"]["wind"] == 2.0
+
+
+@pytest.mark.parametrize(
+    ("strength", "code", "message"),
+    [
+        ("rainfall=2", ExitCode.MISSING_COLUMN, "there is no feature 'rainfall'; there are humidity, wind, intercept"),
+        (
+            "wind=much",
+            ExitCode.USAGE,
+            "give column=strength, as age=2 or age=inf; a strength is 0, a number from 1e-09 to 1e+09",
+        ),
+        ("wind=-1", ExitCode.USAGE, "give column=strength"),
+        ("wind", ExitCode.USAGE, "give column=strength"),
+    ],
+)
+def test_a_strength_that_is_none_is_named(tmp_path, strength, code, message):
+    data, graph = write(tmp_path)
+    result = run("fit", data, *FIT, "--graph", graph, "--strength", strength, "--out", tmp_path / "model")
+    assert result.exit_code == code
+    assert f"--strength {strength.split('=')[0]}" in result.stderr
+    assert message in " ".join(result.stderr.split())
+    assert not (tmp_path / "model").exists()

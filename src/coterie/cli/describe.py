@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from coterie.estimators.column_strength import strengths_of
 from coterie.estimators.export import column_names
 from coterie.report.criterion import NAMES
 from coterie.report.notes import as_comparison
@@ -59,6 +60,7 @@ def as_object(model: NetworkedModel) -> dict[str, Any]:
         "weight_by": model.weight_by,
         "standardize": model.standardize,
         "penalty": model.penalty if isinstance(model.penalty, str) else repr(model.penalty),
+        "column_strength": strengths_of(model),
         "features": [str(name) for name in getattr(model, "feature_names_in_", [])] or model.n_features_in_,
         "nodes": graph.n_nodes,
         "edges": graph.n_edges,

@@ -48,6 +48,7 @@ from coterie.cli.options import (
 )
 from coterie.cli.ranks import profile as where_time_went
 from coterie.cli.ranks import ranks
+from coterie.cli.strengths import of_features, read_strengths
 
 if TYPE_CHECKING:
     from coterie.cli.network import Knn, Network
@@ -167,6 +168,15 @@ def fit(
             rich_help_panel=MODEL,
         ),
     ] = CV,
+    strength: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="How much differences in one coefficient count, relative to --lam, as age=2: 0, every node has it for "
+            "itself, to inf, all have the same. For the features named, and intercept; repeat it for each.",
+            show_default="1",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
     over: Annotated[
         OverName,
         typer.Option(
@@ -255,7 +265,7 @@ def fit(
         place = place_column(node, time, time_strength, over)
         nearest = check_choice(graph, knn, weight, distance)
         choosing = {"cv": folds, "over": over.value, "cv_repeats": repeats, "random_state": seed}
-        model = _new_model(loss, lam, own, choosing)
+        model, strengths = _new_model(loss, lam, own, choosing), read_strengths(strength)
         model.set_params(penalty=penalty.value, fit_intercept=intercept, tol=tol, max_iter=max_iter)
         model.set_params(standardize=scale, weight_by=weight_by.value, time_limit=time_limit, engine=engine)
         from coterie.cli.screen import say, working
@@ -290,6 +300,7 @@ def fit(
             notes = _notes(context, table, network, seed)
             levels, gap = [] if one_hot is None else split_names(one_hot), None if missing is None else missing.value
             columns, gaps = prepare(table, columns.like(network.graph), levels, gap)
+            model.set_params(column_strength=of_features(strengths, columns.features, levels, intercept) or None)
             files = FileFit(model, table, columns, partial(say, quiet=quiet), over.value, given)
             files.say_gaps(gaps)
             condensed = files.fit() is None

@@ -34,6 +34,12 @@ The level of the quantile, between 0 and 1: about that part of the labels lies b
 {"l1", "l2", "squared"} or Penalty
 φ: the ℓ1 norm (every coefficient has clusters of its own), the ℓ2 norm (all coefficients have the same clusters), or
 the squared ℓ2 norm (no clusters, weights vary gradually).""",
+    "column_strength": """\
+dict of column → strength
+How much differences in a coefficient count, relative to λ: 0 (every node has it for itself; where a node has no labels,
+it is 0 in the units that are solved in), a positive number, or inf (all nodes of a component have the same one,
+whatever λ is). Columns are features, by name or number, and "intercept", which with standardize is the prediction at
+the mean of all features. None: 1 for all. Strengths of 0 and inf are solved in NumPy.""",
     "fit_intercept": """\
 bool
 The intercept is one more coefficient: neighbours' intercepts are pulled together too.""",

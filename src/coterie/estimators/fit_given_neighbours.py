@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from coterie.problem.arrays import Array
 from coterie.problem.losses import LocalLosses
 from coterie.problem.penalties import Penalty, SquaredVariation, TotalVariation
+from coterie.problem.penalties.by_column import ByColumn
 
 OPTIMALITY = 1e-10  # of the optimality conditions, relative to the strengths and to the spread of the neighbours
 MAX_ITER = 10_000
@@ -39,6 +41,20 @@ def fit_given_neighbours(at: Array, c: Array, penalty: Penalty, f: LocalLosses |
         return _median(at, c) if f is None else _iterate(at, c, f, *_all_at_once(at, c))
     quick = _geometric_median(at, c) if f is None else None
     return _iterate(at, c, f, *_one_by_one(at, c, penalty)) if quick is None else quick
+
+
+def fit_by_column(at: Array, c: Array, penalty: ByColumn, f: LocalLosses | None = None) -> Array:
+    """The same with a strength per column: tied ones have the neighbours' mean, free ones without a loss are zero."""
+    mean = np.average(at, axis=0, weights=c if c.any() else None)
+    tied, held, at = penalty.tied, penalty.held, np.where(penalty.tied, mean, at)
+    if f is None:
+        w, t = np.where(tied, mean, 0.0), penalty.unit[held]
+        if held.any():
+            w[held] = fit_given_neighbours(at[:, held] * t, c, penalty.plain) / t
+        return w
+    if not c.any():  # the neighbours do not count, but for tied columns
+        c, penalty = np.ones_like(c), replace(penalty, strength=tuple(np.where(tied, np.inf, 0.0)))
+    return np.where(tied, mean, _iterate(at, c, f, *_one_by_one(at, c, penalty)))
 
 
 def _median(at: Array, c: Array) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from coterie.estimators.column_strength import as_array
 from coterie.estimators.offsets import Offset
 from coterie.estimators.scaling import Scaling
 from coterie.estimators.shared import HUB, numbers_or_hub, with_hub
@@ -42,6 +43,7 @@ class InputMixin:
 
     graph: Any
     penalty: str | Penalty
+    column_strength: Mapping[Any, float] | None = None
     fit_intercept: bool
     standardize: bool
     weight_by: str
@@ -62,6 +64,7 @@ class InputMixin:
         """The loss, which leaves these columns (the intercept) out of ridge and alpha."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "column_strength": [None, dict],
         "fit_intercept": ["boolean"],
         "standardize": ["boolean"],
         "shared": ["boolean"],
@@ -156,7 +159,14 @@ class InputMixin:
             graph, data = with_hub(graph, data)
         n, labels = self.n_features_in_, self._scales_labels
         self.scaling_ = Scaling.of(data.labelled, n, labels, self._robust) if self.standardize else Scaling.none(n)
-        return Problem(graph, self._in_units(data), self._loss(self._unpenalised), as_penalty(self.penalty), lam=0.0)
+        loss, penalty = self._loss(self._unpenalised), as_penalty(self.penalty)
+        return Problem(graph, self._in_units(data), loss, penalty, lam=0.0, strength=self._strength(loss))
+
+    def _strength(self, loss: Loss) -> Array | None:
+        """The strength of each weight of a node; None where all are 1."""
+        names, n = getattr(self, "feature_names_in_", None), self.n_features_in_
+        strength = as_array(self.column_strength, names, n, self.fit_intercept)
+        return None if strength is None else np.tile(strength, loss.n_weights(len(strength)) // len(strength))
 
     def _rows(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from coterie.estimators.base import NetworkedModel
@@ -47,6 +47,7 @@ class NetworkedLasso(NetworkedRegressor):
         *,
         alpha: float = 0.1,
         penalty: str | Penalty = "l1",
+        column_strength: Mapping[Any, float] | None = None,
         fit_intercept: bool = True,
         standardize: bool = True,
         weight_by: str = "rows",
@@ -82,6 +83,7 @@ class NetworkedLasso(NetworkedRegressor):
         self.refit = refit
         self.shared = shared
         self.alpha = alpha
+        self.column_strength = column_strength
 
     def _loss(self, unpenalised: tuple[int, ...]) -> Loss:
         return Lasso(self.alpha, unpenalised, self._reduction)
@@ -123,6 +125,7 @@ class NetworkedLassoCV(ChoosesLam, NetworkedLasso):
         criterion: str = "cv",
         alpha: float = 0.1,
         penalty: str | Penalty = "l1",
+        column_strength: Mapping[Any, float] | None = None,
         fit_intercept: bool = True,
         standardize: bool = True,
         weight_by: str = "rows",
@@ -162,3 +165,4 @@ class NetworkedLassoCV(ChoosesLam, NetworkedLasso):
         self.refit = refit
         self.shared = shared
         self.alpha = alpha
+        self.column_strength = column_strength

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -64,6 +64,7 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
         penalty: str | Penalty = "l1",
         ridge: float = 1e-3,
         class_weight: Any = None,
+        column_strength: Mapping[Any, float] | None = None,
         fit_intercept: bool = True,
         standardize: bool = True,
         weight_by: str = "rows",
@@ -99,6 +100,7 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
         self.refit = refit
         self.shared = shared
         self.ridge = ridge
+        self.column_strength = column_strength
         self.class_weight = class_weight
 
     _scales_labels = False
@@ -280,6 +282,7 @@ class NetworkedLogisticRegressionCV(ChoosesLam, NetworkedLogisticRegression):
         penalty: str | Penalty = "l1",
         ridge: float = 1e-3,
         class_weight: Any = None,
+        column_strength: Mapping[Any, float] | None = None,
         fit_intercept: bool = True,
         standardize: bool = True,
         weight_by: str = "rows",
@@ -319,4 +322,5 @@ class NetworkedLogisticRegressionCV(ChoosesLam, NetworkedLogisticRegression):
         self.refit = refit
         self.shared = shared
         self.ridge = ridge
+        self.column_strength = column_strength
         self.class_weight = class_weight

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from coterie.estimators.fit_given_neighbours import fit_given_neighbours
+from coterie.estimators.fit_given_neighbours import fit_by_column, fit_given_neighbours
 from coterie.estimators.shared import hub_weight, with_hub
 from coterie.estimators.space_time import SpaceTime, pairs_of
 from coterie.problem import EmpiricalGraph, Problem
 from coterie.problem.arrays import Array, as_floats
 from coterie.problem.ids import look_up, numbering
 from coterie.problem.penalties import as_penalty
+from coterie.problem.penalties.by_column import by_column
 from coterie.solver import Solution
 
 if TYPE_CHECKING:
@@ -54,6 +55,10 @@ def weights_for(model: NetworkedModel, neighbours: Any, X: Any = None, y: Any = 
         numbers, A = np.append(numbers, model.graph_.n_nodes), np.append(A, hub_weight(model, m))
     at = model._weights_and_groups()[0][numbers]
     f = None if X is None else model._loss_of_one(X, y)
+    strength = model._strength(model._loss(model._unpenalised))
+    if strength is not None:
+        penalty = by_column(as_penalty(model.penalty), strength)
+        return fit_by_column(at, A if f is None else model.lam_ * A, penalty, f)
     if f is not None and model.lam_ == 0:  # the neighbours do not count
         return f.pooled(np.zeros(1, dtype=np.int64), 1)[0][0]
     return fit_given_neighbours(at, A if f is None else model.lam_ * A, as_penalty(model.penalty), f)

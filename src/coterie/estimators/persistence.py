@@ -250,8 +250,9 @@ def _preparation(made: dict[str, Any] | None) -> Preparation | None:
 def _known(record: dict[str, Any]) -> dict[str, Any]:
     """The parameters; models that draw nothing were once written with a random_state."""
     draws, parameters = record["estimator"].endswith("CV"), dict(record["parameters"])
-    if isinstance(pairs := parameters.get("class_weight"), list):
-        parameters["class_weight"] = dict(pairs)
+    for name in ("class_weight", "column_strength"):
+        if isinstance(pairs := parameters.get(name), list):
+            parameters[name] = {key: _number(value) for key, value in pairs}
     return {name: value for name, value in parameters.items() if draws or name != "random_state"}
 
 
@@ -274,8 +275,9 @@ def _parameters(model: Any) -> dict[str, Any]:
     for name in ("cv", "random_state", "engine", "verbose"):  # an object, such as a splitter, matters to a fit only
         if not isinstance(parameters.get(name), Integral | str | None):
             parameters[name] = of_class[name].default
-    if isinstance(given := parameters.get("class_weight"), dict):  # the keys of JSON are text, classes may be numbers
-        parameters["class_weight"] = list(map(list, given.items()))
+    for name in ("class_weight", "column_strength"):  # the keys of JSON are text, classes and columns may be numbers
+        if isinstance(given := parameters.get(name), dict):
+            parameters[name] = list(map(list, given.items()))
     if not isinstance(model.penalty, str):
         name_of = {penalty: name for name, penalty in PENALTIES.items()}
         if model.penalty not in name_of:

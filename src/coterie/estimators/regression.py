@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -116,6 +116,7 @@ class NetworkedLinearRegression(NetworkedRegressor):
         *,
         penalty: str | Penalty = "l1",
         ridge: float = 0.0,
+        column_strength: Mapping[Any, float] | None = None,
         fit_intercept: bool = True,
         standardize: bool = True,
         weight_by: str = "rows",
@@ -151,6 +152,7 @@ class NetworkedLinearRegression(NetworkedRegressor):
         self.refit = refit
         self.shared = shared
         self.ridge = ridge
+        self.column_strength = column_strength
 
     def _loss(self, unpenalised: tuple[int, ...]) -> Loss:
         return SquaredError(self._reduction, self.ridge, unpenalised)
@@ -194,6 +196,7 @@ class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
         criterion: str = "cv",
         penalty: str | Penalty = "l1",
         ridge: float = 0.0,
+        column_strength: Mapping[Any, float] | None = None,
         fit_intercept: bool = True,
         standardize: bool = True,
         weight_by: str = "rows",
@@ -233,3 +236,4 @@ class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
         self.refit = refit
         self.shared = shared
         self.ridge = ridge
+        self.column_strength = column_strength

@@ -77,8 +77,9 @@ class Problem:
             )
         check_strength(self.lam, "lam")
         if self.strength is not None:
-            object.__setattr__(self, "strength", as_strengths(self.strength, self.n_features))
-            by_column(self.penalty, self.strength)
+            strength = as_strengths(self.strength, self.n_features)
+            by_column(self.penalty, strength)
+            object.__setattr__(self, "strength", None if (strength == 1).all() else strength)
         self.loss.validate(self.data.labelled)
 
     @cached_property
@@ -90,7 +91,8 @@ class Problem:
         threads_pay = rows.m.max(initial=0) * self.n_features > THREADS_PAY
         with nullcontext() if threads_pay else one_thread():
             f = self.loss.bind(rows)
-        return BoundProblem(self.graph, rows.M, f, self.n_features, by_column(self.penalty, self.strength), self.lam)
+        penalty = self.penalty if self.strength is None else by_column(self.penalty, self.strength)
+        return BoundProblem(self.graph, rows.M, f, self.n_features, penalty, self.lam)
 
     @property
     def n_features(self) -> int:

@@ -23,15 +23,15 @@ def is_strength(value: float) -> bool:
     return value in (0.0, np.inf) or WEAKEST <= value <= STRONGEST
 
 
-def as_strengths(strength: ArrayLike, n: int) -> Array | None:
-    """Strengths of n columns as floats, None where all are one; refuse what is none, and name it."""
+def as_strengths(strength: ArrayLike, n: int) -> Array:
+    """Strengths of n columns as floats; refuse what is none, and name it."""
     values = as_floats(strength, "strength")
     if values.shape != (n,):
         raise ValueError(f"strength must have one number for each of the {n} columns, got shape {values.shape}")
     for k, value in enumerate(values.tolist()):
         if not is_strength(value):
             raise ValueError(f"strength[{k}] is {value:g}; {RULE}")
-    return None if (values == 1).all() else values
+    return values
 
 
 def in_plain_terms(problem: BoundProblem) -> BoundProblem:

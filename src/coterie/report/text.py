@@ -6,6 +6,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
+from coterie.estimators.column_strength import strengths_of
 from coterie.problem import EmpiricalGraph
 from coterie.problem.ids import Pairs
 from coterie.problem.losses.measure import Measure
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 AS_GOOD_AS_ZERO, LARGE = 1e-15, 0.1  # relative gaps that are as good as zero, or say little
 MOST_SITES = 10  # named one by one
+MOST_STRENGTHS = 10
 FEDERATION = {"sites", "rounds", "held", "complaints", "privacy"}  # keys of the note of a federation
 PENALTIES = {
     ("l1", TotalVariation()): "ℓ1 total variation: every coefficient has clusters of its own",
@@ -116,8 +118,17 @@ def own_of(model: NetworkedModel) -> str:
 
 
 def penalty_of(model: NetworkedModel) -> str:
-    """The penalty in words."""
-    return next((text for names, text in PENALTIES.items() if model.penalty in names), repr(model.penalty))
+    """The penalty in words, with the strengths of columns that are not one."""
+    words = next((text for names, text in PENALTIES.items() if model.penalty in names), repr(model.penalty))
+    strengths = [f"{name} {strength_in_words(value)}" for name, value in strengths_of(model).items()]
+    return words + (f"; relative to λ, {some(strengths, MOST_STRENGTHS)}" if strengths else "")
+
+
+def strength_in_words(strength: float) -> str:
+    """How much a coefficient's differences count."""
+    if strength == math.inf:
+        return "∞ (one coefficient for all)"
+    return "0 (every node for itself)" if strength == 0 else short(strength, 3)
 
 
 def weighting_of(model: NetworkedModel) -> str:

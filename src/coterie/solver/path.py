@@ -143,7 +143,9 @@ def _nearly_equal(problem: BoundProblem) -> float:
 
     An edge that carries the flow u has u = 2λA(w_i − w_j), and total variation's largest useful λ bounds |u|/A.
     """
-    flow = largest_useful_lam(replace(problem, penalty=by_column(TotalVariation(), problem.strength)))
+    plain = TotalVariation()
+    penalty = plain if problem.strength is None else by_column(plain, problem.strength)
+    flow = largest_useful_lam(replace(problem, penalty=penalty))
     common = problem.f.pooled(np.zeros(len(problem.M), dtype=np.int64), 1)[0]
     size = float(np.sqrt((common**2).mean()))
     return 50 * flow / size if size > 0 else flow

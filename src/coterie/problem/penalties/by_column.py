@@ -200,10 +200,8 @@ KINDS: dict[type[Penalty], type[ByColumn]] = {
 }
 
 
-def by_column(penalty: Penalty, strength: Array | None) -> Penalty:
-    """The penalty with these strengths, if there are any."""
-    if strength is None:
-        return penalty
+def by_column(penalty: Penalty, strength: Array) -> ByColumn:
+    """The penalty with these strengths."""
     if type(penalty) not in KINDS:
         raise TypeError(f"{type(penalty).__name__} has no strengths by column; l1, l2 and squared variation have")
     return KINDS[type(penalty)](tuple(strength.tolist()))

@@ -1,0 +1,44 @@
+"""--strength: how much differences in each coefficient count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import nan
+
+from coterie.cli.errors import BadInputError
+from coterie.io.errors import MissingColumnError
+
+
+def read_strengths(given: Sequence[str] | None) -> dict[str, float]:
+    """What options such as age=inf say, by column; the number comes after the last "="."""
+    from coterie.problem.strengths import RULE, is_strength
+
+    found: dict[str, float] = {}
+    for text in given or ():
+        name, _, number = text.rpartition("=")
+        try:
+            value = float(number)
+        except ValueError:
+            value = nan
+        if not name or not is_strength(value):
+            raise BadInputError(f"--strength {text}: give column=strength, as age=2 or age=inf; {RULE}")
+        if name in found:
+            raise BadInputError(f"--strength {text}: {name} has a strength already")
+        found[name] = value
+    return found
+
+
+def of_features(
+    given: dict[str, float], features: Sequence[str], one_hot: Sequence[str], intercept: bool
+) -> dict[str, float]:
+    """Strengths of features: that of a column with levels is that of each of them. Refuse names that are none."""
+    from coterie.estimators.column_strength import INTERCEPT
+
+    found: dict[str, float] = {}
+    for name, value in given.items():
+        levels = [feature for feature in features if name in one_hot and feature.startswith(f"{name}=")]
+        if name not in features and not levels and not (name == INTERCEPT and intercept):
+            known = ", ".join([*features, *([INTERCEPT] if intercept else [])])
+            raise MissingColumnError(f"--strength {name}=…: there is no feature {name!r}; there are {known}")
+        found |= dict.fromkeys(levels or [name], value)
+    return found

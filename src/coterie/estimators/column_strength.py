@@ -1,0 +1,59 @@
+"""Strengths of columns by their names, as users give them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from coterie.problem.arrays import Array
+from coterie.problem.strengths import RULE, is_strength
+
+if TYPE_CHECKING:
+    from coterie.estimators.base import NetworkedModel
+
+INTERCEPT = "intercept"
+
+
+def as_array(given: Mapping[Any, Any] | None, names: Sequence[str] | None, n: int, intercept: bool) -> Array | None:
+    """Strengths of n features and the intercept, if there is one; None where nothing is said of them.
+
+    A key is the name of a feature, where they have names, its number, or "intercept".
+    """
+    if not given:
+        return None
+    s = np.ones(n + intercept)
+    for key, value in given.items():
+        k = _column(key, names, n, intercept)
+        if isinstance(value, bool) or not isinstance(value, Real) or not is_strength(float(value)):
+            raise ValueError(f"column_strength of {key!r} is {value!r}; {RULE}")
+        s[k] = value
+    return s
+
+
+def _column(key: Any, names: Sequence[str] | None, n: int, intercept: bool) -> int:
+    """The number of the column that a key names."""
+    if isinstance(key, str) and names is not None and key in names:
+        return list(names).index(key)
+    if key == INTERCEPT and intercept:
+        return n
+    if isinstance(key, Integral) and 0 <= int(key) < n:
+        return int(key)
+    if key == INTERCEPT:
+        raise ValueError("column_strength names the intercept, but the model has none: fit_intercept=True")
+    columns = f"numbers from 0 to {n - 1}" if names is None else f"features {', '.join(map(str, names))}"
+    also = " and intercept" if intercept else ""
+    raise ValueError(f"column_strength names {key!r}, but there are the {columns}{also}")
+
+
+def strengths_of(model: NetworkedModel) -> dict[str, float]:
+    """The strengths of a fitted model by the names of its columns; those that are one are left out."""
+    from coterie.estimators.export import column_names
+
+    names = getattr(model, "feature_names_in_", None)
+    s = as_array(model.column_strength, names, model.n_features_in_, model.fit_intercept)
+    if s is None:
+        return {}
+    return {name: float(value) for name, value in zip(column_names(model), s, strict=True) if value != 1}

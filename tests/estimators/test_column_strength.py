@@ -1,0 +1,118 @@
+"""Strengths of columns by name, in models, their files and their words."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from towns import CHOOSING, PLAIN, empirical, labels_for, names, quick, rows
+
+import coterie as ct
+from coterie.estimators.column_strength import as_array
+from coterie.report.text import penalty_of
+
+INF = np.inf
+
+
+def fitted(model=ct.NetworkedLinearRegression, **parameters):
+    X, y, nodes = rows()
+    X = pd.DataFrame(X, columns=["age", "income"])
+    return quick(model, empirical(), **parameters).fit(X, labels_for(model, y), names(nodes))
+
+
+@pytest.mark.parametrize("model", [*PLAIN, *CHOOSING])
+def test_slopes_of_all_and_an_intercept_of_each(model):
+    separable = issubclass(model, ct.NetworkedLogisticRegression)  # by an intercept, at a node of one class
+    found = fitted(model, column_strength={"age": INF, 1: INF, "intercept": 0.1 if separable else 0})
+    assert (found.coef_ == found.coef_[0]).all()
+    assert found.gap_ <= found.tol
+    assert separable or len(np.unique(found.intercept_)) == 6
+
+
+def test_it_is_a_regression_with_a_dummy_per_node():
+    X, y, nodes = rows()
+    found = fitted(column_strength={"age": INF, "income": INF, "intercept": 0}, tol=1e-10)
+    dummies = np.linalg.lstsq(np.column_stack([X, np.eye(6)[nodes]]), y)[0]
+    np.testing.assert_allclose(found.coef_[0], dummies[:2], rtol=1e-4)
+    np.testing.assert_allclose(found.intercept_, dummies[2:], atol=1e-4)
+
+
+@pytest.mark.parametrize("penalty", ["l1", "l2", "squared"])
+def test_strengths_of_one_change_nothing(penalty):
+    one, other = fitted(penalty=penalty), fitted(penalty=penalty, column_strength={"age": 1.0, "intercept": 1})
+    np.testing.assert_array_equal(one.coef_, other.coef_)
+
+
+def test_they_count_in_units_that_are_solved_in():
+    """With standardize, units do not matter; twice the strength of all is twice λ."""
+    X, y, nodes = rows()
+    twice = {"age": 2.0, "income": 2.0, "intercept": 2.0}
+    one, other = fitted(lam=0.02, column_strength=twice), fitted(lam=0.04)
+    np.testing.assert_allclose(one.coef_, other.coef_, atol=1e-4)
+    X = pd.DataFrame(X * [100.0, 1.0], columns=["age", "income"])
+    scaled = quick(ct.NetworkedLinearRegression, empirical(), lam=0.02, column_strength=twice).fit(X, y, names(nodes))
+    np.testing.assert_allclose(scaled.coef_ * [100.0, 1.0], one.coef_, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"height": 2.0}, r"names 'height', but there are the features age, income and intercept"),
+        ({2: 2.0}, r"names 2, but there are the features age, income"),
+        ({"age": -1.0}, r"column_strength of 'age' is -1.0; a strength is 0, a number from"),
+        ({"age": "much"}, r"column_strength of 'age' is 'much'"),
+        ({"age": np.nan}, r"column_strength of 'age' is nan"),
+    ],
+)
+def test_what_is_wrong_is_named(given, message):
+    with pytest.raises(ValueError, match=message):
+        fitted(column_strength=given)
+
+
+def test_no_intercept_has_no_strength():
+    with pytest.raises(ValueError, match="names the intercept, but the model has none"):
+        fitted(column_strength={"intercept": 0}, fit_intercept=False)
+
+
+def test_columns_without_names_have_numbers():
+    np.testing.assert_array_equal(as_array({0: 2.0, "intercept": INF}, None, 2, True), [2.0, 1.0, INF])
+    with pytest.raises(ValueError, match="names 'age', but there are the numbers from 0 to 1"):
+        as_array({"age": 2.0}, None, 2, False)
+    assert as_array({}, None, 2, True) is None
+
+
+def test_a_feature_may_be_called_intercept():
+    np.testing.assert_array_equal(as_array({"intercept": 2.0}, ["intercept", "x"], 2, True), [2.0, 1.0, 1.0])
+
+
+def test_files_and_words_keep_them(tmp_path):
+    given = {"age": INF, 1: 2.0, "intercept": 0}
+    model = fitted(column_strength=given)
+    model.save(tmp_path / "model")
+    again = ct.load(tmp_path / "model")
+    assert again.column_strength == given
+    np.testing.assert_array_equal(again.coef_, model.coef_)
+    said = "relative to λ, age ∞ (one coefficient for all), income 2, intercept 0 (every node for itself)"
+    assert penalty_of(again).endswith(said)
+
+
+@pytest.mark.parametrize("penalty", ["l1", "l2", "squared"])
+@pytest.mark.parametrize("lam", [0.0, 0.05])
+def test_new_nodes_keep_to_them(penalty, lam):
+    """Given the others, nothing is better for a new node."""
+    strength = {"age": INF, "income": 2.0, "intercept": 0}
+    old = fitted(penalty=penalty, lam=lam, column_strength=strength, standardize=False)
+    X, y, _ = rows(m=1, seed=9)
+    X, joined = pd.DataFrame(X, columns=["age", "income"]), {"a1": 1.0, "a3": 0.5, "b2": 2.0}
+    coef, intercept = old.weights_for(joined, X, y)
+    assert coef[0] == pytest.approx(old.coef_[0, 0], rel=1e-12)
+    grown = fitted(penalty=penalty, lam=lam, column_strength=strength, standardize=False)
+    grown.add_nodes({"new": joined}, X, y, ["new"] * len(y))
+    w = np.vstack([np.column_stack([old.coef_, old.intercept_]), [old.coef_[0, 0], coef[1], intercept]])
+    at, rng = grown.problem_.objective(w), np.random.default_rng(0)
+    for size in (1e-4, 1e-2, 1.0):
+        for _ in range(20):
+            other = w.copy()
+            other[-1, 1:] += size * rng.standard_normal(2)
+            assert grown.problem_.objective(other) >= at - 1e-9
+    alone = old.weights_for(joined)
+    assert alone.coef[0] == pytest.approx(old.coef_[0, 0], rel=1e-12)
+    assert alone.intercept == 0
