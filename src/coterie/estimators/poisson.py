@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -62,10 +62,13 @@ class NetworkedPoissonRegression(NetworkedRowRegressor):
         lam: float = 0.1,
         *,
         penalty: str | Penalty = "l1",
+        column_strength: Mapping[Any, float] | None = None,
         ridge: float = 1e-3,
         fit_intercept: bool = True,
         standardize: bool = True,
         weight_by: str = "rows",
+        refit: str | None = None,
+        shared: bool = False,
         tol: float = 1e-6,
         max_iter: int = 100_000,
         time_limit: float | None = None,
@@ -74,6 +77,7 @@ class NetworkedPoissonRegression(NetworkedRowRegressor):
         warm_start: bool = False,
         verbose: Verbose = 0,
         node: str | Sequence[str] | None = None,
+        time_strength: float = 1.0,
     ) -> None:
         super().__init__(
             graph,
@@ -91,6 +95,10 @@ class NetworkedPoissonRegression(NetworkedRowRegressor):
             node,
         )
         self.lam = lam
+        self.time_strength = time_strength
+        self.refit = refit
+        self.shared = shared
+        self.column_strength = column_strength
         self.ridge = ridge
 
     __metadata_request__fit = {"groups": True, "offset": True, "exposure": True}  # noqa: RUF012
@@ -269,11 +277,15 @@ class NetworkedPoissonRegressionCV(ChoosesLam, NetworkedPoissonRegression):
         over: str = "auto",
         cv_repeats: int = 1,
         rule: str = "best",
+        criterion: str = "cv",
         penalty: str | Penalty = "l1",
+        column_strength: Mapping[Any, float] | None = None,
         ridge: float = 1e-3,
         fit_intercept: bool = True,
         standardize: bool = True,
         weight_by: str = "rows",
+        refit: str | None = None,
+        shared: bool = False,
         tol: float = 1e-6,
         max_iter: int = 100_000,
         time_limit: float | None = None,
@@ -284,6 +296,7 @@ class NetworkedPoissonRegressionCV(ChoosesLam, NetworkedPoissonRegression):
         n_jobs: int | None = None,
         verbose: Verbose = 0,
         node: str | Sequence[str] | None = None,
+        time_strengths: Any = None,
     ) -> None:
         NetworkedModel.__init__(
             self,
@@ -302,4 +315,9 @@ class NetworkedPoissonRegressionCV(ChoosesLam, NetworkedPoissonRegression):
             node,
         )
         self._set_choice(lams, n_lams, cv, over, cv_repeats, rule, random_state, n_jobs)
+        self.criterion = criterion
+        self.time_strengths = time_strengths
+        self.refit = refit
+        self.shared = shared
+        self.column_strength = column_strength
         self.ridge = ridge

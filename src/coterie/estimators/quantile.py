@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sklearn.metrics import d2_pinball_score
@@ -52,10 +52,13 @@ class NetworkedQuantileRegression(NetworkedRowRegressor):
         *,
         quantile: float = 0.5,
         penalty: str | Penalty = "l1",
+        column_strength: Mapping[Any, float] | None = None,
         ridge: float = 1e-3,
         fit_intercept: bool = True,
         standardize: bool = True,
         weight_by: str = "rows",
+        refit: str | None = None,
+        shared: bool = False,
         tol: float = 1e-6,
         max_iter: int = 100_000,
         time_limit: float | None = None,
@@ -64,6 +67,7 @@ class NetworkedQuantileRegression(NetworkedRowRegressor):
         warm_start: bool = False,
         verbose: Verbose = 0,
         node: str | Sequence[str] | None = None,
+        time_strength: float = 1.0,
     ) -> None:
         super().__init__(
             graph,
@@ -81,6 +85,10 @@ class NetworkedQuantileRegression(NetworkedRowRegressor):
             node,
         )
         self.lam = lam
+        self.time_strength = time_strength
+        self.refit = refit
+        self.shared = shared
+        self.column_strength = column_strength
         self.quantile = quantile
         self.ridge = ridge
 
@@ -127,12 +135,16 @@ class NetworkedQuantileRegressionCV(ChoosesLam, NetworkedQuantileRegression):
         over: str = "auto",
         cv_repeats: int = 1,
         rule: str = "best",
+        criterion: str = "cv",
         quantile: float = 0.5,
         penalty: str | Penalty = "l1",
+        column_strength: Mapping[Any, float] | None = None,
         ridge: float = 1e-3,
         fit_intercept: bool = True,
         standardize: bool = True,
         weight_by: str = "rows",
+        refit: str | None = None,
+        shared: bool = False,
         tol: float = 1e-6,
         max_iter: int = 100_000,
         time_limit: float | None = None,
@@ -143,6 +155,7 @@ class NetworkedQuantileRegressionCV(ChoosesLam, NetworkedQuantileRegression):
         n_jobs: int | None = None,
         verbose: Verbose = 0,
         node: str | Sequence[str] | None = None,
+        time_strengths: Any = None,
     ) -> None:
         NetworkedModel.__init__(
             self,
@@ -161,5 +174,10 @@ class NetworkedQuantileRegressionCV(ChoosesLam, NetworkedQuantileRegression):
             node,
         )
         self._set_choice(lams, n_lams, cv, over, cv_repeats, rule, random_state, n_jobs)
+        self.criterion = criterion
+        self.time_strengths = time_strengths
+        self.refit = refit
+        self.shared = shared
+        self.column_strength = column_strength
         self.quantile = quantile
         self.ridge = ridge
