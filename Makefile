@@ -77,7 +77,7 @@ $(READY): $(DEMO)
 	$(BIN)/python $(PIP) --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
-$(VENV)/.docs: $(READY)
+$(VENV)/.docs: $(DEMO)
 	$(BIN)/python $(PIP) --constraint constraints.txt --editable '.[docs]'
 	@touch $@
 
