@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -80,14 +81,33 @@ def test_nobody_waits_for_a_silent_peer_for_ever() -> None:
     assert "coterie: rank 0 of 2 ends the job: a peer has been silent for 2 seconds" in said
 
 
-@needs_mpi
-def test_a_killed_rank_ends_the_job() -> None:
-    job = begin(2, "forever")
+def pids_of(job: subprocess.Popen[str]) -> dict[str, int]:
+    """The processes of a job of two ranks, which say who they are."""
     assert job.stdout is not None
     pids = {}
     while len(pids) < 2:
         rank, pid = re.match(r"pid (\d) (\d+)", job.stdout.readline()).groups()  # type: ignore[union-attr]
         pids[rank] = int(pid)
+    return pids
+
+
+@needs_mpi
+@pytest.mark.slow
+def test_a_killed_job_goes_on_with_another_number_of_ranks(tmp_path: Path) -> None:
+    job = begin(2, "keeps", KEPT=str(tmp_path))
+    pids = pids_of(job)
+    while not (tmp_path / "index.json").exists() or '"n_iter": 0' in (tmp_path / "index.json").read_text():
+        time.sleep(0.05)
+        assert job.poll() is None, told(job)
+    os.kill(pids["1"], signal.SIGKILL)
+    assert told(job)[0] != 0
+    assert told(begin(3, "resumes", KEPT=str(tmp_path))) == (0, "fine\n")
+
+
+@needs_mpi
+def test_a_killed_rank_ends_the_job() -> None:
+    job = begin(2, "forever")
+    pids = pids_of(job)
     os.kill(pids["1"], signal.SIGKILL)
     code, _ = told(job)
     assert code != 0

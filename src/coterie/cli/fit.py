@@ -36,8 +36,8 @@ from coterie.cli.options import (
     WeightName,
     WeightOption,
 )
+from coterie.cli.ranks import keeping, ranks
 from coterie.cli.ranks import profile as where_time_went
-from coterie.cli.ranks import ranks
 
 if TYPE_CHECKING:
     from coterie.cli.network import Knn, Network
@@ -183,6 +183,15 @@ def fit(
     profile: Annotated[
         bool, typer.Option("--profile", help="With mpi: say where the time of the ranks goes.", rich_help_panel=SOLVER)
     ] = False,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            help="With mpi: a folder to keep the solve in, every minute.", show_default="none", rich_help_panel=SOLVER
+        ),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from what --checkpoint holds.", rich_help_panel=SOLVER)
+    ] = False,
     seed: Annotated[int, typer.Option(min=0, help="For the folds.", rich_help_panel=SOLVER)] = 0,
     json: Annotated[bool, JsonOption] = False,
     quiet: Annotated[bool, QuietOption] = False,
@@ -195,8 +204,8 @@ def fit(
     with plain_errors(quiet), ranks(_checked_engine(engine)) as first:
         check_folder(out)
         check_numbers(tol=tol, time_limit=time_limit, alpha=alpha, ridge=ridge)
-        if profile and engine != "mpi":
-            raise BadInputError("--profile belongs to --engine mpi")
+        if engine != "mpi" and (profile or checkpoint is not None):
+            raise BadInputError("--profile and --checkpoint belong to --engine mpi")
         nearest = check_choice(graph, knn, weight, distance)
         choosing = {"cv": folds, "over": over.value, "cv_repeats": repeats, "random_state": seed}
         model = _new_model(loss, lam, alpha, ridge, choosing)
@@ -228,7 +237,10 @@ def fit(
             columns, gaps = prepare(table, columns.like(network.graph), levels, gap)
             files = FileFit(model, table, columns, partial(say, quiet=quiet), over.value)
             files.say_gaps(gaps)
-            condensed = files.fit() is None
+            with keeping(checkpoint, resume) as is_resumed:
+                condensed = files.fit() is None
+            if resume and not is_resumed():
+                say(f"{checkpoint} holds no checkpoint of this fit, which began anew", quiet)
             interrupted = model.solution_.status is Status.INTERRUPTED
             try:
                 if not interrupted:
