@@ -22,6 +22,9 @@ from problems import EVERY_LOSS, instance
 
 MPIEXEC = shutil.which("mpiexec", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
 RANKS = Path(__file__).parent / "mpi_ranks.py"
+if find_spec("mpi4py") is not None:
+    from coterie.engines.mpi.assignment import best, cut_part, in_ranges, work
+
 needs_mpi = pytest.mark.skipif(
     find_spec("mpi4py") is None or MPIEXEC is None, reason="mpi4py or mpiexec is not installed (coterie[mpi])"
 )
@@ -150,3 +153,23 @@ def test_rows_with_offsets_are_shared_out() -> None:
     assert some.offset is not None
     assert some.offset.tolist() == [0.2, 0.3, 0.1]
     assert some.starts.tolist() == [0, 2, 3]
+
+
+@pytest.mark.skipif(find_spec("mpi4py") is None, reason="mpi4py is not installed (coterie[mpi])")
+def test_nodes_are_shared_out_by_their_work() -> None:
+    cost = np.array([5.0, 1.0, 1.0, 1.0, 1.0, 1.0])
+    assert in_ranges(cost, 2).tolist() == [0, 1, 1, 1, 1, 1]
+    assert in_ranges(np.ones(3), 5).max() <= 4
+    problem = instance("few labelled").bound
+    assert (work(problem) > 0).all()
+    assert work(problem)[problem.M].min() > work(problem)[1]
+
+
+@pytest.mark.skipif(find_spec("mpi4py") is None or find_spec("pymetis") is None, reason="pymetis is not installed")
+def test_metis_finds_what_no_range_does() -> None:
+    ring = np.arange(40)
+    even, odd = (np.stack([half, np.roll(half, 1)], axis=1) for half in (ring[::2], ring[1::2]))
+    graph = ct.EmpiricalGraph.from_edges(np.concatenate([even, odd, [[0, 1]]]))
+    of = best(graph, np.ones(40), 2)
+    assert cut_part(graph, of) == pytest.approx(1 / graph.n_edges)
+    assert np.bincount(of).tolist() == [20, 20]
