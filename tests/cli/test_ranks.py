@@ -50,9 +50,22 @@ def run(*command: str, ranks: int = 0) -> subprocess.CompletedProcess[str]:
 @needs_mpi
 @pytest.mark.slow
 def test_ranks_fit_what_one_process_fits(network: list[str]) -> None:
-    done = run("data.csv", *network, "--engine", "mpi", "--profile", "--out", "ranks", ranks=2)
+    done = run(
+        "data.csv",
+        *network,
+        "--engine",
+        "mpi",
+        "--profile",
+        "--out",
+        "ranks",
+        "--checkpoint",
+        "kept",
+        "--resume",
+        ranks=2,
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("Model written to ranks") == 1
+    assert done.stderr.count("kept holds no checkpoint of this fit, which began anew") == 1
     assert "2 ranks, " in done.stderr
     assert "bytes to neighbours" in done.stderr
     assert run("data.csv", *network, "--engine", "numpy", "--out", "alone").returncode == 0
@@ -77,4 +90,6 @@ def test_alone_it_says_how_to_launch(network: list[str]) -> None:
     assert "Traceback" not in done.stderr
     assert not Path("model").exists()
     done = run("data.csv", *network, "--profile", "--out", "model")
-    assert "--profile belongs to --engine mpi" in done.stderr
+    assert "--profile and --checkpoint belong to --engine mpi" in done.stderr
+    done = run("data.csv", *network, "--resume", "--out", "model")
+    assert "--resume goes on from what --checkpoint holds: name that folder" in done.stderr

@@ -25,6 +25,7 @@ import test_provers as provers  # noqa: E402
 import coterie as ct  # noqa: E402
 from benchmarks import families  # noqa: E402
 from coterie.engines.base import Mode  # noqa: E402
+from coterie.engines.mpi.checkpoint import keeping  # noqa: E402
 from coterie.engines.mpi.crew import Crew, RankFailed, crew  # noqa: E402
 from coterie.engines.mpi.engine import MpiEngine  # noqa: E402
 from coterie.kernels.choice import using  # noqa: E402
@@ -160,6 +161,24 @@ def forever(crew: Crew) -> None:
     print("pid", crew.rank, os.getpid(), flush=True)
     while True:
         ct.solve(families.path(0.05), engine="mpi")
+
+
+def keeps(crew: Crew) -> None:
+    """Keeps checkpoints until somebody kills it."""
+    print("pid", crew.rank, os.getpid(), flush=True)
+    with keeping(os.environ["KEPT"], every=0.0):
+        while True:
+            ct.solve(families.blocks(0.06), engine="mpi")
+
+
+def resumes(crew: Crew) -> None:
+    """Goes on from such a checkpoint, once; what another problem has left is of no use."""
+    with keeping(os.environ["KEPT"], every=0.0, resume=True) as kept:
+        same_as_alone(crew, families.blocks(0.06), Form.NUMPY)
+        assert kept.resumed > 0
+    with keeping(os.environ["KEPT"], resume=True) as kept:
+        same_as_alone(crew, families.blocks(0.06, seed=1), Form.NUMPY)
+        assert kept.resumed == 0
 
 
 def silence(crew: Crew) -> None:

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -21,6 +22,9 @@ from problems import EVERY_LOSS, instance
 
 MPIEXEC = shutil.which("mpiexec", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
 RANKS = Path(__file__).parent / "mpi_ranks.py"
+if find_spec("mpi4py") is not None:
+    from coterie.engines.mpi.assignment import best, cut_part, in_ranges, work
+
 needs_mpi = pytest.mark.skipif(
     find_spec("mpi4py") is None or MPIEXEC is None, reason="mpi4py or mpiexec is not installed (coterie[mpi])"
 )
@@ -80,14 +84,33 @@ def test_nobody_waits_for_a_silent_peer_for_ever() -> None:
     assert "coterie: rank 0 of 2 ends the job: a peer has been silent for 2 seconds" in said
 
 
-@needs_mpi
-def test_a_killed_rank_ends_the_job() -> None:
-    job = begin(2, "forever")
+def pids_of(job: subprocess.Popen[str]) -> dict[str, int]:
+    """The processes of a job of two ranks, which say who they are."""
     assert job.stdout is not None
     pids = {}
     while len(pids) < 2:
         rank, pid = re.match(r"pid (\d) (\d+)", job.stdout.readline()).groups()  # type: ignore[union-attr]
         pids[rank] = int(pid)
+    return pids
+
+
+@needs_mpi
+@pytest.mark.slow
+def test_a_killed_job_goes_on_with_another_number_of_ranks(tmp_path: Path) -> None:
+    job = begin(2, "keeps", KEPT=str(tmp_path))
+    pids = pids_of(job)
+    while not (tmp_path / "index.json").exists() or '"n_iter": 0' in (tmp_path / "index.json").read_text():
+        time.sleep(0.05)
+        assert job.poll() is None, told(job)
+    os.kill(pids["1"], signal.SIGKILL)
+    assert told(job)[0] != 0
+    assert told(begin(3, "resumes", KEPT=str(tmp_path))) == (0, "fine\n")
+
+
+@needs_mpi
+def test_a_killed_rank_ends_the_job() -> None:
+    job = begin(2, "forever")
+    pids = pids_of(job)
     os.kill(pids["1"], signal.SIGKILL)
     code, _ = told(job)
     assert code != 0
@@ -130,3 +153,23 @@ def test_rows_with_offsets_are_shared_out() -> None:
     assert some.offset is not None
     assert some.offset.tolist() == [0.2, 0.3, 0.1]
     assert some.starts.tolist() == [0, 2, 3]
+
+
+@pytest.mark.skipif(find_spec("mpi4py") is None, reason="mpi4py is not installed (coterie[mpi])")
+def test_nodes_are_shared_out_by_their_work() -> None:
+    cost = np.array([5.0, 1.0, 1.0, 1.0, 1.0, 1.0])
+    assert in_ranges(cost, 2).tolist() == [0, 1, 1, 1, 1, 1]
+    assert in_ranges(np.ones(3), 5).max() <= 4
+    problem = instance("few labelled").bound
+    assert (work(problem) > 0).all()
+    assert work(problem)[problem.M].min() > work(problem)[1]
+
+
+@pytest.mark.skipif(find_spec("mpi4py") is None or find_spec("pymetis") is None, reason="pymetis is not installed")
+def test_metis_finds_what_no_range_does() -> None:
+    ring = np.arange(40)
+    even, odd = (np.stack([half, np.roll(half, 1)], axis=1) for half in (ring[::2], ring[1::2]))
+    graph = ct.EmpiricalGraph.from_edges(np.concatenate([even, odd, [[0, 1]]]))
+    of = best(graph, np.ones(40), 2)
+    assert cut_part(graph, of) == pytest.approx(1 / graph.n_edges)
+    assert np.bincount(of).tolist() == [20, 20]

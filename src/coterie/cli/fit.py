@@ -46,8 +46,8 @@ from coterie.cli.options import (
     WeightName,
     WeightOption,
 )
+from coterie.cli.ranks import keeping, ranks
 from coterie.cli.ranks import profile as where_time_went
-from coterie.cli.ranks import ranks
 from coterie.cli.strengths import of_features, read_strengths
 
 if TYPE_CHECKING:
@@ -247,6 +247,15 @@ def fit(
     profile: Annotated[
         bool, typer.Option("--profile", help="With mpi: say where the time of the ranks goes.", rich_help_panel=SOLVER)
     ] = False,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            help="With mpi: a folder to keep the solve in, every minute.", show_default="none", rich_help_panel=SOLVER
+        ),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from what --checkpoint holds.", rich_help_panel=SOLVER)
+    ] = False,
     seed: Annotated[int, typer.Option(min=0, help="For the folds.", rich_help_panel=SOLVER)] = 0,
     json: Annotated[bool, JsonOption] = False,
     quiet: Annotated[bool, QuietOption] = False,
@@ -259,8 +268,8 @@ def fit(
     with plain_errors(quiet), ranks(_checked_engine(engine)) as first:
         check_folder(out)
         check_numbers(tol=tol, time_limit=time_limit, alpha=alpha, ridge=ridge, time_strength=time_strength)
-        if profile and engine != "mpi":
-            raise BadInputError("--profile belongs to --engine mpi")
+        if engine != "mpi" and (profile or checkpoint is not None):
+            raise BadInputError("--profile and --checkpoint belong to --engine mpi")
         own = _own(loss, alpha=alpha, ridge=ridge, delta=delta, quantile=quantile, offset=offset, exposure=exposure)
         place = place_column(node, time, time_strength, over)
         nearest = check_choice(graph, knn, weight, distance)
@@ -303,7 +312,10 @@ def fit(
             model.set_params(column_strength=of_features(strengths, columns.features, levels, intercept) or None)
             files = FileFit(model, table, columns, partial(say, quiet=quiet), over.value, given)
             files.say_gaps(gaps)
-            condensed = files.fit() is None
+            with keeping(checkpoint, resume) as is_resumed:
+                condensed = files.fit() is None
+            if resume and not is_resumed():
+                say(f"{checkpoint} holds no checkpoint of this fit, which began anew", quiet)
             interrupted = model.solution_.status is Status.INTERRUPTED
             try:
                 if not interrupted:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from coterie.cli.errors import BadInputError
 
@@ -42,3 +43,17 @@ def profile() -> list[str]:
 
     all_ranks = crew()
     return all_ranks.profile.lines(all_ranks)
+
+
+@contextmanager
+def keeping(folder: Path | None, resume: bool) -> Iterator[Callable[[], bool]]:
+    """Inside, solves are kept in a folder, if one is named; given is how to ask whether one went on from there."""
+    if folder is None:
+        if resume:
+            raise BadInputError("--resume goes on from what --checkpoint holds: name that folder")
+        yield lambda: False
+        return
+    from coterie.engines.mpi.checkpoint import keeping as kept
+
+    with kept(folder, resume=resume) as checkpoints:
+        yield lambda: checkpoints.resumed > 0

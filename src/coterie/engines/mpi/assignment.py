@@ -11,7 +11,7 @@ from coterie.engines.mpi.crew import Crew
 from coterie.problem import BoundProblem, EmpiricalGraph
 from coterie.problem.arrays import Array
 
-FEW_CUT = 0.03  # of the edges: with so few between ranges of nodes, no other assignment is looked for
+FEW_CUT, MANY = 0.03, 1_000_000  # of so many edges, few between ranges of nodes: no other assignment is looked for
 WHOLE = 2**28  # what all nodes weigh together, for METIS
 PLAIN = 4  # passes over its weights that a node costs beside its edges
 
@@ -35,7 +35,8 @@ def work(problem: BoundProblem) -> Array:
 def best(graph: EmpiricalGraph, cost: Array, parts: int) -> NDArray[np.int32]:
     """Ranges of nodes, where these cut few edges; METIS's parts, where those cut fewer."""
     ranges = in_ranges(cost, parts)
-    if cut_part(graph, ranges) <= FEW_CUT or find_spec("pymetis") is None:
+    good = graph.n_edges > MANY and cut_part(graph, ranges) <= FEW_CUT
+    if good or graph.n_edges == 0 or find_spec("pymetis") is None:
         return ranges
     metis = by_metis(graph, cost, parts)
     return metis if cut_part(graph, metis) < cut_part(graph, ranges) else ranges

@@ -12,6 +12,7 @@ import numpy as np
 from coterie.engines.base import Engine, Mode, Travel
 from coterie.engines.mpi.agreement import refuse_differences
 from coterie.engines.mpi.assignment import assign
+from coterie.engines.mpi.checkpoint import checkpoints
 from coterie.engines.mpi.crew import crew
 from coterie.engines.mpi.iteration import NumbaPart, NumpyPart
 from coterie.engines.mpi.part import Part
@@ -62,16 +63,24 @@ class MpiEngine:
         agree()
         self.part = self.prover(problem).part
         self.iteration: Engine = (NumpyPart if self.now is Form.NUMPY else NumbaPart)(self.part)
-        self.iteration.setup(self.part.problem, self.part.nodes_in(w), self.part.duals_in(u))
+        here, duals = self.part.nodes_in(w), self.part.duals_in(u)
+        self.kept = checkpoints()
+        if self.kept is not None:
+            self.kept.begin(problem, self.part, here, duals)
+        self.iteration.setup(self.part.problem, here, duals)
 
     def set_steps(self, tau: Array, sigma: Array) -> None:
         self.iteration.set_steps(tau[self.part.nodes], sigma[self.part.edges])
 
     def advance(self, n_iter: int, mode: Mode) -> float:
+        if self.kept is not None and self.kept.is_due():
+            self.kept.write(self.part, *self.iteration.point())
         with self.crew.profile.phase("iterating"):
             residual = self.iteration.advance(n_iter, mode)
             agree()
         self.crew.profile.iterations += n_iter
+        if self.kept is not None:
+            self.kept.done += n_iter
         return residual
 
     def restart(self) -> Travel:

@@ -51,8 +51,7 @@ class NumbaPart(NumbaEngine):
         self.part = part
 
     def restart(self) -> Travel:
-        if self.u_hat is not None:
-            self.part.cut(self.u_hat)
+        self.part.cut(self.u if self.u_hat is None else self.u_hat)
         return super().restart()
 
     def point(self) -> tuple[Array, Array]:

@@ -11,7 +11,7 @@ halo. Where sums are over edges, or where copies could differ in their last digi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -141,7 +141,7 @@ def _problem(whole: BoundProblem, nodes: Integers, own: int, pairs: Integers, ed
     which = labelled[nodes[:own]]
     M = np.flatnonzero(which >= 0)
     graph = EmpiricalGraph(len(nodes), pairs, whole.graph.weights[edges])
-    made = BoundProblem(graph, M, whole.f.of_nodes(which[M]), whole.n_features, whole.penalty, whole.lam)
+    made = replace(whole, graph=graph, M=M, f=whole.f.of_nodes(which[M]))
     made.__dict__["undetermined"] = np.flatnonzero(np.isin(nodes, whole.undetermined))  # as the whole network has it
     return made
 

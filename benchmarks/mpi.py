@@ -1,0 +1,179 @@
+"""Ranks beside threads: strong and weak scaling of the MPI engine, and a model of time against ranks.
+
+    python -m benchmarks.mpi [--scale 0.1] [--tol 1e-4] [--weak] [--out FILE]
+
+Every line is a job of its own on family f (the block model of a million nodes and ten million edges, n = 10, times the
+scale): threads in one process, or ranks under mpiexec. Times of iterations are medians over blocks of 20, in turns with
+nobody; peak memory is what the kernel says of the largest process. A ping-pong between two ranks gives latency and
+bandwidth of this machine, and with the time of one rank the model; its assumptions are printed with it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+BLOCK, BLOCKS = 20, 7
+MESSAGE = 1 << 20  # bytes of the ping-pong that gives the bandwidth
+PINGS = 200
+NODE_BYTES = 80  # of x of one node, n = 10
+
+
+def worker(kind: str, count: int, scale: float, tol: float) -> dict[str, Any]:
+    """Iterations and a certified solve; at rank 0, what came out."""
+    import coterie as ct
+    from benchmarks.families import large_blocks
+    from coterie.engines.base import Engine, Mode
+    from coterie.engines.numba import NumbaEngine
+    from coterie.kernels.choice import using
+    from coterie.kernels.forms import Form
+    from coterie.solver.balance import Steps
+
+    def engine() -> Engine:
+        if kind == "threads":
+            return NumbaEngine(count)
+        from coterie.engines.mpi.engine import MpiEngine
+
+        return MpiEngine(Form.THIS_N)
+
+    problem = large_blocks(scale).bound
+    ct.solve(large_blocks(0.001), tol, engine=engine())  # compiles
+    shape = (problem.graph.n_nodes, 10), (problem.graph.n_edges, 10)
+    with using(Form.THIS_N):
+        steps, run = Steps.of(problem), engine()
+        run.setup(problem, *map(np.zeros, shape))
+        run.set_steps(steps.tau, steps.sigma)
+        times = []
+        for _ in range(BLOCKS):
+            began = time.perf_counter()
+            run.advance(BLOCK, Mode.RELAXED)
+            times.append((time.perf_counter() - began) / BLOCK)
+    found: dict[str, Any] = {"kind": kind, "count": count, "nodes": shape[0][0], "edges": shape[1][0]}
+    found |= {"iteration": float(np.median(times)), "fastest": min(times)}
+    if kind == "ranks":
+        profile = run.crew.profile  # type: ignore[attr-defined]
+        found["halo_nodes"] = len(run.part.halo.receive)  # type: ignore[attr-defined]
+        found["waiting"] = profile.seconds["waiting while iterating"] / max(profile.seconds["iterating"], 1e-9)
+    del run
+    began = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ct.NotConverged)
+        solution = ct.solve(problem, tol, engine=engine())
+    found |= {"solve": time.perf_counter() - began, "n_iter": solution.n_iter, "gap": solution.gap}
+    found["peak"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return found
+
+
+def ping() -> dict[str, float]:
+    """Latency and bandwidth between two ranks, as the engine sends."""
+    from coterie.engines.mpi.crew import crew
+
+    ranks, out = crew(), {}
+    for name, size in (("latency", 8), ("bandwidth", MESSAGE)):
+        here, there = np.zeros(size, dtype=np.uint8), np.empty(size, dtype=np.uint8)
+        times = []
+        for _ in range(PINGS):
+            began = time.perf_counter()
+            ranks.wait(ranks.comm.Irecv(there, 1 - ranks.rank), ranks.comm.Isend(here, 1 - ranks.rank))
+            times.append(time.perf_counter() - began)
+        out[name] = float(np.median(times)) if name == "latency" else size / float(np.median(times))
+    return out
+
+
+def launched(ranks: int, *arguments: str) -> dict[str, Any]:
+    """What a job of so many ranks, or one process, says."""
+    beside = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    launch = [str(shutil.which("mpiexec", path=beside)), "-n", str(ranks)] if ranks else []
+    command = [*launch, sys.executable, "-m", "benchmarks.mpi", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def scaling(scale: float, tol: float, weak: bool) -> list[dict[str, Any]]:
+    """Threads and ranks on one problem; with `weak`, on one that grows with the ranks."""
+    jobs = [("threads", 1), ("threads", 2)] * (not weak) + [("ranks", count) for count in (1, 2, 4)]
+    found = []
+    for kind, count in jobs:
+        size = scale * count / 4 if weak else scale
+        found.append(launched(count if kind == "ranks" else 0, "--job", kind, str(count), str(size), str(tol)))
+        print(line(found[-1]), flush=True)
+    return found
+
+
+def line(job: dict[str, Any]) -> str:
+    """One row of the table."""
+    ranks = f"{job['halo_nodes']:,} | {job['waiting']:.0%}" if job["kind"] == "ranks" else " | "
+    times = f"{1e3 * job['iteration']:.1f} | {1e3 * job['fastest']:.1f}"
+    solve = f"{job['solve']:.1f} | {job['n_iter']} | {job['gap']:.1e} | {job['peak']:.0f}"
+    return f"| {job['count']} {job['kind']} | {job['nodes']:,} | {job['edges']:,} | {times} | {ranks} | {solve} |"
+
+
+def model(job: dict[str, Any], network: dict[str, float]) -> list[str]:
+    """Seconds for an iteration against ranks: t = E·t_edge/P + halo bytes/bandwidth + neighbours × latency.
+
+    Assumed: one rank a core, each at the pace of the one measured; clusters are not cut, and the 2 % of the edges that
+    lead to other clusters lead to other ranks: a rank hears of a node for each of them, from 64 peers at most.
+    """
+    edge = job["iteration"] / job["edges"]
+    pace = f"{1e6 * network['latency']:.0f} µs, {network['bandwidth'] / 1e9:.2f} GB/s"
+    rows = [f"t_edge {1e9 * edge:.2f} ns, latency and bandwidth {pace}"]
+    rows.append("| edges | ranks | compute ms | halo MB a rank | exchange ms | efficiency |\n|---|---|---|---|---|---|")
+    for edges in (1e7, 1e8, 1e9, 1e10):
+        for ranks in (2, 16, 128, 1024):
+            halo = min(0.02 * edges / ranks * 2 * (1 - 1 / ranks), edges / 10)
+            compute, peers = edges * edge / ranks, min(ranks - 1, 64)
+            exchange = halo * NODE_BYTES / network["bandwidth"] + peers * network["latency"]
+            rows.append(
+                f"| {edges:.0e} | {ranks} | {1e3 * compute:.3g} | {halo * NODE_BYTES / 1e6:.3g} | {1e3 * exchange:.3g} "
+                f"| {compute / (compute + exchange):.0%} |"
+            )
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--scale", type=float, default=0.1)
+    parser.add_argument("--tol", type=float, default=1e-4)
+    parser.add_argument("--weak", action="store_true")
+    parser.add_argument("--job", nargs=4, help=argparse.SUPPRESS)
+    parser.add_argument("--ping", action="store_true", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.job:
+        kind, count, scale, tol = given.job
+        found = worker(kind, int(count), float(scale), float(tol))
+        print(json.dumps(found) if kind == "threads" or _first() else "")
+        return
+    if given.ping:
+        found = ping()
+        print(json.dumps(found) if _first() else "")
+        return
+    print(
+        "| | nodes | edges | ms an iteration | fastest | halo nodes | waiting | solve s | iterations | gap | peak MB |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|---|---|")
+    jobs = scaling(given.scale, given.tol, given.weak)
+    alone = next(job for job in jobs if job["kind"] == "ranks" and job["count"] == 1)
+    print("\n".join(model(alone, launched(2, "--ping"))))
+
+
+def _first() -> bool:
+    from coterie.engines.mpi.crew import crew
+
+    return crew().rank == 0
+
+
+if __name__ == "__main__":
+    main()
