@@ -93,7 +93,8 @@ class IntervalsMixin:
             If there are no rows to hold out, or a node to calibrate by had labels in the fit.
         """
         check_is_fitted(self)
-        model, rng = _as_model(self), check_random_state(random_state)
+        model: Any = self
+        rng = check_random_state(random_state)
         if X is None:
             held, residuals, nodes = _of_folds(model, by, cv, rng)
         else:
@@ -136,7 +137,7 @@ class IntervalsMixin:
             raise ValueError(f"coverage must be between 0 and 1, got {coverage!r}")
         regressor = _crepes()
         check_is_fitted(self)
-        model = _as_model(self)
+        model: Any = self
         if not hasattr(self, "calibration_"):
             self.calibrate()
         predicted = model.predict(X, groups)
@@ -156,11 +157,6 @@ class IntervalsMixin:
             )
         found[np.isin(nodes, model.solution_.undetermined)] = -np.inf, np.inf
         return found
-
-
-def _as_model(model: Any) -> Any:
-    """The model that the methods belong to; its other attributes are set by the fit."""
-    return model
 
 
 def _crepes() -> Any:
