@@ -20,6 +20,7 @@ from coterie.datasets import stochastic_block_model
 from coterie.federation.loop import Outcome
 from coterie.federation.project import write_sites
 from coterie.federation.server_app import run
+from coterie.federation.site_files import BadSiteError
 from coterie.solver.clusters import Clusters
 from flower_grid import CONFIG, InProcessGrid
 
@@ -29,6 +30,11 @@ LOSSES: dict[str, tuple[ct.Loss, dict[str, Any]]] = {
     "squared": (ct.SquaredError(ridge=0.01), {"ridge": 0.01}),
     "lasso": (ct.Lasso(0.01), {"alpha": 0.01}),
     "logistic": (ct.Logistic(ridge=0.01), {"ridge": 0.01}),
+}
+FAMILIES: dict[str, tuple[ct.Loss, dict[str, Any]]] = {
+    "poisson": (ct.Poisson(0.01), {"ridge": 0.01}),
+    "huber": (ct.Huber(0.01, delta=0.5), {"ridge": 0.01, "delta": 0.5}),
+    "quantile": (ct.Quantile(0.01, q=0.6), {"ridge": 0.01, "quantile": 0.6}),
 }
 
 
@@ -40,8 +46,9 @@ def federate(folder: Path, loss: str = "squared", **changes: Any) -> tuple[ct.Pr
     """Twelve nodes at three sites; the model is in `model`."""
     truth = ((2.0, 2.0), (-2.0, 2.0), (1.0, -1.0))
     network = stochastic_block_model((4, 4, 4), truth, p_in=0.8, p_out=0.05, labelled=8, noise=0.1, seed=1)
-    kind, strength = LOSSES[loss]
+    kind, strength = (LOSSES | FAMILIES)[loss]
     y = network.data.y if loss != "logistic" else np.where(np.isnan(network.data.y), np.nan, network.data.y > 0)
+    y = np.floor(np.abs(y)) if loss == "poisson" else y
     data = ct.LocalDatasets.from_rows(network.data.X, y, network.data.nodes, n_nodes=12)
     problem = ct.Problem(network.graph, data, kind, lam=0.05)
     write_sites(folder, problem, SITE_OF, NAMES)
@@ -70,6 +77,26 @@ def test_it_is_the_model_of_all_rows_in_one_place(tmp_path: Path, loss: str) -> 
     assert model.solution_.status is outcome.status is ct.Status.OPTIMAL
     assert model.dual_coef_.shape == (model.graph_.n_edges, 2)
     assert (np.abs(model.dual_coef_) <= 0.05 * model.graph_.weights[:, None] * (1 + 1e-12)).all()
+
+
+@pytest.mark.parametrize("loss", ["poisson", "huber", pytest.param("quantile", marks=pytest.mark.slow)])
+def test_other_families_go_through_the_same_messages(tmp_path: Path, loss: str) -> None:
+    problem, outcome = federate(tmp_path, loss, tol=1e-3)
+    model = ct.load(tmp_path / "model")
+    w = np.zeros((12, 2))
+    w[model.nodes_.astype(int)] = model.coef_
+    assert outcome.status is ct.Status.OPTIMAL
+    assert problem.objective(w) == pytest.approx(outcome.objective, rel=1e-9)
+    assert outcome.dual_bound <= ct.solve(problem, 1e-6).objective
+    assert model.get_params().items() >= FAMILIES[loss][1].items()
+    z = np.array([[1.0, 2.0]]) @ model.coef_[0]
+    predicted = model.predict(pl.DataFrame({"x0": [1.0], "x1": [2.0]}), groups=[model.nodes_[0]])
+    assert predicted == pytest.approx(np.exp(z) if loss == "poisson" else z)
+
+
+def test_a_level_that_makes_no_sense_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadSiteError, match="q must be below 1"):
+        federate(tmp_path, "quantile", quantile=1.5)
 
 
 def test_its_clusters_are_those_of_all_edges(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from coterie.report.figures import new_figure
 from coterie.report.held_out import Dots, draw_held_out, held_out_figure
 from coterie.report.map import draw_map
 from coterie.report.notes import Notes
+from coterie.report.page import render
 from coterie.report.validation import close_to_best, draw_comparison, draw_lam_choice, lam_choice_figure
 
 
@@ -125,3 +126,33 @@ def test_map_without_coordinates(ax):
 def test_map_of_an_unknown_coefficient(ax, model):
     with pytest.raises(ValueError, match=r"no coefficient 'height'; choose one of speed, mass, intercept"):
         draw_map(ax, model, "height")
+
+
+def test_residuals_against_expected_counts(ax):
+    rng = np.random.default_rng(0)
+    X, nodes = rng.standard_normal((60, 1)), np.repeat(np.arange(4), 15)
+    y = rng.poisson(np.exp(1 + 0.5 * X[:, 0]))
+    ring = ct.EmpiricalGraph.from_edges([(0, 1), (1, 2), (2, 3), (3, 0)])
+    model = ct.NetworkedPoissonRegressionCV(ring, lams=[0.1], cv=2, random_state=0, engine="numpy").fit(X, y, nodes)
+    draw_held_out(ax, model.held_out_)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("expected count", "residual")
+    dots = Dots.of(model.held_out_)
+    assert dots.rows.sum() == 60
+    assert np.average(np.abs(dots.actual) < 2.5, weights=dots.rows) > 0.9
+    assert held_out_figure(dots).layout.xaxis.type == "log"
+    said = render(model)
+    assert "mean deviance" in said
+    assert "Deviance residuals" in said
+
+
+def test_a_quantile_says_how_many_labels_lie_below(ax):
+    rng = np.random.default_rng(0)
+    X, nodes = rng.standard_normal((40, 1)), np.repeat(np.arange(2), 20)
+    y = X[:, 0] + rng.standard_normal(40)
+    pair = ct.EmpiricalGraph.from_edges([(0, 1)])
+    model = ct.NetworkedQuantileRegressionCV(pair, quantile=0.7, lams=[0.1], cv=2, random_state=0, engine="numpy")
+    model.fit(X, y, nodes)
+    draw_held_out(ax, model.held_out_)
+    share = f"{model.held_out_.coverage:.0%}"
+    assert f"Labels below the dashed line, {share}" in Dots.of(model.held_out_).meaning
+    assert "% of labels below" in render(model)

@@ -22,7 +22,7 @@ from coterie.federation.policy import Policy
 from coterie.federation.site_files import read_edges
 from coterie.federation.transport.keys import write_own_certificates
 
-PROBLEM = ("loss", "alpha", "ridge", "penalty", "lam", "node", "label")
+PROBLEM = ("loss", "alpha", "ridge", "delta", "quantile", "penalty", "lam", "node", "label")
 MOST = 5000  # iterations
 NOT_CONVERGED = 3  # the exit code of a site whose run ended without the gap that was asked for
 
@@ -59,7 +59,7 @@ def _write_site(site: Path, config: Mapping[str, Any], address: Mapping[str, str
         f"tol = {float(config['tol'])!r}",
         f"most-iterations = {MOST}",
         "\n[problem]",
-        *(f"{key} = {json.dumps(config[key])}" for key in PROBLEM),
+        *(f"{key} = {json.dumps(config[key])}" for key in PROBLEM if key in config),
         "\n[neighbours]",
         *(f"{json.dumps(name)} = {json.dumps(address[name])}" for name in near),
     ]

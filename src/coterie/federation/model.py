@@ -14,7 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.estimators import NetworkedLasso, NetworkedLinearRegression, NetworkedLogisticRegression
+from coterie.estimators import (
+    NetworkedHuberRegression,
+    NetworkedLasso,
+    NetworkedLinearRegression,
+    NetworkedLogisticRegression,
+    NetworkedPoissonRegression,
+    NetworkedQuantileRegression,
+)
 from coterie.estimators.base import NetworkedModel
 from coterie.estimators.scaling import Scaling
 from coterie.federation.loop import Outcome
@@ -22,7 +29,7 @@ from coterie.federation.partition import Cut
 from coterie.federation.site_files import Settings
 from coterie.problem import EmpiricalGraph
 from coterie.problem.arrays import Array
-from coterie.problem.losses import Lasso, Logistic, SquaredError
+from coterie.problem.losses import Huber, Lasso, Logistic, Poisson, Quantile, SquaredError
 from coterie.solver import Record, Solution, Status
 from coterie.solver.clusters import Clusters
 
@@ -30,7 +37,11 @@ ESTIMATORS: dict[type, Any] = {
     SquaredError: NetworkedLinearRegression,
     Lasso: NetworkedLasso,
     Logistic: NetworkedLogisticRegression,
+    Poisson: NetworkedPoissonRegression,
+    Huber: NetworkedHuberRegression,
+    Quantile: NetworkedQuantileRegression,
 }
+OWN = {"alpha": "alpha", "ridge": "ridge", "delta": "delta", "quantile": "q"}  # parameters, and the loss's name of each
 UNKNOWN = -1  # labelled rows of a node
 
 
@@ -84,10 +95,10 @@ def federated_model(
 ) -> NetworkedModel:
     """Return what was found as the estimator that would have been fitted to all rows in one place."""
     loss, V, n = settings.loss, len(known.nodes), len(features)
-    strength = {"alpha": loss.alpha} if isinstance(loss, Lasso) else {"ridge": loss.ridge}  # type: ignore[attr-defined]
+    own = {name: getattr(loss, theirs) for name, theirs in OWN.items() if hasattr(loss, theirs)}
     as_given = {"fit_intercept": False, "standardize": False, "weight_by": "nodes"}
     model: NetworkedModel = ESTIMATORS[type(loss)](
-        known.graph, settings.lam, penalty=settings.penalty, tol=tol, **strength, **as_given
+        known.graph, settings.lam, penalty=settings.penalty, tol=tol, **own, **as_given
     )
     model.n_features_in_, model.feature_names_in_ = n, np.array(features, dtype=object)
     model.groups_column_, model.frame_library_ = settings.node, None

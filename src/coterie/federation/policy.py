@@ -33,7 +33,7 @@ label = {label}
 features = {features}
 
 [problem]
-loss = {loss}            # squared, lasso or logistic
+loss = {loss}            # squared, lasso, logistic, poisson, huber or quantile
 penalty = {penalty}              # l1, l2 or squared
 min-rows-per-node = {least_rows}       # a node with labels has at least so many labelled rows
 min-nodes-per-site = {least_nodes}      # the site has at least so many nodes

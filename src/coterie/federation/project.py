@@ -13,11 +13,18 @@ from coterie.datasets import stochastic_block_model
 from coterie.federation.partition import partition
 from coterie.federation.policy import LEAST_NODES, LEAST_ROWS, write_policy
 from coterie.problem import Problem
-from coterie.problem.losses import Lasso, Logistic, SquaredError
+from coterie.problem.losses import Huber, Lasso, Logistic, Poisson, Quantile, SquaredError
 from coterie.problem.penalties import PENALTIES
 from coterie.problem.strengths import refuse_strengths
 
-LOSS_NAMES = {SquaredError: "squared", Lasso: "lasso", Logistic: "logistic"}
+LOSS_NAMES = {
+    SquaredError: "squared",
+    Lasso: "lasso",
+    Logistic: "logistic",
+    Poisson: "poisson",
+    Huber: "huber",
+    Quantile: "quantile",
+}
 
 PYPROJECT = """\
 [build-system]
@@ -44,9 +51,11 @@ clientapp = "federation.client_app:app"
 
 [tool.flwr.app.config]
 # The problem
-loss = "squared"            # squared, lasso or logistic
+loss = "squared"            # squared, lasso, logistic, poisson, huber or quantile
 alpha = 0.0                 # of lasso
-ridge = 0.0                 # of squared and logistic
+ridge = 0.0                 # of all others
+delta = 1.0                 # of huber, in units of the label
+quantile = 0.5              # of quantile
 penalty = "l1"              # l1 (the paper's), l2 or squared
 lam = 0.01                  # the strength of the edges
 # The columns of every site's data; all others are features

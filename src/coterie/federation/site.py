@@ -52,7 +52,8 @@ class Site:
         floor = 0.0 if f.below is not None or not len(M) else -np.inf  # rows cost nothing less than nothing
         size = float((f.pooled(np.zeros(len(M), dtype=np.int64), 1)[0] ** 2).sum()) if len(M) else 0.0
         zero = self.problem.objective(np.zeros((self.problem.graph.n_nodes, self.problem.n_features)))
-        return Introduction(name, hosts, columns, floor, zero, self.problem.constant_loss, size)
+        constant = min(self.problem.constant_loss, zero)  # what is called the best constant may only be close to it
+        return Introduction(name, hosts, columns, floor, zero, constant, size)
 
     def weights(self, request: ProxRequest) -> Array:
         """Return the weights of all nodes of the site that minimise what the request asks for."""

@@ -8,7 +8,7 @@ weight). Both are read as `coterie fit` reads them. Across sites the id of a nod
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,12 +26,20 @@ from coterie.io.rows import Columns, read_rows
 from coterie.io.tables import count_rows
 from coterie.problem import EmpiricalGraph, LocalDatasets, Problem
 from coterie.problem.arrays import Array
-from coterie.problem.losses import Lasso, Logistic, Loss, SquaredError
+from coterie.problem.losses import Huber, Lasso, Logistic, Loss, Poisson, Quantile, SquaredError
 from coterie.problem.penalties import Penalty, as_penalty
 
-LOSSES = ("squared", "lasso", "logistic")
+LOSSES: dict[str, Callable[[Mapping[str, Any]], Loss]] = {
+    "squared": lambda config: SquaredError(ridge=float(config["ridge"])),
+    "lasso": lambda config: Lasso(float(config["alpha"])),
+    "logistic": lambda config: Logistic(float(config["ridge"])),
+    "poisson": lambda config: Poisson(float(config["ridge"])),
+    "huber": lambda config: Huber(float(config["ridge"]), delta=float(config.get("delta", 1.0))),
+    "quantile": lambda config: Quantile(float(config["ridge"]), q=float(config.get("quantile", 0.5))),
+}
+MOMENTS = (SquaredError, Lasso)  # losses that see moments of the rows, and nothing else of them
 SETTINGS = (  # of a run, as far as sites have to know them
-    *("loss", "alpha", "ridge", "penalty", "lam", "node", "label", "share-weights"),
+    *("loss", "alpha", "ridge", "delta", "quantile", "penalty", "lam", "node", "label", "share-weights"),
     *("privacy-noise", "privacy-clip", "privacy-rounds", "privacy-delta"),
     *("row-privacy-epsilon", "row-privacy-delta", "row-privacy-x-clip", "row-privacy-y-clip"),
 )
@@ -56,7 +64,7 @@ class Settings:
     def of(cls, config: Mapping[str, Any]) -> Settings:
         """Read the run configuration of a Flower app."""
         loss, row_privacy = _loss(config), RowPrivacy.of(config)
-        if row_privacy is not None and isinstance(loss, Logistic):
+        if row_privacy is not None and not isinstance(loss, MOMENTS):
             raise BadSiteError("row-level privacy is for the losses squared and lasso, which see moments only")
         return cls(str(config["node"]), str(config["label"]), loss, _penalty(config), float(config["lam"]), row_privacy)
 
@@ -131,10 +139,10 @@ def _loss(config: Mapping[str, Any]) -> Loss:
     name = str(config["loss"])
     if name not in LOSSES:
         raise BadSiteError(f"there is no loss {name!r}; choose one of {', '.join(LOSSES)}")
-    if name == "lasso":
-        return Lasso(float(config["alpha"]))
-    ridge = float(config["ridge"])
-    return SquaredError(ridge=ridge) if name == "squared" else Logistic(ridge=ridge)
+    try:
+        return LOSSES[name](config)
+    except ValueError as error:
+        raise BadSiteError(f"loss {name!r}: {error}") from None
 
 
 def _penalty(config: Mapping[str, Any]) -> Penalty:

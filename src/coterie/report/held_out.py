@@ -1,4 +1,4 @@
-"""Predicted against actual: of labels that were held out."""
+"""Predicted against actual, or residuals against expected counts: of labels that were held out."""
 
 from __future__ import annotations
 
@@ -17,14 +17,26 @@ if TYPE_CHECKING:
 SMALLEST, LARGEST = 5.0, 26.0  # diameters of dots
 
 
+RIGHT = "On the dashed line, predictions are right."
+ALIKE = (
+    "Deviance residuals, the signed roots of deviances, lie around the dashed line alike whatever is expected, mostly "
+    "between −2 and 2, if counts vary no more than a Poisson distribution has it."
+)
+
+
 class Dots(NamedTuple):
-    """Where predictions and labels fall, counted: one dot for each bin that is not empty."""
+    """Where predictions and labels fall, counted: one dot for each bin that is not empty.
+
+    `line` is what a dashed line from `ends[0]` to `ends[1]` is at, and `meaning` says what it means.
+    """
 
     predicted: Array
     actual: Array
     rows: Array
     titles: tuple[str, str]
     ends: tuple[float, float]
+    line: tuple[float, float]
+    meaning: str = RIGHT
 
     @classmethod
     def of(cls, held_out: HeldOut) -> Dots | None:
@@ -37,9 +49,21 @@ class Dots(NamedTuple):
             some = counts.sum(axis=1)
             k = np.flatnonzero(some)
             titles = ("predicted probability of a class", "share of it among these rows")
-            return cls(middle[k], counts[k, 1] / some[k], some[k], titles, ends)
+            return cls(middle[k], counts[k, 1] / some[k], some[k], titles, ends, ends)
         up, across = np.nonzero(counts)
-        return cls(middle[across], middle[up], counts[up, across], ("predicted", "actual"), ends)
+        rows, predicted = counts[up, across], middle[across]
+        if (residuals := held_out.residual_edges) is not None:
+            actual = ((residuals[:-1] + residuals[1:]) / 2)[up]
+            shown = float(predicted.min()), float(predicted.max())
+            return cls(predicted, actual, rows, ("expected count", "residual"), shown, (0.0, 0.0), ALIKE)
+        below = held_out.coverage
+        meaning = RIGHT if below is None else f"Labels below the dashed line, {below:.0%}, are less than predicted."
+        return cls(predicted, middle[up], rows, ("predicted", "actual"), ends, ends, meaning)
+
+    @property
+    def scale(self) -> str:
+        """The scale across: counts differ by factors."""
+        return "log" if self.meaning == ALIKE else "linear"
 
     @property
     def sizes(self) -> Array:
@@ -51,8 +75,9 @@ def draw_held_out(ax: Any, held_out: HeldOut) -> None:
     """Draw predicted against actual held-out labels, or against shares of a class, on matplotlib axes."""
     if (dots := Dots.of(held_out)) is None:
         raise ValueError("single predictions are not known: the model was fitted in one pass")
-    ax.plot(dots.ends, dots.ends, color="0.6", linestyle="--", linewidth=1, zorder=1)
+    ax.plot(dots.ends, dots.line, color="0.6", linestyle="--", linewidth=1, zorder=1)
     ax.scatter(dots.predicted, dots.actual, (0.5 * dots.sizes) ** 2, color=COLOURS[0], alpha=0.7, zorder=2)
+    ax.set_xscale(dots.scale)
     ax.set_xlabel(dots.titles[0])
     ax.set_ylabel(dots.titles[1])
     ax.grid(alpha=0.25)
@@ -63,15 +88,15 @@ def held_out_figure(dots: Dots) -> Any:
     """The picture of :func:`draw_held_out` for the page."""
     go = plotly()
     line = go.Scatter(
-        x=dots.ends, y=dots.ends, mode="lines", line={"color": SOFT, "dash": "dash", "width": 1}, hoverinfo="skip"
+        x=dots.ends, y=dots.line, mode="lines", line={"color": SOFT, "dash": "dash", "width": 1}, hoverinfo="skip"
     )
     marker = {"size": dots.sizes, "color": COLOURS[0], "opacity": 0.7, "line": {"width": 0}}
-    hover = [
-        f"predicted {p:.4g}<br>actual {a:.4g}<br>{plural(int(c), 'row')}" for p, a, c in zip(*dots[:3], strict=True)
-    ]
+    of, other = ("predicted", "actual") if dots.scale == "linear" else dots.titles
+    hover = [f"{of} {p:.4g}<br>{other} {a:.4g}<br>{plural(int(c), 'row')}" for p, a, c in zip(*dots[:3], strict=True)]
     cloud = go.Scatter(
         x=dots.predicted, y=dots.actual, mode="markers", marker=marker, hovertext=hover, hoverinfo="text"
     )
     axes = ({"title": {"text": title}} for title in dots.titles)
     x, y = axes
+    x["type"] = dots.scale  # type: ignore[assignment]
     return figure([line, cloud], xaxis=x, yaxis=y, showlegend=False, hovermode="closest")
