@@ -13,7 +13,9 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from coterie.estimators.cluster_count import lam_of_clusters
 from coterie.estimators.export import ExportMixin
+from coterie.estimators.fold_paths import how_to_solve
 from coterie.estimators.input import InputMixin
 from coterie.estimators.new_nodes import (
     LocalModel,
@@ -40,6 +42,8 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
     __metadata_request__fit: ClassVar = {"groups": True}
     __metadata_request__predict: ClassVar = {"groups": True}
     __metadata_request__score: ClassVar = {"groups": True}
+
+    n_clusters: int | None = None
 
     def __init__(
         self,
@@ -187,6 +191,9 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
 
     def _prepare(self, problem: Problem, order: Array | None) -> tuple[Problem, Solution | None]:
         """Choose λ and, among several, the strength in time; return the problem and where to start."""
+        if self.n_clusters is not None:
+            self.lam_, start = lam_of_clusters(problem, self.n_clusters, tol=self.tol, **how_to_solve(self))
+            return problem, start
         self.lam_ = float(self._choose_lam(problem, order))
         if len(self._strengths) > 1:
             problem = self._in_time(problem, self.time_strength_)

@@ -59,6 +59,7 @@ class NetworkedLasso(NetworkedRegressor):
         verbose: Verbose = 0,
         node: str | Sequence[str] | None = None,
         time_strength: float = 1.0,
+        n_clusters: int | None = None,
     ) -> None:
         super().__init__(
             graph,
@@ -77,6 +78,7 @@ class NetworkedLasso(NetworkedRegressor):
         )
         self.lam = lam
         self.time_strength = time_strength
+        self.n_clusters = n_clusters
         self.alpha = alpha
 
     def _loss(self, unpenalised: tuple[int, ...]) -> Loss:

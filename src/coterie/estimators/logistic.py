@@ -74,6 +74,7 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
         verbose: Verbose = 0,
         node: str | Sequence[str] | None = None,
         time_strength: float = 1.0,
+        n_clusters: int | None = None,
     ) -> None:
         super().__init__(
             graph,
@@ -92,6 +93,7 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
         )
         self.lam = lam
         self.time_strength = time_strength
+        self.n_clusters = n_clusters
         self.ridge = ridge
         self.class_weight = class_weight
 

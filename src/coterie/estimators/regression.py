@@ -128,6 +128,7 @@ class NetworkedLinearRegression(NetworkedRegressor):
         verbose: Verbose = 0,
         node: str | Sequence[str] | None = None,
         time_strength: float = 1.0,
+        n_clusters: int | None = None,
     ) -> None:
         super().__init__(
             graph,
@@ -146,6 +147,7 @@ class NetworkedLinearRegression(NetworkedRegressor):
         )
         self.lam = lam
         self.time_strength = time_strength
+        self.n_clusters = n_clusters
         self.ridge = ridge
 
     def _loss(self, unpenalised: tuple[int, ...]) -> Loss:
