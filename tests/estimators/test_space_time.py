@@ -198,6 +198,18 @@ def test_both_strengths_are_chosen(over, tmp_path) -> None:
         np.testing.assert_array_equal(back.cv_results_[name], column)
 
 
+def test_strengths_are_relative_to_the_weights_of_edges() -> None:
+    frame, y = table()
+    heavy = ct.EmpiricalGraph.from_edges(SPACE.edges, 50 * SPACE.weights, ids=PLACES)
+    options = {"n_lams": 3, "cv": 2, "random_state": 0, "engine": "numpy", "tol": 1e-3}
+    one, other = (
+        ct.NetworkedLinearRegressionCV((space, GRAPHS[1]), **options).fit(frame, y, groups=BOTH)
+        for space in (SPACE, heavy)
+    )
+    assert other.time_strength_ == pytest.approx(50 * one.time_strength_)
+    assert other.lam_ == pytest.approx(one.lam_ / 50)
+
+
 def test_baselines_are_given_the_same_past() -> None:
     frame, y = table()
     model = ct.NetworkedLinearRegressionCV(GRAPHS, lams=[0.1, 0.01], time_strengths=[0.5, 2.0], cv=2, engine="numpy")

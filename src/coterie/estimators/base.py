@@ -13,7 +13,9 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from coterie.estimators.cluster_count import lam_of_clusters
 from coterie.estimators.export import ExportMixin
+from coterie.estimators.fold_paths import how_to_solve
 from coterie.estimators.information import likelihood_of
 from coterie.estimators.input import InputMixin
 from coterie.estimators.new_nodes import (
@@ -50,6 +52,7 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
 
     refit: str | None = None
     shared: bool = False
+    n_clusters: int | None = None
 
     def __init__(
         self,
@@ -202,6 +205,11 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
         """Choose λ and, among several, the strength in time; return the problem and where to start."""
         check_refit(self, problem)
         self._condensed = order is None
+        if self.n_clusters is not None:
+            if self.shared:
+                raise ValueError("n_clusters= is for models without shared=True, whose nodes are all joined")
+            self.lam_, start = lam_of_clusters(problem, self.n_clusters, tol=self.tol, **how_to_solve(self))
+            return problem, start
         self.lam_ = float(self._choose_lam(problem, order))
         if len(self._strengths) > 1:
             problem = self._in_time(problem, self.time_strength_)

@@ -139,7 +139,8 @@ def compare(
         known = by(model, problem, folds, over)
     errors[NETWORK] = known.elsewhere(_rule_of(model))
     if tuned:
-        squared = replace(problem, penalty=SquaredVariation())
+        kappa = model._strengths[0] if known.time_strengths is None else float(known.time_strengths[known.best])
+        squared = replace(model._in_time(problem, kappa), penalty=SquaredVariation())
         smooth = _by_lam(model, squared, folds, over, SMOOTH_LAMS, SMOOTH, known.repeats)
         errors[SMOOTH] = smooth.elsewhere()
     table, library = np.array(list(errors.values())), model.frame_library_

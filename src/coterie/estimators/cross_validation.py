@@ -106,7 +106,9 @@ class ChoosesLam:
         """The strengths in time to try; 1 where there is no time."""
         if self.space_time_ is None:
             return [1.0]
-        return list(map(float, STRENGTHS if self.time_strengths is None else self.time_strengths))
+        if self.time_strengths is None:
+            return [factor * self.space_time_.alike for factor in STRENGTHS]
+        return list(map(float, self.time_strengths))
 
     def _set_choice(
         self,

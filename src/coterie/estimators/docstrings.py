@@ -127,7 +127,12 @@ float
 Of a graph (space, time): how much an edge in time counts beside one in space. λ times this is the λ of time.""",
     "time_strengths": """\
 sequence of float
-Of a graph (space, time): the strengths of edges in time to try, each with its own λ. None: 0.1, 1 and 10.""",
+Of a graph (space, time): the strengths of edges in time to try, each with its own λ. None: 0.1, 1 and 10 times
+the one at which the median edge in time weighs what the median edge in space does.""",
+    "n_clusters": """\
+int
+Instead of lam: find the smallest λ at which so many clusters remain, as clusters_ counts them, to a thousandth; an
+error where there is none. For "l1" and "l2".""",
     "verbose": """\
 int or callable
 Above 0: print progress. A callable is called instead as ``verbose(line, done)``, done being from 0 to 1. Where the

@@ -62,6 +62,7 @@ class NetworkedLasso(NetworkedRegressor):
         verbose: Verbose = 0,
         node: str | Sequence[str] | None = None,
         time_strength: float = 1.0,
+        n_clusters: int | None = None,
     ) -> None:
         super().__init__(
             graph,
@@ -82,6 +83,7 @@ class NetworkedLasso(NetworkedRegressor):
         self.time_strength = time_strength
         self.refit = refit
         self.shared = shared
+        self.n_clusters = n_clusters
         self.alpha = alpha
         self.column_strength = column_strength
 

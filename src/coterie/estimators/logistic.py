@@ -79,6 +79,7 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
         verbose: Verbose = 0,
         node: str | Sequence[str] | None = None,
         time_strength: float = 1.0,
+        n_clusters: int | None = None,
     ) -> None:
         super().__init__(
             graph,
@@ -99,6 +100,7 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
         self.time_strength = time_strength
         self.refit = refit
         self.shared = shared
+        self.n_clusters = n_clusters
         self.ridge = ridge
         self.column_strength = column_strength
         self.class_weight = class_weight

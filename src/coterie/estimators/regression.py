@@ -131,6 +131,7 @@ class NetworkedLinearRegression(NetworkedRegressor):
         verbose: Verbose = 0,
         node: str | Sequence[str] | None = None,
         time_strength: float = 1.0,
+        n_clusters: int | None = None,
     ) -> None:
         super().__init__(
             graph,
@@ -151,6 +152,7 @@ class NetworkedLinearRegression(NetworkedRegressor):
         self.time_strength = time_strength
         self.refit = refit
         self.shared = shared
+        self.n_clusters = n_clusters
         self.ridge = ridge
         self.column_strength = column_strength
 

@@ -16,7 +16,7 @@ from coterie.problem.arrays import Array
 from coterie.problem.ids import Pairs, as_ids, look_up, numbering, some_of
 
 STRENGTHS = (0.1, 1.0, 10.0)
-"""The strengths in time that cross-validation tries: see docs/decisions/0034-space-time.md."""
+"""The strengths in time that cross-validation tries, relative to `alike`: see docs/decisions/0034-space-time.md."""
 
 
 class SpaceTime(NamedTuple):
@@ -35,6 +35,13 @@ class SpaceTime(NamedTuple):
     def graph(self, strength: float) -> EmpiricalGraph:
         """The product, in which edges in time count so many times as much."""
         return product_graph(self.space, self.time, (1.0, strength))
+
+    @property
+    def alike(self) -> float:
+        """The strength with which the median edge in time weighs what the median edge in space does."""
+        if not self.space.n_edges or not self.time.n_edges:
+            return 1.0
+        return float(np.median(self.space.weights) / np.median(self.time.weights))
 
 
 def pairs_of(graph: EmpiricalGraph) -> Pairs | None:

@@ -1,0 +1,62 @@
+"""The λ at which so many clusters remain."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from coterie.problem import Problem, largest_useful_lam
+from coterie.problem.penalties import SquaredVariation
+from coterie.solver import NotConverged, Solution, solve
+
+STEP, SMALLEST = 0.5, 1e-9  # λ falls by this factor, from the largest useful one down to this part of it
+CLOSE, CLOSEST = 1e-3, 1e-9  # how near the λ is to the smallest, relatively; and the least that λ can differ by
+
+
+def lam_of_clusters(problem: Problem, k: int, **options: Any) -> tuple[float, Solution]:
+    """Return the smallest λ at which k clusters remain, to a thousandth, and the solution there.
+
+    λ descends from the one that leaves one model per component until there are more than k clusters; then bisection,
+    in logarithms, between the last two. All solves start from the last one. Clusters are those of `Solution.clusters`:
+    connected nodes whose weights are equal in all coordinates.
+    """
+    _check(problem, k)
+    bound, largest = problem.bound, max(largest_useful_lam(problem), np.finfo(float).tiny)
+
+    def at(lam: float, start: Solution | None) -> tuple[Solution, int]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NotConverged)
+            found = solve(bound.at(lam), start=start, **options)
+        return found, len(found.clusters())
+
+    high, (solution, few) = largest, at(largest, None)  # at most k clusters
+    low, many, last = 0.0, problem.graph.n_nodes, solution  # more
+    while low == 0 and high > SMALLEST * largest:
+        last, count = at(STEP * high, last)
+        if count > k:
+            low, many = STEP * high, count
+        else:
+            high, solution, few = STEP * high, last, count
+    while low > 0 and high > low * (1 + (CLOSE if few == k else CLOSEST)):
+        middle = float(np.sqrt(low * high))
+        last, count = at(middle, last)
+        if count > k:
+            low, many = middle, count
+        else:
+            high, solution, few = middle, last, count
+    if few != k:
+        other = f"and {many} at {low:.9g}" if low > 0 else "and no more at any smaller one"
+        raise ValueError(f"n_clusters={k}: no λ leaves so many; {few} remain at {high:.9g}, {other}")
+    return high, solution
+
+
+def _check(problem: Problem, k: int) -> None:
+    """Refuse numbers that no λ can leave."""
+    if isinstance(problem.penalty, SquaredVariation):
+        raise ValueError('penalty="squared" makes no two models equal; n_clusters needs "l1" or "l2"')
+    V, parts = problem.graph.n_nodes, int(problem.graph.components.max()) + 1
+    if not parts <= k <= V:
+        what = f"the graph falls into {parts} parts, which no λ joins" if k < parts else f"there are {V} nodes"
+        raise ValueError(f"n_clusters={k}: {what}")
