@@ -93,6 +93,7 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
             The model itself. A ConvergenceWarning says where the gap is above tol.
         """
         problem, order = self._problem(X, y, groups, sample_weight)
+        problem = self._refined(problem, order)
         return self._learn(problem, self._prepare(problem, order))
 
     def predict(self, X: Any, groups: Any = None) -> Array:
@@ -157,6 +158,10 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return self._learn(*with_nodes(self, neighbours, X, y, groups))
+
+    def _refined(self, problem: Problem, order: Array | None) -> Problem:
+        """The problem with strengths of columns that held-out rows choose, where a model is asked to."""
+        return problem
 
     def _as_labels(self, predicted: Array) -> Array:
         """What the loss predicts, in the terms of y."""

@@ -48,6 +48,7 @@ class InputMixin:
     n_features_in_: int
     scaling_: Scaling
     row_weight_: float
+    strengths_: Array | None = None
     preparation_: Preparation | None = None
 
     @abstractmethod
@@ -56,6 +57,7 @@ class InputMixin:
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "column_strength": [None, dict],
+        "refine_strength": ["boolean"],
         "fit_intercept": ["boolean"],
         "standardize": ["boolean"],
         "warm_start": ["boolean"],
@@ -107,8 +109,8 @@ class InputMixin:
         self.scaling_ = Scaling.of(data.labelled, n, labels) if self.standardize else Scaling.none(n)
         loss, penalty = self._loss(self._unpenalised), as_penalty(self.penalty)
         names = getattr(self, "feature_names_in_", None)
-        strength = as_array(self.column_strength, names, n, self.fit_intercept)
-        return Problem(graph, self._in_units(data), loss, penalty, lam=0.0, strength=strength)
+        self.strengths_ = as_array(self.column_strength, names, n, self.fit_intercept)
+        return Problem(graph, self._in_units(data), loss, penalty, lam=0.0, strength=self.strengths_)
 
     def _rows(
         self, X: Any, y: Any, groups: Any, sample_weight: Any, graph: EmpiricalGraph, *, first: bool

@@ -119,6 +119,7 @@ class NetworkedLassoCV(ChoosesLam, NetworkedLasso):
         alpha: float = 0.1,
         penalty: str | Penalty = "l1",
         column_strength: Mapping[Any, float] | None = None,
+        refine_strength: bool = False,
         fit_intercept: bool = True,
         standardize: bool = True,
         weight_by: str = "rows",
@@ -152,3 +153,4 @@ class NetworkedLassoCV(ChoosesLam, NetworkedLasso):
         self._set_choice(lams, n_lams, cv, over, cv_repeats, rule, random_state, n_jobs)
         self.alpha = alpha
         self.column_strength = column_strength
+        self.refine_strength = refine_strength

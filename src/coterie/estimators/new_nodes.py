@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from coterie.estimators.column_strength import as_array
 from coterie.estimators.fit_given_neighbours import fit_by_column, fit_given_neighbours
 from coterie.problem import EmpiricalGraph, Problem
 from coterie.problem.arrays import Array, as_floats
@@ -50,10 +49,8 @@ def weights_for(model: NetworkedModel, neighbours: Any, X: Any = None, y: Any = 
         raise ValueError("a node without neighbours has no model but its own; fit one to its rows")
     at, A = model.solution_.w[model.graph_.numbers(list(joined))], np.array(list(joined.values()))
     f = None if X is None else model._loss_of_one(X, y)
-    names = getattr(model, "feature_names_in_", None)
-    strength = as_array(model.column_strength, names, model.n_features_in_, model.fit_intercept)
-    if strength is not None:
-        penalty = by_column(as_penalty(model.penalty), strength)
+    if model.strengths_ is not None:
+        penalty = by_column(as_penalty(model.penalty), model.strengths_)
         return fit_by_column(at, A if f is None else model.lam_ * A, penalty, f)
     if f is not None and model.lam_ == 0:  # the neighbours do not count
         return f.pooled(np.zeros(1, dtype=np.int64), 1)[0][0]

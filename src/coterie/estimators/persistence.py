@@ -51,6 +51,7 @@ class PersistenceMixin:
     node_errors_: Array
     scaling_: Scaling
     preparation_: Preparation | None = None
+    strengths_: Array | None
 
     def save(self, path: str | Path, notes: dict[str, Any] | None = None) -> None:
         """Write the fitted model to a folder, for :func:`coterie.load`. The training rows are not written.
@@ -100,6 +101,8 @@ class PersistenceMixin:
             "centre": np.append(self.scaling_.centre, self.scaling_.y_centre),
             "spread": np.append(self.scaling_.spread, self.scaling_.y_spread),
         }
+        if self.strengths_ is not None:
+            arrays["strength"] = self.strengths_
         if isinstance(choice := getattr(self, "lam_choice_", None), LamChoice):
             record |= {"over": choice.over, "degree": choice.degree}
             arrays |= {f"cv_{name}": getattr(choice, name) for name in ("lams", "errors", "gaps", "weights")}
@@ -179,7 +182,7 @@ def _restore(record: dict[str, Any], arrays: dict[str, Array]) -> NetworkedModel
     model.groups_column_, model.frame_library_ = record["groups_column"], record["frame_library"]
     model.lam_, model.notes_, model.versions_ = _number(record["lam"]), record["notes"], record["versions"]
     model.row_weight_, model.preparation_ = record["row_weight"], _preparation(record.get("preparation"))
-    model.target_name_ = record.get("target_name")
+    model.target_name_, model.strengths_ = record.get("target_name"), arrays.get("strength")
     model.n_labelled_, model.node_errors_ = arrays["n_labelled"], arrays["node_errors"]
     *centre, y_centre = arrays["centre"]
     *spread, y_spread = arrays["spread"]

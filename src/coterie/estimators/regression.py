@@ -47,7 +47,7 @@ class NetworkedRegressor(RegressorMixin, NetworkedModel):
         graph = as_graph(self.graph, moments.ids)
         self.n_features_in_, self.feature_names_in_ = moments.n_features, np.array(columns.features, dtype=object)
         self.groups_column_, self.frame_library_, self.target_name_ = columns.node, "polars", columns.target
-        problem = self._stated(graph, moments.datasets(graph, self.fit_intercept))
+        problem = self._refined(self._stated(graph, moments.datasets(graph, self.fit_intercept)), None)
         self._learn(problem, self._prepare(problem, None))
         self.n_labelled_ = np.zeros(graph.n_nodes, dtype=np.int64)
         self.n_labelled_[graph.numbers(list(moments.ids))] = moments.m
@@ -190,6 +190,7 @@ class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
         penalty: str | Penalty = "l1",
         ridge: float = 0.0,
         column_strength: Mapping[Any, float] | None = None,
+        refine_strength: bool = False,
         fit_intercept: bool = True,
         standardize: bool = True,
         weight_by: str = "rows",
@@ -223,3 +224,4 @@ class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
         self._set_choice(lams, n_lams, cv, over, cv_repeats, rule, random_state, n_jobs)
         self.ridge = ridge
         self.column_strength = column_strength
+        self.refine_strength = refine_strength
