@@ -7,6 +7,7 @@ from towns import CHOOSING, PLAIN, empirical, labels_for, names, quick, rows
 
 import coterie as ct
 from coterie.estimators.column_strength import as_array
+from coterie.estimators.refine_strength import refine
 from coterie.report.text import penalty_of
 
 INF = np.inf
@@ -116,3 +117,38 @@ def test_new_nodes_keep_to_them(penalty, lam):
     alone = old.weights_for(joined)
     assert alone.coef[0] == pytest.approx(old.coef_[0, 0], rel=1e-12)
     assert alone.intercept == 0
+
+
+def test_refining_is_a_search_one_column_at_a_time():
+    """Of an error that has its minimum at strengths 16, 0 and 1, from others that are near none of them."""
+    asked = []
+
+    def tried(strength, lam):
+        asked.append(lam)
+        goal, at = np.log([16.0, 1e-3, 1.0]), np.log(np.clip(strength, 1e-3, 1e3))
+        return 1.0 + float(((at - goal) ** 2).sum()), 0.5
+
+    np.testing.assert_array_equal(refine(np.array([0.9, 1.0, 3.0]), tried), [16.0, 0.0, 1.0])
+    assert asked[0] is None
+    assert set(asked[1:]) == {0.5}
+    np.testing.assert_array_equal(refine(np.array([0.0, np.inf, 1.0]), tried), [0.0, np.inf, 1.0])
+    np.testing.assert_array_equal(refine(np.array([2.0, 1.0, 1.0]), lambda s, lam: (1.0, 0.1)), [1.0, 1.0, 1.0])
+
+
+@pytest.mark.slow
+def test_rows_choose_strengths(tmp_path):
+    """One slope is the same everywhere, the other of every town for itself: the first gets more strength."""
+    rng = np.random.default_rng(0)
+    nodes, X = np.repeat(np.arange(6), 8), rng.standard_normal((48, 2))
+    own = np.array([5.0, -5.0, 0.0, 3.0, -3.0, 1.0])
+    y = own[nodes] * X[:, 0] + X[:, 1] + 0.5 * rng.standard_normal(48)
+    options = {"fit_intercept": False, "over": "rows", "cv": 3, "tol": 1e-4}
+    model = quick(ct.NetworkedLinearRegressionCV, empirical(), refine_strength=True, **options).fit(X, y, names(nodes))
+    assert model.strengths_[1] > model.strengths_[0]
+    assert (
+        model.lam_choice_.mean.min()
+        < quick(type(model), empirical(), **options).fit(X, y, names(nodes)).held_out_.error
+    )
+    np.testing.assert_array_equal(model.problem_.strength, model.strengths_)
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(ct.load(tmp_path / "model").strengths_, model.strengths_)

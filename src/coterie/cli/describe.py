@@ -94,8 +94,7 @@ def in_words(model: NetworkedModel, notes: dict[str, Any]) -> list[str]:
         verdict(model.solution_),
         *explanation(model.solution_, model.tol),
         *refit_in_words(model),
-        f"Model: {kind}, λ = {short(model.lam_, 4)}{_in_time(model)}{how}; {penalty_of(model)}; "
-        f"{weighting_of(model)}.",
+        f"Model: {kind}, λ = {short(model.lam_, 4)}{_in_time(model)}{how}; {penalty_of(model)}; {weighting_of(model)}.",
         *information_in_words(model),
         *_features(model),
         f"Network: {network_of(model.graph_)}; {labels_of(model)}.",

@@ -188,6 +188,10 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
         check_is_fitted(self)
         return self._learn(*with_nodes(self, neighbours, X, y, groups))
 
+    def _refined(self, problem: Problem, order: Array | None) -> Problem:
+        """The problem with strengths of columns that held-out rows choose, where a model is asked to."""
+        return problem
+
     def _as_labels(self, predicted: Array) -> Array:
         """What the loss predicts, in the terms of y."""
         return self.scaling_.labels_back(predicted)
@@ -205,6 +209,7 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
         """Choose λ and, among several, the strength in time; return the problem and where to start."""
         check_refit(self, problem)
         self._condensed = order is None
+        problem = self._refined(problem, order)
         if self.n_clusters is not None:
             if self.shared:
                 raise ValueError("n_clusters= is for models without shared=True, whose nodes are all joined")

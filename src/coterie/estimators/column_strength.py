@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from coterie.estimators.export import column_names
 from coterie.problem.arrays import Array
+from coterie.problem.losses import Loss
 from coterie.problem.strengths import RULE, is_strength
 
 if TYPE_CHECKING:
@@ -50,10 +52,11 @@ def _column(key: Any, names: Sequence[str] | None, n: int, intercept: bool) -> i
 
 def strengths_of(model: NetworkedModel) -> dict[str, float]:
     """The strengths of a fitted model by the names of its columns; those that are one are left out."""
-    from coterie.estimators.export import column_names
-
-    names = getattr(model, "feature_names_in_", None)
-    s = as_array(model.column_strength, names, model.n_features_in_, model.fit_intercept)
-    if s is None:
+    if model.strengths_ is None:
         return {}
-    return {name: float(value) for name, value in zip(column_names(model), s, strict=True) if value != 1}
+    return {name: float(s) for name, s in zip(column_names(model), model.strengths_, strict=True) if s != 1}
+
+
+def of_weights(strengths: Array, loss: Loss) -> Array:
+    """The strength of each weight of a node, from those of columns: each class has all columns."""
+    return np.tile(strengths, loss.n_weights(len(strengths)) // len(strengths))

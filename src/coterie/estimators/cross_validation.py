@@ -13,6 +13,7 @@ from coterie.estimators.folds import Fold, folds_for
 from coterie.estimators.held_out import HeldOut, held_out_of
 from coterie.estimators.lam_choice import LamChoice
 from coterie.estimators.progress import Tell, Verbose, listener
+from coterie.estimators.refine_strength import RefinesStrength
 from coterie.estimators.scaling import Scaling
 from coterie.estimators.space_time import STRENGTHS, SpaceTime
 from coterie.estimators.tested_rows import ones_of
@@ -72,7 +73,7 @@ def choice_of(
     return LamChoice(np.array(lams), errors, gaps, over, weights, repeats, measure.degree)
 
 
-class ChoosesLam:
+class ChoosesLam(RefinesStrength):
     """Choose λ before the fit, by folds or by a criterion. Mixed into a networked model; the parameters are its own."""
 
     lams: Any

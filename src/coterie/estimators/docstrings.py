@@ -40,6 +40,11 @@ How much differences in a coefficient count, relative to λ: 0 (every node has i
 it is 0 in the units that are solved in), a positive number, or inf (all nodes of a component have the same one,
 whatever λ is). Columns are features, by name or number, and "intercept", which with standardize is the prediction at
 the mean of all features. None: 1 for all. Strengths of 0 and inf are solved in NumPy.""",
+    "refine_strength": """\
+bool
+Whether held-out rows choose strengths, too: from those of column_strength on, one column at a time, by factors of 4 up
+to 64, to 0 and to inf, as long as the error of the folds falls. Strengths given as 0 or inf stay. The folds are solved
+again for every strength that is tried, and held_out_ does not know of the choice.""",
     "fit_intercept": """\
 bool
 The intercept is one more coefficient: neighbours' intercepts are pulled together too.""",
@@ -174,6 +179,8 @@ aicc_, bic_ : float
     −2 log likelihood, with a charge for parameters; nan for losses that are no likelihood.
 time_strength_ : float
     The strength of edges in time, as given or as cross-validation chose it, where the graph is a pair (space, time).
+strengths_ : array of shape (features + 1,), or None
+    The strength of each column, the intercept last; None: they are all one.
 solution_ : Solution
     What the solver returned, with its certificate.
 graph_ : EmpiricalGraph

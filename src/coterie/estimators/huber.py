@@ -67,6 +67,7 @@ class NetworkedHuberRegression(NetworkedRowRegressor):
         verbose: Verbose = 0,
         node: str | Sequence[str] | None = None,
         time_strength: float = 1.0,
+        n_clusters: int | None = None,
     ) -> None:
         super().__init__(
             graph,
@@ -85,6 +86,7 @@ class NetworkedHuberRegression(NetworkedRowRegressor):
         )
         self.lam = lam
         self.time_strength = time_strength
+        self.n_clusters = n_clusters
         self.refit = refit
         self.shared = shared
         self.column_strength = column_strength
@@ -139,6 +141,7 @@ class NetworkedHuberRegressionCV(ChoosesLam, NetworkedHuberRegression):
         delta: float = 1.0,
         penalty: str | Penalty = "l1",
         column_strength: Mapping[Any, float] | None = None,
+        refine_strength: bool = False,
         ridge: float = 0.0,
         fit_intercept: bool = True,
         standardize: bool = True,
@@ -179,5 +182,6 @@ class NetworkedHuberRegressionCV(ChoosesLam, NetworkedHuberRegression):
         self.refit = refit
         self.shared = shared
         self.column_strength = column_strength
+        self.refine_strength = refine_strength
         self.delta = delta
         self.ridge = ridge

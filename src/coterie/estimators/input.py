@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from coterie.estimators.column_strength import as_array
+from coterie.estimators.column_strength import as_array, of_weights
 from coterie.estimators.offsets import Offset
 from coterie.estimators.scaling import Scaling
 from coterie.estimators.shared import HUB, numbers_or_hub, with_hub
@@ -53,6 +53,7 @@ class InputMixin:
     n_features_in_: int
     scaling_: Scaling
     row_weight_: float
+    strengths_: Array | None = None
     preparation_: Preparation | None = None
     time_strength: float = 1.0
     space_time_: SpaceTime | None = None
@@ -65,6 +66,7 @@ class InputMixin:
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "column_strength": [None, dict],
+        "refine_strength": ["boolean"],
         "fit_intercept": ["boolean"],
         "standardize": ["boolean"],
         "shared": ["boolean"],
@@ -161,13 +163,10 @@ class InputMixin:
         n, labels = self.n_features_in_, self._scales_labels
         self.scaling_ = Scaling.of(data.labelled, n, labels, self._robust) if self.standardize else Scaling.none(n)
         loss, penalty = self._loss(self._unpenalised), as_penalty(self.penalty)
-        return Problem(graph, self._in_units(data), loss, penalty, lam=0.0, strength=self._strength(loss))
-
-    def _strength(self, loss: Loss) -> Array | None:
-        """The strength of each weight of a node; None where all are 1."""
-        names, n = getattr(self, "feature_names_in_", None), self.n_features_in_
-        strength = as_array(self.column_strength, names, n, self.fit_intercept)
-        return None if strength is None else np.tile(strength, loss.n_weights(len(strength)) // len(strength))
+        names = getattr(self, "feature_names_in_", None)
+        self.strengths_ = as_array(self.column_strength, names, n, self.fit_intercept)
+        strength = None if self.strengths_ is None else of_weights(self.strengths_, loss)
+        return Problem(graph, self._in_units(data), loss, penalty, lam=0.0, strength=strength)
 
     def _rows(
         self,

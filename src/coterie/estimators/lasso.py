@@ -128,6 +128,7 @@ class NetworkedLassoCV(ChoosesLam, NetworkedLasso):
         alpha: float = 0.1,
         penalty: str | Penalty = "l1",
         column_strength: Mapping[Any, float] | None = None,
+        refine_strength: bool = False,
         fit_intercept: bool = True,
         standardize: bool = True,
         weight_by: str = "rows",
@@ -168,3 +169,4 @@ class NetworkedLassoCV(ChoosesLam, NetworkedLasso):
         self.shared = shared
         self.alpha = alpha
         self.column_strength = column_strength
+        self.refine_strength = refine_strength

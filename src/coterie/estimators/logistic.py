@@ -285,6 +285,7 @@ class NetworkedLogisticRegressionCV(ChoosesLam, NetworkedLogisticRegression):
         ridge: float = 1e-3,
         class_weight: Any = None,
         column_strength: Mapping[Any, float] | None = None,
+        refine_strength: bool = False,
         fit_intercept: bool = True,
         standardize: bool = True,
         weight_by: str = "rows",
@@ -325,4 +326,5 @@ class NetworkedLogisticRegressionCV(ChoosesLam, NetworkedLogisticRegression):
         self.shared = shared
         self.ridge = ridge
         self.column_strength = column_strength
+        self.refine_strength = refine_strength
         self.class_weight = class_weight

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from coterie.estimators.column_strength import of_weights
 from coterie.estimators.fit_given_neighbours import fit_by_column, fit_given_neighbours
 from coterie.estimators.shared import hub_weight, with_hub
 from coterie.estimators.space_time import SpaceTime, pairs_of
@@ -55,8 +56,8 @@ def weights_for(model: NetworkedModel, neighbours: Any, X: Any = None, y: Any = 
         numbers, A = np.append(numbers, model.graph_.n_nodes), np.append(A, hub_weight(model, m))
     at = model._weights_and_groups()[0][numbers]
     f = None if X is None else model._loss_of_one(X, y)
-    strength = model._strength(model._loss(model._unpenalised))
-    if strength is not None:
+    if model.strengths_ is not None:
+        strength = of_weights(model.strengths_, model._loss(model._unpenalised))
         penalty = by_column(as_penalty(model.penalty), strength)
         return fit_by_column(at, A if f is None else model.lam_ * A, penalty, f)
     if f is not None and model.lam_ == 0:  # the neighbours do not count

@@ -61,6 +61,7 @@ class PersistenceMixin(InformationMixin):
     preparation_: Preparation | None = None
     _refit: Refit | None
     offset_: Offset | None = None
+    strengths_: Array | None
 
     def save(self, path: str | Path, notes: dict[str, Any] | None = None) -> None:
         """Write the fitted model to a folder, for :func:`coterie.load`. The training rows are not written.
@@ -112,6 +113,8 @@ class PersistenceMixin(InformationMixin):
         }
         if self.space_time_ is not None:
             record["time_strength"] = self.time_strength_
+        if self.strengths_ is not None:
+            arrays["strength"] = self.strengths_
         if isinstance(choice := getattr(self, "lam_choice_", None), LamChoice):
             record |= {"over": choice.over, "degree": choice.degree}
             arrays |= {f"cv_{name}": getattr(choice, name) for name in ("lams", "errors", "gaps", "weights")}
@@ -206,7 +209,7 @@ def _restore(record: dict[str, Any], arrays: dict[str, Array]) -> NetworkedModel
     model.groups_column_, model.frame_library_ = record["groups_column"], record["frame_library"]
     model.lam_, model.notes_, model.versions_ = _number(record["lam"]), record["notes"], record["versions"]
     model.row_weight_, model.preparation_ = record["row_weight"], _preparation(record.get("preparation"))
-    model.target_name_ = record.get("target_name")
+    model.target_name_, model.strengths_ = record.get("target_name"), arrays.get("strength")
     model.offset_ = None if record.get("offset") is None else Offset(*record["offset"])
     model.n_labelled_, model.node_errors_ = arrays["n_labelled"], arrays["node_errors"]
     *centre, y_centre = arrays["centre"]

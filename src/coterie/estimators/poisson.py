@@ -78,6 +78,7 @@ class NetworkedPoissonRegression(NetworkedRowRegressor):
         verbose: Verbose = 0,
         node: str | Sequence[str] | None = None,
         time_strength: float = 1.0,
+        n_clusters: int | None = None,
     ) -> None:
         super().__init__(
             graph,
@@ -96,6 +97,7 @@ class NetworkedPoissonRegression(NetworkedRowRegressor):
         )
         self.lam = lam
         self.time_strength = time_strength
+        self.n_clusters = n_clusters
         self.refit = refit
         self.shared = shared
         self.column_strength = column_strength
@@ -280,6 +282,7 @@ class NetworkedPoissonRegressionCV(ChoosesLam, NetworkedPoissonRegression):
         criterion: str = "cv",
         penalty: str | Penalty = "l1",
         column_strength: Mapping[Any, float] | None = None,
+        refine_strength: bool = False,
         ridge: float = 1e-3,
         fit_intercept: bool = True,
         standardize: bool = True,
@@ -320,4 +323,5 @@ class NetworkedPoissonRegressionCV(ChoosesLam, NetworkedPoissonRegression):
         self.refit = refit
         self.shared = shared
         self.column_strength = column_strength
+        self.refine_strength = refine_strength
         self.ridge = ridge

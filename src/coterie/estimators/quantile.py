@@ -68,6 +68,7 @@ class NetworkedQuantileRegression(NetworkedRowRegressor):
         verbose: Verbose = 0,
         node: str | Sequence[str] | None = None,
         time_strength: float = 1.0,
+        n_clusters: int | None = None,
     ) -> None:
         super().__init__(
             graph,
@@ -86,6 +87,7 @@ class NetworkedQuantileRegression(NetworkedRowRegressor):
         )
         self.lam = lam
         self.time_strength = time_strength
+        self.n_clusters = n_clusters
         self.refit = refit
         self.shared = shared
         self.column_strength = column_strength
@@ -139,6 +141,7 @@ class NetworkedQuantileRegressionCV(ChoosesLam, NetworkedQuantileRegression):
         quantile: float = 0.5,
         penalty: str | Penalty = "l1",
         column_strength: Mapping[Any, float] | None = None,
+        refine_strength: bool = False,
         ridge: float = 1e-3,
         fit_intercept: bool = True,
         standardize: bool = True,
@@ -179,5 +182,6 @@ class NetworkedQuantileRegressionCV(ChoosesLam, NetworkedQuantileRegression):
         self.refit = refit
         self.shared = shared
         self.column_strength = column_strength
+        self.refine_strength = refine_strength
         self.quantile = quantile
         self.ridge = ridge

@@ -199,6 +199,7 @@ class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
         penalty: str | Penalty = "l1",
         ridge: float = 0.0,
         column_strength: Mapping[Any, float] | None = None,
+        refine_strength: bool = False,
         fit_intercept: bool = True,
         standardize: bool = True,
         weight_by: str = "rows",
@@ -239,3 +240,4 @@ class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
         self.shared = shared
         self.ridge = ridge
         self.column_strength = column_strength
+        self.refine_strength = refine_strength

@@ -1,0 +1,96 @@
+"""Strengths of columns that held-out rows choose: one column at a time, as long as their error falls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from coterie.estimators.column_strength import of_weights
+from coterie.estimators.fold_paths import how_to_solve
+from coterie.estimators.folds import folds_for
+from coterie.estimators.progress import Verbose, listener
+from coterie.problem import Problem
+from coterie.problem.arrays import Array
+
+LADDER = (0.0, 1 / 64, 1 / 16, 1 / 4, 1.0, 4.0, 16.0, 64.0, np.inf)
+"""The strengths that are tried. What is beside 0 or ∞ is hardly to be told from it."""
+
+AROUND = (3.0, 1.0, 1 / 3)  # times the λ that was best so far: those that are tried with a strength
+LESS = 0.99  # of the error: a gain of less than a hundredth is chance
+PASSES = 3
+
+Tried = Callable[[Array, float | None], tuple[float, float]]
+"""From strengths and a λ that suits them (None: not known) to the smallest error and the λ that has it."""
+
+
+class RefinesStrength:
+    """Refine strengths before λ is chosen, if asked. Mixed into a networked model; the parameters are its own."""
+
+    refine_strength: bool = False
+    cv: Any
+    over: Any
+    random_state: Any
+    lams: Any
+    n_lams: int
+    n_jobs: int | None
+    verbose: Verbose
+    strengths_: Array | None
+
+    def _refined(self, problem: Problem, order: Array | None) -> Problem:
+        """The problem with the strengths that held-out rows choose; those given as 0 or inf stay."""
+        if not self.refine_strength:
+            return problem
+        from coterie.estimators.cross_validation import cross_validate_lam
+
+        folds, over = folds_for(self, problem, self.cv, self.over, order, self.random_state)
+        tell = listener(self.verbose)
+
+        def tried(strength: Array, lam: float | None) -> tuple[float, float]:
+            all_of_them = self.n_lams if self.lams is None else self.lams
+            lams = all_of_them if lam is None else [lam * factor for factor in AROUND]
+            stated, options = self._with(problem, strength), how_to_solve(self) | {"n_jobs": self.n_jobs}
+            choice = cross_validate_lam(stated, lams, folds, over, **options)
+            if tell is not None:
+                tell(f"strengths {', '.join(f'{s:.3g}' for s in strength)}: error {choice.mean[choice.best]:.4g}", 0.0)
+            return float(choice.mean[choice.best]), float(choice.lams[choice.best])
+
+        first = np.ones(problem.data.n_features) if self.strengths_ is None else self.strengths_
+        self.strengths_ = refine(first, tried)
+        return self._with(problem, self.strengths_)
+
+    def _with(self, problem: Problem, strengths: Array) -> Problem:
+        """The problem with these strengths of columns."""
+        return replace(problem, strength=of_weights(strengths, problem.loss))
+
+
+def refine(strength: Array, tried: Tried) -> Array:
+    """Coordinate search on the ladder, from the rungs next to `strength`: a column moves on while that pays."""
+    moves = np.flatnonzero((strength > 0) & (strength < np.inf))
+    rungs = np.array(
+        [np.abs(np.log(LADDER[1:-1]) - np.log(s)).argmin() + 1 if 0 < s < np.inf else -1 for s in strength]
+    )
+
+    def at(rungs: Array) -> Array:
+        return np.where(rungs >= 0, np.array(LADDER)[rungs], strength)
+
+    error, lam = tried(at(rungs), None)
+    for _ in range(PASSES):
+        before = error
+        for k in moves:
+            for step in (1, -1):
+                moved = False
+                while 0 <= rungs[k] + step < len(LADDER):
+                    there = rungs.copy()
+                    there[k] += step
+                    found, best = tried(at(there), lam)
+                    if found >= LESS * error:
+                        break
+                    rungs, error, lam, moved = there, found, best, True
+                if moved:
+                    break
+        if error == before:
+            break
+    return at(rungs)
