@@ -49,11 +49,19 @@ def penalised(loss: Any, n: int) -> np.ndarray:
     return mask
 
 
+def _naive_l1(loss: Any, w: np.ndarray) -> float:
+    return getattr(loss, "l1", 0.0) * sum(penalised(loss, len(w)) * abs(w))
+
+
+def _convex_l1(loss: Any, w: cp.Expression) -> cp.Expression:
+    return getattr(loss, "l1", 0.0) * cp.sum(cp.abs(w) @ penalised(loss, w.shape[1]))
+
+
 def _naive_squared(loss: Any, X: np.ndarray, y: np.ndarray, w: np.ndarray) -> float:
     total = sum((y_r - sum(x_r * w)) ** 2 for x_r, y_r in zip(X, y, strict=True))
     if getattr(loss, "reduction", "mean") == "mean":
         total /= len(y)
-    return total + getattr(loss, "ridge", 0.0) * sum(penalised(loss, len(w)) * w**2)
+    return total + getattr(loss, "ridge", 0.0) * sum(penalised(loss, len(w)) * w**2) + _naive_l1(loss, w)
 
 
 def _naive_lasso(loss: Any, X: np.ndarray, y: np.ndarray, w: np.ndarray) -> float:
@@ -65,13 +73,15 @@ def _naive_logistic(loss: Any, X: np.ndarray, y: np.ndarray, w: np.ndarray) -> f
     for x_r, y_r in zip(X, y, strict=True):
         z = sum(x_r * w)
         total += max(z, 0.0) + np.log1p(np.exp(-abs(z))) - y_r * z
-    return total / (len(y) if loss.reduction == "mean" else 1) + loss.ridge * sum(penalised(loss, len(w)) * w**2)
+    ridge = loss.ridge * sum(penalised(loss, len(w)) * w**2)
+    return total / (len(y) if loss.reduction == "mean" else 1) + ridge + _naive_l1(loss, w)
 
 
 def _convex_squared(loss: Any, z: cp.Expression, y: np.ndarray, m: np.ndarray, w: cp.Expression) -> cp.Expression:
     scale = np.ones(len(m)) if getattr(loss, "reduction", "mean") == "sum" else 1 / m
     ridge = getattr(loss, "ridge", 0.0) * penalised(loss, w.shape[1])
-    return cp.sum_squares(cp.multiply(np.sqrt(scale), z - y)) + cp.sum_squares(w @ np.diag(np.sqrt(ridge)))
+    fit = cp.sum_squares(cp.multiply(np.sqrt(scale), z - y)) + cp.sum_squares(w @ np.diag(np.sqrt(ridge)))
+    return fit + _convex_l1(loss, w)
 
 
 def _convex_lasso(loss: Any, z: cp.Expression, y: np.ndarray, m: np.ndarray, w: cp.Expression) -> cp.Expression:
@@ -82,7 +92,8 @@ def _convex_lasso(loss: Any, z: cp.Expression, y: np.ndarray, m: np.ndarray, w: 
 def _convex_logistic(loss: Any, z: cp.Expression, y: np.ndarray, m: np.ndarray, w: cp.Expression) -> cp.Expression:
     ridge = loss.ridge * penalised(loss, w.shape[1])
     scale = np.ones(len(m)) if loss.reduction == "sum" else 1 / m
-    return scale @ (cp.logistic(z) - cp.multiply(y, z)) + cp.sum_squares(w @ np.diag(np.sqrt(ridge)))
+    fit = scale @ (cp.logistic(z) - cp.multiply(y, z)) + cp.sum_squares(w @ np.diag(np.sqrt(ridge)))
+    return fit + _convex_l1(loss, w)
 
 
 def _naive_rows(psi: Callable[[Any, float, float], float]) -> Callable[..., float]:
@@ -90,7 +101,8 @@ def _naive_rows(psi: Callable[[Any, float, float], float]) -> Callable[..., floa
 
     def naive(loss: Any, X: np.ndarray, y: np.ndarray, w: np.ndarray) -> float:
         total = sum(psi(loss, sum(x_r * w), y_r) for x_r, y_r in zip(X, y, strict=True))
-        return total / (len(y) if loss.reduction == "mean" else 1) + loss.ridge * sum(penalised(loss, len(w)) * w**2)
+        ridge = loss.ridge * sum(penalised(loss, len(w)) * w**2)
+        return total / (len(y) if loss.reduction == "mean" else 1) + ridge + _naive_l1(loss, w)
 
     return naive
 
@@ -101,7 +113,7 @@ def _convex_rows(psi: Callable[[Any, cp.Expression, np.ndarray], cp.Expression])
     def convex(loss: Any, z: cp.Expression, y: np.ndarray, m: np.ndarray, w: cp.Expression) -> cp.Expression:
         ridge = loss.ridge * penalised(loss, w.shape[1])
         scale = np.ones(len(m)) if loss.reduction == "sum" else 1 / m
-        return scale @ psi(loss, z, y) + cp.sum_squares(w @ np.diag(np.sqrt(ridge)))
+        return scale @ psi(loss, z, y) + cp.sum_squares(w @ np.diag(np.sqrt(ridge))) + _convex_l1(loss, w)
 
     return convex
 
@@ -144,6 +156,7 @@ LOSSES: dict[type[ct.Loss], LossCase] = {
             ct.SquaredError(reduction="sum"),
             ct.SquaredError(ridge=0.3),
             ct.SquaredError(ridge=0.3, unpenalised=(-1,)),
+            ct.SquaredError(ridge=0.3, l1=0.2, unpenalised=(1,)),
         ),
         _real_labels,
         _naive_squared,
@@ -151,11 +164,17 @@ LOSSES: dict[type[ct.Loss], LossCase] = {
         _seen_by("ridge"),
     ),
     ct.Lasso: LossCase(
-        (ct.Lasso(0.2), ct.Lasso(0.2, unpenalised=(0,)), ct.Lasso(0.0), ct.Lasso(0.2, reduction="sum")),
+        (
+            ct.Lasso(0.2),
+            ct.Lasso(0.2, unpenalised=(0,)),
+            ct.Lasso(0.0),
+            ct.Lasso(0.2, reduction="sum"),
+            ct.Lasso(0.2, ridge=0.1),
+        ),
         _real_labels,
         _naive_lasso,
         _convex_lasso,
-        _seen_by("alpha"),
+        _seen_by("ridge"),
     ),
     ct.Logistic: LossCase(
         (
@@ -163,6 +182,7 @@ LOSSES: dict[type[ct.Loss], LossCase] = {
             ct.Logistic(ridge=0.1),
             ct.Logistic(ridge=0.1, unpenalised=(1,)),
             ct.Logistic(ridge=0.1, reduction="sum"),
+            ct.Logistic(ridge=0.1, l1=0.05),
         ),
         _binary_labels,
         _naive_logistic,
@@ -179,14 +199,14 @@ LOSSES: dict[type[ct.Loss], LossCase] = {
         _seen_by("ridge"),
     ),
     ct.Huber: LossCase(
-        (ct.Huber(delta=0.5), ct.Huber(ridge=0.1, unpenalised=(1,)), ct.Huber(ridge=0.1, reduction="sum", delta=0.2)),
+        (ct.Huber(delta=0.5), ct.Huber(ridge=0.1, unpenalised=(1,)), ct.Huber(l1=0.1, reduction="sum", delta=0.2)),
         lambda z, rng: z + 0.3 * rng.standard_t(2, len(z)),
         _naive_rows(_huber),
         _convex_rows(lambda loss, z, y: cp.huber(z - y, loss.delta)),
         _seen_by("ridge"),
     ),
     ct.Quantile: LossCase(
-        (ct.Quantile(), ct.Quantile(ridge=0.1, unpenalised=(1,), q=0.8), ct.Quantile(reduction="sum", q=0.25)),
+        (ct.Quantile(), ct.Quantile(ridge=0.1, unpenalised=(1,), q=0.8), ct.Quantile(reduction="sum", q=0.25, l1=0.2)),
         _real_labels,
         _naive_rows(lambda loss, z, y: max(loss.q * (y - z), (loss.q - 1) * (y - z))),
         _convex_rows(lambda loss, z, y: cp.maximum(loss.q * (y - z), (loss.q - 1) * (y - z))),

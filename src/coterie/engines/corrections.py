@@ -91,8 +91,7 @@ class Corrections:
         """Conjugate gradients for N (DᵀSD + G) N φ = rest; G weighs ground edges as S does edges."""
         self.G = laplacian.NO_GROUND
         if s is not None:
-            least = 0.5 * flow.LEAST_WEIGHT * (self.upper - self.lower)
-            self.G = np.maximum(np.minimum(self.upper - s, s - self.lower), least)
+            self.G = self._room(s)
         ground = [self.G] + [laplacian.NO_GROUND] * (self.team.T - 1)
         self._add_up(
             lambda t, part, out: laplacian.diagonal(self.ends[part], self.S[part], ground[t], out), self.diagonal
@@ -110,12 +109,20 @@ class Corrections:
     def _gradients(self, product: Callable[[Array, Array], None]) -> ConjugateGradients:
         return ConjugateGradients(product, self.rest, self.diagonal, self.keep_flat)
 
+    def _room(self, s: Array) -> Array:
+        """How far s is from the ends of its domain; from zero, where weights have bounds and it has no ends."""
+        width, room = self.upper - self.lower, np.minimum(self.upper - s, s - self.lower)
+        room = np.where(np.isinf(room), np.abs(s), room)
+        least = 0.5 * flow.LEAST_WEIGHT * np.where(np.isinf(width), 2 * self.largest_strength, width)
+        return np.maximum(room, least)
+
     def stretch(self, u: Array, s: Array | None, descent: ConjugateGradients) -> float:
         most = max(self._each_part(lambda t, part: flow.stretch(*self._moving(part, descent.x), u[part])))
         if s is not None:
             moved = s - self.G * descent.x
             with np.errstate(divide="ignore", invalid="ignore"):
                 ratio = np.where(moved > 0, moved / self.upper, moved / self.lower)
+            ratio = np.where(np.isinf(ratio), 1.0, ratio)  # a domain that ends at zero is not stretched: s is clipped
             most = max(most, float(np.where(moved == 0, 0.0, ratio).max(initial=0.0)))
         return most
 

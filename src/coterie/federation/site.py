@@ -42,6 +42,8 @@ class Site:
     def __init__(self, problem: Problem | BoundProblem, boundary: NDArray[np.int64], round_to: float = 0.0) -> None:
         self.problem, self.boundary, self.round_to = bound(problem), boundary, round_to
         refuse_strengths(problem)
+        if self.problem.f.bounds is not None:
+            raise ValueError("a federation knows no bounds on weights: leave lower, upper and positive out")
         self.gap = SITE_GAP  # of its own solves, relative
         self.enclosure = Enclosure(self.problem, shift=False)
         self._last: tuple[ProxRequest, Array, Array] | None = None  # the end often asks the same again

@@ -85,6 +85,10 @@ class BoundProblem:
         component = self.graph.components if coupled else np.arange(self.graph.n_nodes)
         return np.flatnonzero(~np.isin(component, component[self.M]))
 
+    def inside(self, w: Array) -> Array:
+        """Weights inside the bounds: at no cost, as clipping brings no two nodes further apart."""
+        return w if self.f.bounds is None else np.clip(w, *self.f.bounds)
+
     def objective(self, w: Array) -> float:
         """f(w) + g(Dw)."""
         return float(self.f.exact(w[self.labelled]).sum()) + self.variation(w)

@@ -47,7 +47,7 @@ class Enclosure:
 
     def __init__(self, problem: BoundProblem, shift: bool = True) -> None:
         self.problem = problem
-        self.shift = shift  # whether the components are whole: part of a larger graph cannot be shifted alone
+        self.shift = shift and not _one_sided(problem)  # part of a larger graph cannot be shifted alone
         self.design = problem.f.below if len(problem.M) else None
 
     def charge(self, rest: Rest, level: float, enough: float = 0.0, thorough: bool = True) -> float:
@@ -140,7 +140,10 @@ class Enclosure:
         box, caps = self.problem.f.l1_box, np.full(self.problem.n_features, np.inf)
         assert self.design is not None
         if box is not None:
-            caps = np.minimum(caps, _divide(level, np.minimum(box[1], -box[0])))
+            strength = np.minimum(box[1], -box[0])
+            caps = np.minimum(caps, _divide(level, np.where(np.isfinite(strength), strength, 0.0)))
+        if self.problem.f.bounds is not None:
+            caps = np.minimum(caps, np.abs(self.problem.f.bounds).max(axis=0))
         return np.minimum(caps, np.sqrt(_divide(level + FAINT, self.design.ridge))) * WIDER  # squares may vanish
 
     def _row_cap(self, level: float) -> float:
@@ -282,6 +285,12 @@ class Enclosure:
         np.maximum.at(hull_high, (group[:, None], self._columns.column), own_high)
         np.maximum(low, hull_low, out=low)
         np.minimum(high, hull_high, out=high)
+
+
+def _one_sided(problem: BoundProblem) -> bool:
+    """Whether some weights are bounded on one side: they have no cap, and cannot be shifted at no cost either."""
+    bounds = problem.f.bounds
+    return bounds is not None and bool((np.isfinite(bounds[0]) != np.isfinite(bounds[1])).any())
 
 
 def _divide(level: float, strength: Array) -> Array:

@@ -25,6 +25,7 @@ class Incumbent:
     def __init__(self, prover: Prover, tol: float, w: Weights) -> None:
         self.prover, self.problem, self.tol = prover, prover.problem, tol
         self.began = time.perf_counter()
+        w = self._inside(w)
         self.objective, self.w = prover.objective(w), prover.copy(w)
         least = 0.0 if self.problem.f.below is not None else -inf  # before anything is proven
         self.proof = Certificate(self.objective, Bound(least, True), prover.no_duals(), least)
@@ -179,10 +180,15 @@ class Incumbent:
 
     def _offer(self, w: Weights) -> float:
         """Take these weights if they are better; return their objective."""
+        w = self._inside(w)
         objective = self.prover.objective(w)
         if objective < self.objective:
             self.objective, self.w = objective, self.prover.copy(w)
         return objective
+
+    def _inside(self, w: Weights) -> Weights:
+        """Weights inside their bounds, which unlabelled nodes can leave, and means by rounding."""
+        return w if self.problem.f.bounds is None else self.prover.scatter(self.problem.inside(self.prover.gather(w)))
 
     def _note(self, n_iter: int) -> None:
         seconds = self.elapsed

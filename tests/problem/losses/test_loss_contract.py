@@ -199,7 +199,7 @@ def test_pooled_returns_subgradients(f: Any, rows: Any, naive: Callable) -> None
 
 def test_seen_spans_what_the_data_see(loss: ct.Loss, f: Any, rows: Any) -> None:
     """Orthonormal rows, zero rows among them; across them the loss is constant, but for alpha‖w‖₁."""
-    ridge = case_of(loss).rank_rows(loss, N) if f.l1_box is None else np.zeros((1, N))
+    ridge = case_of(loss).rank_rows(loss, N)
     stacked = [np.vstack([rows_of_node(rows, k)[0], ridge]) for k in range(len(rows.M))]
     ranks = [np.linalg.matrix_rank(S) for S in stacked]
     if f.row_space is None:

@@ -10,10 +10,10 @@ from coterie.engines.equations import by_node
 from coterie.engines.gpu.exact import Tensor
 from coterie.engines.gpu.rows import Rows, Support
 from coterie.problem.losses.base import LocalLosses
-from coterie.problem.losses.lasso import SparseQuadratics
 from coterie.problem.losses.logistic import Logistic
 from coterie.problem.losses.quadratic import Quadratics
 from coterie.problem.losses.row_losses import RowLosses
+from coterie.problem.losses.sparse_quadratics import SparseQuadratics
 
 
 class Model(NamedTuple):
@@ -26,6 +26,8 @@ class Model(NamedTuple):
 
 def on_device(f: LocalLosses, device: Any) -> HostLosses:
     """The losses where the numbers are; those that have no form there are asked on the host."""
+    if f.bounds is not None:
+        raise ValueError('bounds on weights are not known to the GPU: use engine="numba", "numpy" or "auto"')
     if isinstance(f, Quadratics):
         return DeviceQuadratics(f, device)
     if isinstance(f, SparseQuadratics) and f._B is None:

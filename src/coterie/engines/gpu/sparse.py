@@ -12,7 +12,7 @@ from coterie.engines.gpu.losses import DeviceQuadratics, HostLosses
 from coterie.engines.gpu.rows import Support
 from coterie.kernels.interruption import time_is_up
 from coterie.kernels.reference.descent import TRY_SUPPORT
-from coterie.problem.losses.lasso import (
+from coterie.problem.losses.sparse_quadratics import (
     CONJUGATE_SWEEPS,
     MAX_SWEEPS,
     PROX_ACCURACY,

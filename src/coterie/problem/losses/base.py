@@ -113,6 +113,10 @@ class LocalLosses(ABC):
         """∇²L_i(w_i), shape (|M|, n, n), for a smooth loss."""
         raise TypeError(f"{type(self).__name__} has no Hessian")
 
+    def working_hessian(self, w: Array) -> Array:
+        """What Newton's method takes for it: another matrix only where that makes steps far too long."""
+        return self.hessian(w)
+
     def model(self, w: Array, before: Array | None) -> Model | None:
         """Quadratics that touch L_i at w and lie above it around w.
 
@@ -181,6 +185,21 @@ class LocalLosses(ABC):
         alpha‖w‖₁ is that of ±alpha. None: L_i has no such term.
         """
         return None
+
+    def box_cost(self, s: Array) -> Array:
+        """What is taken off that supremum, of each weight and dual: 0, unless weights have bounds other than zero."""
+        return np.zeros_like(s)
+
+    @property
+    def bounds(self) -> tuple[Array, Array] | None:
+        """Lower and upper bounds of weights, (n,) each, outside of which L_i is infinite; None: there are none."""
+        return None
+
+    def tight_box(self, w: Array) -> tuple[Array, Array]:
+        """Between which duals s that term is what ⟨s, ·⟩ less its cost is at w."""
+        assert self.l1_box is not None
+        lower, upper = self.l1_box
+        return np.where(w > 0, upper, lower), np.where(w < 0, lower, upper)
 
     @property
     def smooth_part(self) -> LocalLosses:

@@ -26,9 +26,10 @@ NEAR = 1e5  # times a trace of curvature: what holds weights near those at which
 
 @dataclass(frozen=True, eq=False)
 class KinkedLosses(RowLosses):
-    """Duals b_r of rows lie between s_r ψ′(−∞) and s_r ψ′(∞); a = −b, as e is a residual."""
+    """Duals b_r of rows lie between s_r ψ′(−∞) and s_r ψ′(∞), or other limits; a = −b, as e is a residual."""
 
     smooth: ClassVar[bool] = False
+    limits: tuple[Array, Array] | None = None
 
     def gradient(self, w: Array) -> Array:
         return LocalLosses.gradient(self, w)
@@ -60,16 +61,19 @@ class KinkedLosses(RowLosses):
         order, size = np.argsort(of, kind="stable"), np.maximum(np.bincount(groups, minlength=n_groups), 1)[:, None]
         X, y, b, v = self.rows.X[order], self.rows.y[order], np.empty(len(of)), np.zeros((n_groups, len(self.ridge)))
         starts = np.concatenate([[0], np.cumsum(np.bincount(of, minlength=n_groups))])
-        interior_point(X, y, starts, 2 * self.ridge * size, 0 * v, *self._bounds(self.scale[order]), b, v)
+        interior_point(X, y, starts, 2 * self.ridge * size, 0 * v, *(limit[order] for limit in self._limits), b, v)
         v[np.diff(starts) == 0] = 0.0
         duals = np.empty_like(b)
         duals[order] = b
         q, low, _ = self.design.forces(-duals, 2 * self.ridge * v[groups])
         return v, q + low - (sum_by_group(q + low, groups, n_groups) / size)[groups]
 
-    def _bounds(self, s: Array) -> tuple[Array, Array]:
+    @property
+    def _limits(self) -> tuple[Array, Array]:
+        if self.limits is not None:
+            return self.limits
         low, high = self.psi.slope(np.array([-1.0, 1.0]), np.zeros(2))
-        return s * low, s * high
+        return self.scale * low, self.scale * high
 
     def _attaining_duals(self, p: Array, near: Array) -> tuple[Array, Array]:
         """Weights and duals of rows with forces close to p."""
@@ -89,7 +93,7 @@ class KinkedLosses(RowLosses):
         """
         D = curvature[:, None] + 2 * self.ridge
         c, z = (p + curvature[:, None] * anchor) / D, np.empty_like(anchor)
-        given = self.rows.X, self.rows.y, self.rows.starts, D, c, *self._bounds(self.scale), b, z
+        given = self.rows.X, self.rows.y, self.rows.starts, D, c, *self._limits, b, z
         if sweeps:
             kinks.box_ascent(*given, ACCURACY, sweeps)
         else:

@@ -11,7 +11,9 @@ import numpy as np
 from coterie.kernels.reference.classes import as_classes, chances, losses
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
-from coterie.problem.losses.base import Loss, as_columns, check_strength, penalised_columns
+from coterie.problem.losses.base import LocalLosses, Loss, as_columns, check_strength, penalised_columns
+from coterie.problem.losses.ground import Grounded
+from coterie.problem.losses.grounded_losses import grounded
 from coterie.problem.losses.measure import LOG_LOSS
 from coterie.problem.losses.multinomial_losses import MultinomialLosses
 from coterie.problem.losses.row_loss import refuse_labels
@@ -19,7 +21,7 @@ from coterie.problem.losses.squared import Reduction, check_reduction, row_scale
 
 
 @dataclass(frozen=True)
-class Multinomial(Loss):
+class Multinomial(Grounded, Loss):
     """L_i(w) = (1/m_i) Σ_r [log Σ_k e^{⟨x_r, w_k⟩} − ⟨x_r, w_{y_r}⟩] + ridge ‖w‖₂²,  y_r ∈ {0, …, K − 1}.
 
     A node has K weight vectors of n numbers each, one after the other: its weights are w.reshape(K, n). All classes are
@@ -35,6 +37,12 @@ class Multinomial(Loss):
         Columns, such as an intercept, that ridge leaves alone, in every class.
     reduction : {"mean", "sum"}, default="mean"
         As for :class:`SquaredError`.
+    l1 : float, default=0.0
+        Strength of the ℓ1 norm, which makes weights exactly zero; with ridge, an elastic net.
+    lower, upper : float or sequence of float, default=None
+        Bounds of the weights: one number for all columns but the unpenalised ones, or one for each column.
+    positive : bool, default=False
+        No weight below zero, those of unpenalised columns excepted: lower=0.
 
     Examples
     --------
@@ -59,6 +67,7 @@ class Multinomial(Loss):
         K: Any = self.n_classes
         if not isinstance(K, Integral) or int(K) < 2:
             raise ValueError(f"n_classes must be a whole number ≥ 2, got {K!r}")
+        super().__post_init__()
         object.__setattr__(self, "unpenalised", as_columns(self.unpenalised))
         check_strength(self.ridge, "ridge")
         check_reduction(self.reduction)
@@ -68,7 +77,7 @@ class Multinomial(Loss):
 
     def validate(self, rows: LabelledRows) -> None:
         K = int(self.n_classes)
-        penalised_columns(rows.X.shape[1], self.unpenalised)
+        self.ground(rows.X.shape[1])
         wrong = ~((rows.y >= 0) & (rows.y < K) & (rows.y == np.floor(rows.y)))
         refuse_labels(rows, wrong, f"labels of {K} classes are 0 to {K - 1}")
         if rows.offset is not None:
@@ -79,9 +88,11 @@ class Multinomial(Loss):
                 "give it a row, or number the classes without it"
             )
 
-    def bind(self, rows: LabelledRows) -> MultinomialLosses:
-        ridge = self.ridge * penalised_columns(rows.X.shape[1], self.unpenalised)
-        return MultinomialLosses(rows, row_scale(rows, self.reduction), np.tile(ridge, int(self.n_classes)))
+    def bind(self, rows: LabelledRows) -> LocalLosses:
+        n, K = rows.X.shape[1], int(self.n_classes)
+        ridge = self.ridge * penalised_columns(n, self.unpenalised)
+        f = MultinomialLosses(rows, row_scale(rows, self.reduction), np.tile(ridge, K))
+        return grounded(f, self.ground(n).times(K))
 
     def scores(self, X: Array, w: Array) -> Array:
         """⟨x, w_k⟩ of each row and class, (N, K)."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from coterie.kernels.choice import Either
 from coterie.kernels.reference import classes
 from coterie.kernels.reference.exact import EPS
-from coterie.problem.arrays import Array
+from coterie.problem.arrays import Array, rows_of
 from coterie.problem.datasets import LabelledRows
 from coterie.problem.losses.base import LocalLosses, Model, sum_by_group
 from coterie.problem.losses.design import Design, Support
@@ -142,6 +142,9 @@ class MultinomialLosses(LocalLosses):
 
     def in_units(self, x: float, y: float) -> tuple[MultinomialLosses, float]:
         return replace(self, rows=replace(self.rows, X=self.rows.X / x), ridge=self.ridge / x**2), 1.0
+
+    def of_nodes(self, which: NDArray[np.int64]) -> MultinomialLosses:
+        return replace(self, rows=self.rows.of_nodes(which), scale=self.scale[rows_of(self.rows.starts, which)])
 
     @cached_property
     def row_space(self) -> Array | None:

@@ -36,6 +36,12 @@ class Poisson(RowLoss):
         Columns, such as an intercept, that ridge leaves alone.
     reduction : {"mean", "sum"}, default="mean"
         As for :class:`SquaredError`.
+    l1 : float, default=0.0
+        Strength of the ℓ1 norm, which makes weights exactly zero; with ridge, an elastic net.
+    lower, upper : float or sequence of float, default=None
+        Bounds of the weights: one number for all columns but the unpenalised ones, or one for each column.
+    positive : bool, default=False
+        No weight below zero, those of unpenalised columns excepted: lower=0.
 
     Examples
     --------

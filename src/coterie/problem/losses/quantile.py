@@ -9,10 +9,12 @@ import numpy as np
 from coterie.kernels.reference.exact import EPS
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
+from coterie.problem.losses.base import LocalLosses
 from coterie.problem.losses.kinked_losses import KinkedLosses
 from coterie.problem.losses.measure import PINBALL_LOSS
 from coterie.problem.losses.psi import INSIDE, Psi, quantile_of
 from coterie.problem.losses.row_loss import RowLoss, check_positive
+from coterie.problem.losses.sparse_kinks import SparseKinks
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,10 @@ class Quantile(RowLoss):
         Columns, such as an intercept, that ridge leaves alone.
     reduction : {"mean", "sum"}, default="mean"
         As for :class:`SquaredError`.
+    l1 : float, default=0.0
+        Strength of the ℓ1 norm, which makes weights exactly zero; with ridge, an elastic net.
+    lower, upper, positive : default=None, None, False
+        Bounds of the weights, which this loss does not take.
     q : float, default=0.5
         The level of the quantile, between 0 and 1: about that part of the labels lies below the predictions.
 
@@ -53,8 +59,17 @@ class Quantile(RowLoss):
         if not self.q < 1:
             raise ValueError(f"q must be below 1, got {self.q!r}")
 
-    def bind(self, rows: LabelledRows) -> KinkedLosses:
-        f = super().bind(rows)
+    def validate(self, rows: LabelledRows) -> None:
+        super().validate(rows)
+        if self.ground(rows.X.shape[1]).has_bounds:
+            raise ValueError("the quantile loss takes no bounds on weights: leave lower, upper and positive out")
+
+    def bind(self, rows: LabelledRows) -> LocalLosses:
+        f, alpha = self.bind_rows(rows), self.ground(rows.X.shape[1]).alpha
+        return SparseKinks(f, alpha) if alpha.any() else f
+
+    def bind_rows(self, rows: LabelledRows) -> KinkedLosses:
+        f = super().bind_rows(rows)
         return KinkedLosses(self, f.rows, f.scale, f.ridge)
 
     @property

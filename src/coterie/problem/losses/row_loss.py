@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
 from coterie.problem.losses.base import (
+    LocalLosses,
     Loss,
     as_columns,
     check_strength,
@@ -22,6 +23,8 @@ from coterie.problem.losses.base import (
     penalised_columns,
     with_offset,
 )
+from coterie.problem.losses.ground import Grounded
+from coterie.problem.losses.grounded_losses import grounded
 from coterie.problem.losses.measure import MEAN_LOSS, Measure
 from coterie.problem.losses.psi import Psi
 from coterie.problem.losses.row_losses import RowLosses
@@ -29,7 +32,7 @@ from coterie.problem.losses.squared import Reduction, check_reduction, row_scale
 
 
 @dataclass(frozen=True)
-class RowLoss(Loss, Psi):
+class RowLoss(Grounded, Loss, Psi):
     """L_i(w) = (1/m_i) Σ_r ψ(e_r) + ridge ‖w‖₂²,  e_r = y_r − ⟨x_r, w⟩ unless a family says otherwise.
 
     Parameters
@@ -40,6 +43,12 @@ class RowLoss(Loss, Psi):
         Columns, such as an intercept, that ridge leaves alone.
     reduction : {"mean", "sum"}, default="mean"
         As for :class:`SquaredError`.
+    l1 : float, default=0.0
+        Strength of the ℓ1 norm, which makes weights exactly zero; with ridge, an elastic net.
+    lower, upper : float or sequence of float, default=None
+        Bounds of the weights: one number for all columns but the unpenalised ones, or one for each column.
+    positive : bool, default=False
+        No weight below zero, those of unpenalised columns excepted: lower=0.
 
     Examples
     --------
@@ -55,12 +64,13 @@ class RowLoss(Loss, Psi):
     reduction: Reduction = "mean"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         object.__setattr__(self, "unpenalised", as_columns(self.unpenalised))
         check_strength(self.ridge, "ridge")
         check_reduction(self.reduction)
 
     def validate(self, rows: LabelledRows) -> None:
-        penalised_columns(rows.X.shape[1], self.unpenalised)
+        self.ground(rows.X.shape[1])
         self.check_labels(rows)
         if rows.offset is not None:
             self.absorb(rows.y, rows.weights, rows.offset)
@@ -69,7 +79,11 @@ class RowLoss(Loss, Psi):
         """Refuse labels that make no sense for this ψ, and say where the first of them is."""
         return
 
-    def bind(self, rows: LabelledRows) -> RowLosses:
+    def bind(self, rows: LabelledRows) -> LocalLosses:
+        return grounded(self.bind_rows(rows), self.ground(rows.X.shape[1]))
+
+    def bind_rows(self, rows: LabelledRows) -> RowLosses:
+        """The losses without what weights cost by themselves."""
         ridge, scale = (
             self.ridge * penalised_columns(rows.X.shape[1], self.unpenalised),
             row_scale(rows, self.reduction),

@@ -50,6 +50,17 @@ class RowLosses(LocalLosses):
     def hessian(self, w: Array) -> Array:
         return self._model(w, w).H
 
+    def working_hessian(self, w: Array) -> Array:
+        if type(self.psi).working_bend is Psi.working_bend:
+            return self.hessian(w)
+        H, diagonal = np.empty((*w.shape, w.shape[1])), np.diag(2 * self.ridge)
+        for block in self.rows.blocks:
+            margin = np.einsum("imk,ik->im", block.X, w[block.of])
+            e = self.psi.direction(block.y) * margin + self.psi.shift(block.y)
+            bend = self.scale[block.rows] * self.psi.working_bend(e, block.y)
+            H[block.of] = (block.X * bend[:, :, None]).transpose(0, 2, 1) @ block.X + diagonal
+        return H
+
     def prox(self, v: Array, tau: Array, start: Array) -> Array:
         return self._newton(np.zeros_like(v), v, 1.0 / tau, start, PROX_ACCURACY, MAX_STEPS)
 

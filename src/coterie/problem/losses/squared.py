@@ -7,14 +7,16 @@ from typing import Literal
 
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
-from coterie.problem.losses.base import Loss, as_columns, check_strength, penalised_columns
+from coterie.problem.losses.base import LocalLosses, Loss, as_columns, check_strength, penalised_columns
+from coterie.problem.losses.ground import Grounded
+from coterie.problem.losses.grounded_losses import grounded
 from coterie.problem.losses.quadratic import Quadratics
 
 Reduction = Literal["mean", "sum"]
 
 
 @dataclass(frozen=True)
-class SquaredError(Loss):
+class SquaredError(Grounded, Loss):
     """L_i(w) = (1/m_i) Σ_r (y_r − ⟨x_r, w⟩)² + ridge ‖w‖₂².
 
     The paper's closed form of PU_i drops the 1/m_i of its own loss; here it is kept.
@@ -28,6 +30,12 @@ class SquaredError(Loss):
         Strength of the squared ℓ2 norm.
     unpenalised : tuple of int, default=()
         Columns, such as an intercept, that ridge leaves alone.
+    l1 : float, default=0.0
+        Strength of the ℓ1 norm, which makes weights exactly zero; with ridge, an elastic net.
+    lower, upper : float or sequence of float, default=None
+        Bounds of the weights: one number for all columns but the unpenalised ones, or one for each column.
+    positive : bool, default=False
+        No weight below zero, those of unpenalised columns excepted: lower=0.
 
     Examples
     --------
@@ -43,16 +51,18 @@ class SquaredError(Loss):
     unpenalised: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         object.__setattr__(self, "unpenalised", as_columns(self.unpenalised))
         check_strength(self.ridge, "ridge")
         check_reduction(self.reduction)
 
     def validate(self, rows: LabelledRows) -> None:
-        penalised_columns(rows.X.shape[1], self.unpenalised)
+        self.ground(rows.X.shape[1])
 
-    def bind(self, rows: LabelledRows) -> Quadratics:
-        ridge = self.ridge * penalised_columns(rows.X.shape[1], self.unpenalised)
-        return Quadratics.from_rows(rows.shifted, row_scale(rows, self.reduction), ridge)
+    def bind(self, rows: LabelledRows) -> LocalLosses:
+        n = rows.X.shape[1]
+        ridge = self.ridge * penalised_columns(n, self.unpenalised)
+        return grounded(Quadratics.from_rows(rows.shifted, row_scale(rows, self.reduction), ridge), self.ground(n))
 
 
 def check_reduction(reduction: str) -> None:

@@ -44,7 +44,7 @@ class CloserLook:
         if not worth_it or (f.l1_box is None and not in_sight) or time_is_up():
             return proof
         s = None if f.l1_box is None else self.tight_split(w, u)
-        found = self.certifier.bound(w, u, s, level, goal, local=in_sight)
+        found = self.certifier.bound(w, u, s, level, goal, local=in_sight and f.bounds is None)
         return max(proof, found, key=lambda one: one.dual_bound)
 
     def third(self, w: Array, given: Sequence[Array], level: float, goal: float, proof: Certificate) -> Certificate:
@@ -96,8 +96,7 @@ class CloserLook:
         s, out = np.zeros_like(w), np.empty_like(w)
         flow.divergence(problem.graph.edges, u, out)
         q, low, _ = problem.f.design.forces(*problem.f.design.slopes(w[M]))
-        lower, upper = problem.f.l1_box
-        s[M] = np.where(w[M] > 0, upper, np.where(w[M] < 0, lower, np.clip(-out[M] - (q + low), lower, upper)))
+        s[M] = np.clip(-out[M] - (q + low), *problem.f.tight_box(w[M]))
         return s
 
     def tight_on_cuts(self, w: Array) -> Array:

@@ -35,6 +35,8 @@ def is_small(problem: BoundProblem) -> bool:
     design, duals = problem.f.design, problem.graph.n_edges * problem.n_features
     if design is None or problem.penalty.kernel is None or not len(problem.M) or not problem.f.smooth_part.smooth:
         return False
+    if problem.f.bounds is not None:
+        return False
     unknowns = problem.graph.n_nodes * problem.n_features + len(design.X)
     numbers = design.X.size + duals * (problem.n_features if problem.penalty.couples else 1)
     return unknowns <= LARGEST and duals <= 4 * LARGEST and numbers <= DENSEST
