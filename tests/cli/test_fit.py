@@ -357,12 +357,12 @@ def test_files_that_cannot_be_read(tmp_path):
 @pytest.mark.parametrize(
     ("labels", "words"),
     [
-        ([2] + [0, 1] * 47 + [0], ["column 'wet', row 1: 2.0", "0 or 1"]),
+        ([2] + [0, 1] * 47 + [0], ["column 'wet', row 1: 2.0", "only row of its class"]),
         ([1] * 96, ["column 'wet'", "one class only"]),
         ([None] * 96, ["column 'wet'", "empty in every row"]),
     ],
 )
-def test_labels_that_are_not_0_and_1(tmp_path, labels, words):
+def test_labels_that_are_no_classes(tmp_path, labels, words):
     data, graph = write(tmp_path, rows=rows().with_columns(wet=pl.Series(labels)))
     arguments = ("--node", "station", "--target", "wet", "--features", "humidity,wind", "--loss", "logistic", "--quiet")
     result = run("fit", data, *arguments, "--graph", graph, "--out", tmp_path / "model")

@@ -273,9 +273,19 @@ class FileFit:
         if len(classes) > MOST_CLASSES:
             raise BadLabelError(f"{self.path}: {found}, more than {MOST_CLASSES}; are these numbers to be predicted?")
         if len(classes) > 2:
+            self._check_single(y)
             self.say(f"{found}; each has coefficients of its own")
         elif named:
             self.say(f"probabilities are those of {classes[1]!r}, and not of {classes[0]!r}, in column {name!r}")
+
+    def _check_single(self, y: pl.Series) -> None:
+        """A class that one row alone has is more likely a slip than a class."""
+        pl = import_polars()
+        known = y.drop_nulls() if y.dtype == pl.String else y.drop_nans()
+        counts = known.value_counts().filter(pl.col("count") == 1)
+        if len(counts):
+            where = find_row(self.path, self.columns, pl.col(y.name).is_in(counts[y.name].to_list()), y.name)
+            raise BadLabelError(f"{where} is the only row of its class; correct it, or give its class more rows")
 
     def _check_counts(self, rows: pl.DataFrame) -> None:
         """Counts are not negative, and exposures are positive."""
