@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 from sklearn.linear_model import LinearRegression
 
@@ -138,3 +139,22 @@ def test_what_cannot_be_refitted_is_refused():
         ct.NetworkedLinearRegression(PATH, penalty="squared", refit="clusters").fit(X, y, nodes)
     with pytest.raises(ValueError, match='fit a model with refit="clusters"'):
         ct.NetworkedLinearRegression(PATH).fit(X, y, nodes).coef_frame(errors=True)
+
+
+def test_one_pass_over_a_file_gives_the_same(tmp_path):
+    X, y, nodes = rows(8)
+    columns = {"node": nodes, "a": X[:, 0], "b": X[:, 1], "y": y}
+    pl.DataFrame(columns).write_csv(tmp_path / "rows.csv")
+    given = {"lams": [0.05, 0.1, 0.2], "criterion": "aicc", "refit": "clusters", "shared": True}
+    once = ct.NetworkedLinearRegressionCV(PATH, over="nodes", **given)
+    ct.fit_files(once, tmp_path / "rows.csv", node="node", target="y")
+    model = ct.NetworkedLinearRegressionCV(PATH, **given).fit(X, y, nodes)
+    assert once._condensed
+    assert not model._condensed
+    assert once.lam_ == model.lam_
+    assert once.aicc_ == pytest.approx(model.aicc_)
+    assert np.allclose(once.coef_, model.coef_)
+    assert np.allclose(once.shared_coef_, model.shared_coef_)
+    assert np.allclose(once._refit.errors[:6], model._refit.errors[:6])
+    with pytest.raises(ValueError, match="training rows are not there"):
+        once.calibrate()

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coterie.estimators.fused import Factors, Fused, can_fuse
+from coterie.estimators.fused import EXACTLY, Factors, Fused, can_fuse
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.squared import row_scale
 
-AT_ONCE = 200_000  # numbers in rows and weights up to which nobody waits for it
+AT_ONCE = 1_000_000  # numbers in rows up to which nobody waits for it, where weights are no more than EXACTLY
 
 
 class Information(NamedTuple):
@@ -147,5 +147,6 @@ class InformationMixin:
     def _known_information(self) -> Information | None:
         """The same where it is known already, or told at once."""
         model: Any = self
-        small = hasattr(self, "problem_") and model.problem_.data.X.size + model.solution_.w.size <= AT_ONCE
-        return self._inform() if small else getattr(self, "_information", None)
+        if hasattr(self, "problem_") and model.problem_.data.X.size <= AT_ONCE and model.solution_.w.size <= EXACTLY:
+            return self._inform()
+        return getattr(self, "_information", None)
