@@ -103,13 +103,16 @@ class Crew:
         self.wait(self.comm.Ibcast(out))
         return out
 
-    def stacked(self, rows: Array) -> Array:
-        """The rows of all ranks, one rank after the other."""
-        here = np.ascontiguousarray(rows)
-        counts = self.every(np.array([here.size])).ravel()
-        out = np.empty((int(counts.sum()) // max(math.prod(here.shape[1:]), 1), *here.shape[1:]), dtype=here.dtype)
-        self.wait(self.comm.Iallgatherv(here, [out, counts]))
-        return out
+    def in_turn(self, rows: Array) -> Iterator[Array]:
+        """The rows of every rank, one rank after the other: nobody holds those of all at once."""
+        counts = self.every(np.array([len(rows)])).ravel()
+        for rank, count in enumerate(counts.tolist()):
+            if rank == self.rank:
+                room = np.ascontiguousarray(rows)
+            else:
+                room = np.empty((count, *rows.shape[1:]), dtype=rows.dtype)
+            self.wait(self.comm.Ibcast(room, root=rank))
+            yield room
 
     def swapped(self, rows: Array, counts: Array) -> tuple[Array, Array]:
         """Send counts[q] rows to each rank q; return what all sent here, rank by rank, and how many each."""
