@@ -23,10 +23,9 @@ from mpi4py import MPI
 
 from coterie.engines.mpi.launch import world
 from coterie.engines.mpi.profile import Profile
-from coterie.kernels.team import cores
 from coterie.problem.arrays import Array
 
-LOOKS, LOOKS_WHEN_CROWDED = 5_000, 50  # at a message that has not come, before sleeping between them
+LOOKS, LOOKS_WHEN_CROWDED = 1_000, 50  # at a message that has not come, before sleeping between them
 NAP = 1e-5  # seconds
 LONGER = 100  # naps, after which they become longer
 PATIENCE = 600.0  # seconds that a peer may be silent; COTERIE_MPI_PATIENCE sets another number
@@ -47,7 +46,7 @@ class Crew:
         self.looks, self.patience = LOOKS_WHEN_CROWDED, float(os.environ.get("COTERIE_MPI_PATIENCE") or PATIENCE)
         self.comm, self.alarm = self._copy(comm), self._copy(comm)  # nobody else's messages can come between
         beside = comm.Split_type(MPI.COMM_TYPE_SHARED)
-        self.looks = LOOKS_WHEN_CROWDED if beside.size > cores() else LOOKS
+        self.looks = LOOKS_WHEN_CROWDED if beside.size > _cores(beside) else LOOKS
         beside.Free()
 
     def _copy(self, comm: Any) -> Any:
@@ -173,6 +172,15 @@ class Crew:
 def crew() -> Crew:
     """The ranks of the job that this process belongs to."""
     return Crew(world())
+
+
+def _cores(beside: Any) -> int:
+    """How many cores the ranks on this host may use together."""
+    mask = np.zeros(os.cpu_count() or 1, dtype=np.uint8)
+    here = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(len(mask))
+    mask[[core for core in here if core < len(mask)]] = 1
+    beside.Allreduce(MPI.IN_PLACE, mask, MPI.MAX)
+    return int(mask.sum())
 
 
 def _sum(numbers: list[float]) -> float:
