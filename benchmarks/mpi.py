@@ -99,7 +99,7 @@ def launched(ranks: int, *arguments: str) -> dict[str, Any]:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(done.stderr)
-    return json.loads(done.stdout.splitlines()[-1])
+    return json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))
 
 
 def scaling(scale: float, tol: float, weak: bool) -> list[dict[str, Any]]:

@@ -104,8 +104,13 @@ def numpy(crew: Crew) -> None:
 
 
 def compiled(crew: Crew) -> None:
+    """Few kinds of kernels, as every rank compiles them: each loss, penalty and mode once, and dual steps."""
+    make = partial(MpiEngine, Form.ANY_N)
     with using(Form.ANY_N):
-        conformance(crew, Form.ANY_N)
+        for loss, penalty, mode in zip(FIRST_LOSSES, EVERY_PENALTY, [*MODES, Mode.RELAXED], strict=True):
+            engines.test_two_epochs(make, loss, penalty, mode, "few labelled")
+        engines.test_dual_steps(make, ct.TotalVariation(), 3)
+        provers.test_every_operation(provers.Made(make, True), *provers.CASES[0], ct.TotalVariation())
         same_as_alone(crew, SMALL["b"](), Form.ANY_N)
         same_as_alone(crew, SMALL["d"](), Form.ANY_N)
 

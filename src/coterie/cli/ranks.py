@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import typer
+
 from coterie.cli.errors import BadInputError
 
 
@@ -32,7 +34,11 @@ def ranks(engine: str) -> Iterator[bool]:
         sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     try:
         with all_ranks.ending_together():
-            yield first
+            try:
+                yield first
+            except typer.Exit:  # all is done, and who writes may take longer than the others
+                all_ranks.any(False)
+                raise
     except RankFailed as error:
         raise BadInputError(str(error)) from None
 

@@ -23,10 +23,9 @@ from mpi4py import MPI
 
 from coterie.engines.mpi.launch import world
 from coterie.engines.mpi.profile import Profile
-from coterie.kernels.team import cores
 from coterie.problem.arrays import Array
 
-LOOKS, LOOKS_WHEN_CROWDED = 5_000, 50  # at a message that has not come, before sleeping between them
+LOOKS, LOOKS_WHEN_CROWDED = 1_000, 50  # at a message that has not come, before sleeping between them
 NAP = 1e-5  # seconds
 LONGER = 100  # naps, after which they become longer
 PATIENCE = 600.0  # seconds that a peer may be silent; COTERIE_MPI_PATIENCE sets another number
@@ -47,7 +46,7 @@ class Crew:
         self.looks, self.patience = LOOKS_WHEN_CROWDED, float(os.environ.get("COTERIE_MPI_PATIENCE") or PATIENCE)
         self.comm, self.alarm = self._copy(comm), self._copy(comm)  # nobody else's messages can come between
         beside = comm.Split_type(MPI.COMM_TYPE_SHARED)
-        self.looks = LOOKS_WHEN_CROWDED if beside.size > cores() else LOOKS
+        self.looks = LOOKS_WHEN_CROWDED if beside.size > _cores(beside) else LOOKS
         beside.Free()
 
     def _copy(self, comm: Any) -> Any:
@@ -103,13 +102,16 @@ class Crew:
         self.wait(self.comm.Ibcast(out))
         return out
 
-    def stacked(self, rows: Array) -> Array:
-        """The rows of all ranks, one rank after the other."""
-        here = np.ascontiguousarray(rows)
-        counts = self.every(np.array([here.size])).ravel()
-        out = np.empty((int(counts.sum()) // max(math.prod(here.shape[1:]), 1), *here.shape[1:]), dtype=here.dtype)
-        self.wait(self.comm.Iallgatherv(here, [out, counts]))
-        return out
+    def in_turn(self, rows: Array) -> Iterator[Array]:
+        """The rows of every rank, one rank after the other: nobody holds those of all at once."""
+        counts = self.every(np.array([len(rows)])).ravel()
+        for rank, count in enumerate(counts.tolist()):
+            if rank == self.rank:
+                room = np.ascontiguousarray(rows)
+            else:
+                room = np.empty((count, *rows.shape[1:]), dtype=rows.dtype)
+            self.wait(self.comm.Ibcast(room, root=rank))
+            yield room
 
     def swapped(self, rows: Array, counts: Array) -> tuple[Array, Array]:
         """Send counts[q] rows to each rank q; return what all sent here, rank by rank, and how many each."""
@@ -170,6 +172,15 @@ class Crew:
 def crew() -> Crew:
     """The ranks of the job that this process belongs to."""
     return Crew(world())
+
+
+def _cores(beside: Any) -> int:
+    """How many cores the ranks on this host may use together."""
+    mask = np.zeros(os.cpu_count() or 1, dtype=np.uint8)
+    here = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(len(mask))
+    mask[[core for core in here if core < len(mask)]] = 1
+    beside.Allreduce(MPI.IN_PLACE, mask, MPI.MAX)
+    return int(mask.sum())
 
 
 def _sum(numbers: list[float]) -> float:

@@ -12,7 +12,6 @@ halo. Where sums are over edges, or where copies could differ in their last digi
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,18 +111,17 @@ class Part:
 
     def nodes_out(self, x: Array) -> Array:
         """Values of the nodes of the whole network, at every rank."""
-        return _placed(self.crew.stacked(x[: self.own]), self._all_nodes)
+        return self._out(self.nodes[: self.own], x[: self.own])
 
     def duals_out(self, u: Array) -> Array:
-        return _placed(self.crew.stacked((u * self.sign)[: self.counted]), self._all_edges)
+        return self._out(self.edges[: self.counted], u[: self.counted] * self.sign[: self.counted])
 
-    @cached_property
-    def _all_nodes(self) -> Integers:
-        return self.crew.stacked(self.nodes[: self.own])
-
-    @cached_property
-    def _all_edges(self) -> Integers:
-        return self.crew.stacked(self.edges[: self.counted])
+    def _out(self, called: Integers, rows: Array) -> Array:
+        """Rows of the whole network, from those of every rank and what they are called."""
+        out = np.empty((round(self.crew.sum(len(rows))), *rows.shape[1:]))
+        for which, theirs in zip(self.crew.in_turn(called), self.crew.in_turn(rows), strict=True):
+            out[which] = theirs
+        return out
 
     @property
     def counted_ends(self) -> Integers:
@@ -165,9 +163,3 @@ def _in_order(graph: EmpiricalGraph, which: Integers, place: Integers) -> tuple[
     pairs = np.sort(pairs, axis=1)
     order = np.lexsort((pairs[:, 1], pairs[:, 0]))
     return which[order], pairs[order], sign[order]
-
-
-def _placed(rows: Array, at: Integers) -> Array:
-    out = np.empty_like(rows)
-    out[at] = rows
-    return out
