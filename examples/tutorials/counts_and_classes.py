@@ -10,8 +10,9 @@ synthetic.
 # %%
 # Counts
 # ------
-# Eighty shops along two roads count how many umbrellas they sell on rainy days. A count has a rate e^z, with z linear
-# in the features. Days differ in the number of opening hours, which is an *exposure*: its logarithm is an offset.
+# Eighty shops along two roads count how many umbrellas they sell on rainy days. A count has a rate exp(z), with z
+# linear in the features. Days differ in the number of opening hours, which is an *exposure*: its logarithm is an
+# offset.
 
 import matplotlib.pyplot as plt
 import numpy as np
