@@ -107,7 +107,9 @@ class Part:
         return x[self.nodes]
 
     def duals_in(self, u: Array) -> Array:
-        return u[self.edges] * self.sign
+        here = u[self.edges]
+        here *= self.sign
+        return here
 
     def nodes_out(self, x: Array) -> Array:
         """Values of the nodes of the whole network, at every rank."""
