@@ -169,7 +169,7 @@ class Factors:
         self.unit = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
         self.T = self._in_units(T)
         traced = self.T + LITTLE * sparse.eye_array(len(diagonal), format="csc")
-        self.lu = splu(traced, permc_spec="MMD_AT_PLUS_A") if len(diagonal) else None
+        self.lu: Any = splu(traced, permc_spec="MMD_AT_PLUS_A") if len(diagonal) else None
 
     def _in_units(self, matrix: Any) -> Any:
         scale = sparse.diags_array(self.unit)
