@@ -92,6 +92,14 @@ def test_zeros_of_a_lasso_stay_zero_and_have_no_error():
     assert np.isfinite(model._refit.errors[:, [0, 3]]).all()
 
 
+def test_where_all_weights_are_held_at_zero_nothing_is_left_to_refit():
+    X, y, nodes = rows(9)
+    model = ct.NetworkedLasso(PATH, alpha=1e3, fit_intercept=False, refit="clusters").fit(X, y, nodes)
+    assert (model.coef_ == 0).all()
+    assert model.effective_parameters_ == 0
+    assert np.isnan(model._refit.errors).all()
+
+
 def test_what_rows_do_not_determine_keeps_its_weights_and_has_no_error():
     X, y, nodes = (
         np.array([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0], [4.0, 4.0]]),

@@ -22,7 +22,7 @@ from scipy.sparse.linalg import splu
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.design import Design
-from coterie.problem.penalties import GroupTotalVariation, SquaredVariation, TotalVariation
+from coterie.problem.penalties import GroupTotalVariation, Penalty, SquaredVariation, TotalVariation
 from coterie.solver import Clusters
 
 LITTLE = 1e-10  # of a unit diagonal: directions that no row sees get this curvature, and so no step
@@ -32,7 +32,7 @@ PROBES, CHUNK = 64, 256
 
 def can_fuse(problem: BoundProblem) -> bool:
     """Whether the curvature around a solution is known: a smooth loss that is a sum over rows, a penalty from here."""
-    known = isinstance(problem.penalty, TotalVariation | GroupTotalVariation | SquaredVariation)
+    known = isinstance(_plain(problem)[0], TotalVariation | GroupTotalVariation | SquaredVariation)
     return known and problem.f.design is not None and problem.f.smooth_part.smooth
 
 
@@ -61,6 +61,8 @@ class Fused:
         fixed[problem.undetermined] = True
         if (box := problem.f.l1_box) is not None:
             fixed[problem.M] |= (w[problem.M] == 0) & (np.asarray(box[0]) < box[1])
+        if (bounds := getattr(problem.f, "bounds", None)) is not None:
+            fixed |= (w <= bounds[0]) | (w >= bounds[1])
         at = np.empty(w.shape, dtype=np.int64)
         count = 0
         for k in range(w.shape[1]):
@@ -94,7 +96,7 @@ class Fused:
         """The curvature of the ridge, of each group."""
         at = self.at[self.problem.M]
         of_weight = np.broadcast_to(2 * self.design.ridge, at.shape)
-        return np.bincount(at[at >= 0], of_weight[at >= 0], minlength=self.count)
+        return np.bincount(at[at >= 0], of_weight[at >= 0], minlength=self.count).astype(float)
 
     def loss(self, w: Array, scale: Array | float = 1.0) -> Any:
         """Xᵀ diag(scale s ψ'') X at w."""
@@ -114,18 +116,19 @@ class Fused:
     @property
     def variation(self) -> Any:
         """K."""
-        penalty, c, (i, j) = self.problem.penalty, self.problem.c, self.problem.graph.edges.T
+        (penalty, strength), c, (i, j) = _plain(self.problem), self.problem.c, self.problem.graph.edges.T
         E, n = len(c), self.w.shape[1]
         if isinstance(penalty, TotalVariation) or not E:
             return sparse.csc_array((self.count, self.count))
+        s = np.where(np.isinf(strength), 0.0, strength)  # neighbours do not differ in a column that is tied
         if isinstance(penalty, SquaredVariation):
-            W: Any = sparse.diags_array(np.repeat(2 * c, n))
+            W: Any = sparse.diags_array(np.outer(2 * c, s).ravel())
         else:
-            z = self.w[i] - self.w[j]
+            z = (self.w[i] - self.w[j]) * s
             size = np.linalg.norm(z, axis=1)
             one = np.divide(1.0, size, out=np.zeros(E), where=size > 0)
             unit = z * one[:, None]
-            blocks = (c * one)[:, None, None] * (np.eye(n) - unit[:, :, None] * unit[:, None, :])
+            blocks = (c * one)[:, None, None] * np.outer(s, s) * (np.eye(n) - unit[:, :, None] * unit[:, None, :])
             W = sparse.bsr_array((blocks, np.arange(E), np.arange(E + 1)), shape=(E * n, E * n))
         D = self._picks(self.at[i]) - self._picks(self.at[j])
         return (D.T @ W @ D).tocsc()
@@ -140,12 +143,22 @@ class Fused:
         return w + np.where(self.at >= 0, np.append(step, 0.0)[self.at], 0.0)
 
 
+def _plain(problem: BoundProblem) -> tuple[Penalty, Array]:
+    """The penalty without strengths per column, and these: from 0, every node alone, to ∞, all nodes equal."""
+    plain: Penalty = getattr(problem.penalty, "plain", problem.penalty)
+    return plain, np.array(getattr(problem.penalty, "strength", np.ones(problem.n_features)))
+
+
 def _labels(problem: BoundProblem, w: Array) -> NDArray[np.int64]:
     """The cluster of each node in each coordinate: its own node where nothing is exactly equal."""
-    if problem.lam == 0 or not problem.penalty.is_norm:
-        return np.tile(np.arange(len(w))[:, None], w.shape[1])
-    clusters = Clusters.of(problem.graph, w)
-    return np.tile(clusters.joint[:, None], w.shape[1]) if problem.penalty.couples else clusters.by_coordinate
+    penalty, strength = _plain(problem)
+    label = np.tile(np.arange(len(w))[:, None], w.shape[1])
+    held = np.flatnonzero((strength > 0) & (strength < np.inf))
+    if problem.lam > 0 and penalty.is_norm and len(held):
+        clusters = Clusters.of(problem.graph, w[:, held])
+        label[:, held] = clusters.joint[:, None] if penalty.couples else clusters.by_coordinate
+    label[:, np.isinf(strength)] = problem.graph.components[:, None]
+    return label
 
 
 class Factors:
@@ -155,7 +168,8 @@ class Factors:
         diagonal = T.diagonal()
         self.unit = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
         self.T = self._in_units(T)
-        self.lu = splu(self.T + LITTLE * sparse.eye_array(len(diagonal), format="csc"), permc_spec="MMD_AT_PLUS_A")
+        traced = self.T + LITTLE * sparse.eye_array(len(diagonal), format="csc")
+        self.lu: Any = splu(traced, permc_spec="MMD_AT_PLUS_A") if len(diagonal) else None
 
     def _in_units(self, matrix: Any) -> Any:
         scale = sparse.diags_array(self.unit)
@@ -165,6 +179,8 @@ class Factors:
         """x with Tx = b, no step along directions that T does not see; b of shape (count,) or (count, k)."""
         unit = self.unit if b.ndim == 1 else self.unit[:, None]
         b = unit * b
+        if self.lu is None:
+            return b
         x = self.lu.solve(b)
         for _ in range(2):
             x = x + self.lu.solve(b - self.T @ x)

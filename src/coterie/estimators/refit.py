@@ -40,7 +40,8 @@ def check_refit(model: Any, problem: Problem) -> None:
     if not problem.penalty.is_norm:
         raise ValueError(f'refit="clusters" needs clusters, which {problem.penalty!r} does not make; use "l1" or "l2"')
     if not can_fuse(problem.bound):
-        raise ValueError(f'refit="clusters" is for smooth losses; {type(problem.loss).__name__} is none')
+        name = type(problem.loss).__name__
+        raise ValueError(f'refit="clusters" is for smooth losses of one prediction per row, which {name} is not')
 
 
 def refitted(problem: BoundProblem, w: Array) -> Array:
