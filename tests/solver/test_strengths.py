@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coterie as ct
+from coterie.proofs import free_columns
+from coterie.proofs.free_columns import Unfolded
 from pairs import in_pairs
 from problems import (
     EVERY_PENALTY,
@@ -220,3 +222,25 @@ def test_penalties_of_ones_own_have_no_strengths() -> None:
 
     with pytest.raises(TypeError, match="Own has no strengths by column"):
         with_strength(instance(penalty=Own()), (1.0, 2.0, 1.0))
+
+
+@pytest.mark.parametrize("loss", FIRST_LOSSES, ids=str)
+@pytest.mark.parametrize("strength", [(0.0, INF, INF), (0.3, 0.0, INF)], ids=str)
+def test_too_many_free_columns_to_unfold(monkeypatch: pytest.MonkeyPatch, strength: Any, loss: ct.Loss) -> None:
+    """Some nodes then bound shared columns, and with these, rows of its own bound what a node has for itself."""
+    monkeypatch.setattr(free_columns, "MOST_COLUMNS", 6)
+    problem = with_strength(instance("all labelled", loss), strength)
+    assert not Unfolded.of(problem.bound, problem.graph.components[problem.M]).complete
+    check(problem)
+
+
+def test_nodes_with_too_few_rows_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four nodes of three rows see slopes that all have in common, so that one row per node bounds its level."""
+    monkeypatch.setattr(free_columns, "MOST_COLUMNS", 6)
+    rng, m = np.random.default_rng(0), np.array([3] * 4 + [1] * 6)
+    nodes = np.repeat(np.arange(10), m)
+    X = np.column_stack([rng.standard_normal((len(nodes), 2)), np.ones(len(nodes))])
+    y = X[:, :2].sum(axis=1) + nodes + 0.1 * rng.standard_normal(len(nodes))
+    graph = ct.EmpiricalGraph.from_edges([(i, i + 1) for i in range(9)])
+    data = ct.LocalDatasets.from_rows(X, y, nodes)
+    check(ct.Problem(graph, data, lam=0.1, strength=np.array([INF, INF, 0.0])))

@@ -136,7 +136,19 @@ class Enclosure:
         return np.unique(self._columns.origin[(weak | (lengths == 0)).any(axis=0)])
 
     def _caps(self, level: float) -> Array:
-        """|w_k| at labelled nodes at most, (n,)."""
+        """|w_k| at labelled nodes at most, (n,): by penalties, and in shared columns by the rows of some nodes."""
+        caps = self._penalty_caps(level)
+        if self._columns.complete:
+            return caps
+        (columns, sets), R = self._some, self._spread(level)
+        radius = sets.radius(np.full(len(R), level), R, caps[columns.origin])
+        furthest = np.abs(sets.v0) + sets.half_widths(radius, caps[columns.origin]) + sets.distances(R)
+        shared = np.flatnonzero(~self._free)
+        caps[shared] = np.fmin(caps[shared], furthest.max(axis=0)[: len(shared)] * WIDER)
+        return caps
+
+    def _penalty_caps(self, level: float) -> Array:
+        """|w_k| at labelled nodes at most, (n,), by ridge and alpha."""
         box, caps = self.problem.f.l1_box, np.full(self.problem.n_features, np.inf)
         assert self.design is not None
         if box is not None:
@@ -175,6 +187,12 @@ class Enclosure:
         number[present] = np.arange(len(present))
         return number[self._component]
 
+    @property
+    def _free(self) -> NDArray[np.bool_]:
+        """Columns that every node has for itself."""
+        none = np.zeros(self.problem.n_features, dtype=bool)
+        return none if self.problem.by_column is None else self.problem.by_column.free
+
     @cached_property
     def _columns(self) -> Unfolded:
         """The rows as components see them, in which columns that every node has for itself are columns of their own."""
@@ -188,6 +206,19 @@ class Enclosure:
             return Ellipsoids.unknown(columns.design, groups, G)
         cappable = self._cappable[columns.origin]
         return Ellipsoids.of(columns.design, groups, G, cappable, self.shift, columns.apart)
+
+    @cached_property
+    def _some(self) -> tuple[Unfolded, Ellipsoids]:
+        """The rows of some nodes unfolded, where there are too many for all, with the ellipsoids of components.
+
+        What these rows do not see, others may: nothing can be shifted.
+        """
+        groups = self._labelled_component[self.problem.M]
+        columns, nodes = Unfolded.of_some(self.problem, groups)
+        cappable = np.isfinite(self._penalty_caps(1.0))[columns.origin]
+        return columns, Ellipsoids.of(
+            columns.design, groups[nodes], int(groups.max()) + 1, cappable, False, columns.apart
+        )
 
     @cached_property
     def _own(self) -> Ellipsoids:

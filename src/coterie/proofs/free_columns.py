@@ -3,6 +3,9 @@
 A coefficient that every node has for itself is a coefficient of a column that is zero in the rows of all others, and
 whoever shares that does not matter. So rows *unfolded* like that, in which nothing is rounded, enclose the minimisers
 of the whole: see docs/certificate.md. Nodes without labels have ρ = 0 in free columns, exactly, and cost nothing there.
+
+Where that would make too many columns, the rows of some nodes are unfolded: what they prove of shared columns holds for
+all nodes, and with these capped, a few rows of its own enclose what a node has for itself.
 """
 
 from __future__ import annotations
@@ -15,10 +18,11 @@ from numpy.typing import NDArray
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.design import Design
+from coterie.problem.penalties.by_column import ByColumn
 from coterie.proofs.rest import Rest
 
 MOST_COLUMNS = 400  # after unfolding: ellipsoids take the square of that in memory, and its cube in time
-MOST_NUMBERS = 10_000_000  # in rows, and in weights of nodes, after unfolding
+MOST_NUMBERS = 10_000_000  # in rows, in weights of nodes, and in ellipsoids, after unfolding
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,21 +52,35 @@ class Unfolded:
     @classmethod
     def of(cls, problem: BoundProblem, group: NDArray[np.int64]) -> Unfolded:
         """Unfold the rows of components that have the numbers `group` (|M|,), where some column is free."""
-        design, penalty, K, n = problem.f.below, problem.by_column, len(problem.M), problem.n_features
+        design, penalty, every = problem.f.below, problem.by_column, np.arange(problem.n_features)
         assert design is not None
+        as_it_is = np.broadcast_to(every, (len(group), len(every)))
         if penalty is None or not penalty.free.any():
-            every = np.arange(n)
-            return cls(design, np.broadcast_to(every, (K, n)), every, None if penalty is None else penalty.apart)
-        shared, free, place = np.flatnonzero(~penalty.free), np.flatnonzero(penalty.free), _places(group)
-        most = int(place.max()) + 1
-        width = len(shared) + len(free) * most
-        if width > MOST_COLUMNS or max(len(design.X), problem.graph.n_nodes) * width > MOST_NUMBERS:
-            every = np.arange(n)
-            return cls(design, np.broadcast_to(every, (K, n)), every, None, complete=False)
-        column = np.empty((K, n), dtype=np.int64)
+            return cls(design, as_it_is, every, None if penalty is None else penalty.apart)
+        place = _places(group)
+        if place.max() >= _most_nodes(problem, group):
+            return cls(design, as_it_is, every, None, complete=False)
+        return cls._unfolded(design, penalty, place)
+
+    @classmethod
+    def of_some(cls, problem: BoundProblem, group: NDArray[np.int64]) -> tuple[Unfolded, NDArray[np.int64]]:
+        """The same for as many nodes of each component as there is room for, those with the most rows; and which."""
+        design, penalty = problem.f.below, problem.by_column
+        assert design is not None
+        assert penalty is not None
+        place = _places(group, -np.diff(design.starts))
+        nodes = np.flatnonzero(place < _most_nodes(problem, group))
+        return cls._unfolded(design.of_nodes(nodes), penalty, place[nodes]), nodes
+
+    @classmethod
+    def _unfolded(cls, design: Design, penalty: ByColumn, place: NDArray[np.int64]) -> Unfolded:
+        """Free columns of a node come after shared ones, at its place among the nodes of its component."""
+        shared, free = np.flatnonzero(~penalty.free), np.flatnonzero(penalty.free)
+        K, most = len(place), int(place.max()) + 1
+        column = np.empty((K, len(penalty.free)), dtype=np.int64)
         column[:, shared] = np.arange(len(shared))
         column[:, free] = len(shared) + place[:, None] * len(free) + np.arange(len(free))
-        X = np.zeros((len(design.X), width))
+        X = np.zeros((len(design.X), len(shared) + len(free) * most))
         np.put_along_axis(X, column[np.repeat(np.arange(K), np.diff(design.starts))], design.X, axis=1)
         origin = np.concatenate([shared, np.tile(free, most)])
         apart = np.where(penalty.free, 0.0, penalty.apart)[origin]
@@ -86,9 +104,19 @@ class Unfolded:
         return values[group[:, None], self.column]
 
 
-def _places(group: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The place of each labelled node among those of its component."""
-    order = np.argsort(group, kind="stable")
+def _most_nodes(problem: BoundProblem, group: NDArray[np.int64]) -> int:
+    """How many nodes of a component can be unfolded; one at least."""
+    assert problem.by_column is not None
+    assert problem.f.below is not None
+    free, rows = int(problem.by_column.free.sum()), len(problem.f.below.X)
+    width = min(MOST_COLUMNS, MOST_NUMBERS // max(rows, problem.graph.n_nodes))
+    width = min(width, int(np.sqrt(MOST_NUMBERS / (group.max() + 1))))  # the matrices C of all components
+    return max((width - (problem.n_features - free)) // free, 1)
+
+
+def _places(group: NDArray[np.int64], by: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+    """The place of each labelled node among those of its component, in their order or by a number that they have."""
+    order = np.argsort(group, kind="stable") if by is None else np.lexsort((by, group))
     first = np.searchsorted(group[order], group[order])
     place = np.empty_like(group)
     place[order] = np.arange(len(group)) - first
