@@ -103,15 +103,6 @@ class Design:
             return self
         return replace(self, X=np.ascontiguousarray(self.X[:, used]), ridge=self.ridge[used])
 
-    def of_nodes(self, nodes: NDArray[np.int64]) -> Design:
-        """The rows of some of the nodes."""
-        m = np.diff(self.starts)
-        kept = np.zeros(self.n_nodes, dtype=bool)
-        kept[nodes] = True
-        rows = np.repeat(kept, m)
-        starts = np.concatenate([[0], np.cumsum(m[kept])])
-        return replace(self, X=self.X[rows], y=self.y[rows], s=self.s[rows], starts=starts)
-
     def values(self, w: Array) -> Array:
         """L_i(w_i), with residuals in twice the precision."""
         out = np.empty(self.n_nodes)
