@@ -179,7 +179,7 @@ def lam_choice(model: NetworkedModel, ax: Any = None) -> Any:
 
 
 def held_out(model: NetworkedModel, ax: Any = None) -> Any:
-    """Draw predicted against actual labels that were held out, or shares of a class against its probability.
+    """Draw predicted against actual labels that were held out; of counts residuals, of classes shares.
 
     Parameters
     ----------

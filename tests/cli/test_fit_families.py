@@ -73,6 +73,12 @@ def test_bad_cells_are_named(tmp_path, column, row, value, code, words):
     assert not (tmp_path / "m").exists()
 
 
+def test_a_missing_exposure_is_never_filled(tmp_path):
+    data, graph = write(tmp_path, rows=with_value(counted(), "hours", 5, None))
+    fill = ("--missing", "mean", "--exposure", "hours", "--graph", graph, "--out", tmp_path / "m", "--quiet")
+    assert_one_line(run("fit", data, *COUNTS, *fill), ExitCode.BAD_VALUE, "column 'hours', row 5", "in every row")
+
+
 def test_a_prediction_needs_the_exposure_again(files, tmp_path):
     fit(files, tmp_path / "model", *COUNTS, "--exposure", "hours", "--no-baselines")
     data, _ = write(tmp_path / "new", rows=counted().drop("hours"))

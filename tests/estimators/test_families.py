@@ -124,6 +124,14 @@ def test_outliers_change_neither_the_unit_nor_much_of_the_model(kind):
     assert spoilt.predict(X[2:], towns[2:]) == pytest.approx(model.predict(X[2:], towns[2:]), abs=2.5)
 
 
+def test_outliers_do_not_fill_the_picture():
+    _, y, _ = rows()
+    y[:2] = 1e6
+    model, *_ = fit(ct.NetworkedHuberRegressionCV, y, **QUICK)
+    assert model.held_out_.edges[-1] < 100
+    assert model.held_out_.counts.sum() == len(y)
+
+
 def test_most_labels_being_equal_leaves_the_usual_unit():
     data = ct.LocalDatasets.from_rows(np.ones((5, 1)), [0, 0, 0, 0, 10.0], [0] * 5)
     robust = Scaling.of(data.labelled, 0, labels=True, robust=True)

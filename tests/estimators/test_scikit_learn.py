@@ -16,8 +16,13 @@ from towns import CHOOSING, PLAIN, empirical, labels_for, names, networkx_graph,
 
 import coterie as ct
 
+FAMILIES = (ct.NetworkedPoissonRegression, ct.NetworkedHuberRegression, ct.NetworkedQuantileRegression)
+CHOOSING_TOO = (*CHOOSING, ct.NetworkedPoissonRegressionCV)
 
-@parametrize_with_checks([*(model() for model in PLAIN), *(model(n_lams=3, cv=2) for model in CHOOSING)])
+
+@parametrize_with_checks(
+    [*(model() for model in (*PLAIN, *FAMILIES)), *(model(n_lams=3, cv=2) for model in CHOOSING_TOO)]
+)
 def test_it_passes_every_check(estimator, check):
     check(estimator)
 

@@ -38,7 +38,7 @@ class Comparison:
     library : str, default=None
         The library of the frame that `frame` returns; None: pandas, or else polars.
     measure : str, default="mean error"
-        What the errors are: the root mean squared error, or the log-loss.
+        What the errors are: the root mean squared error, the log-loss, or what else the loss of the model has.
     degree : int, default=1
         Errors of many rows are a power mean of this degree: 2 where they are roots of mean squares.
     repeats : int, default=1

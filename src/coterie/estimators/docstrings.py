@@ -51,7 +51,8 @@ The intercept is one more coefficient: neighbours' intercepts are pulled togethe
     "standardize": """\
 bool
 Solve for features (and numeric labels) of zero mean and unit variance, over the labelled rows of all nodes: λ, ridge
-and alpha then mean the same whatever the units, and columns of very different sizes do no harm. coef_, intercept_,
+and alpha then mean the same whatever the units, and columns of very different sizes do no harm. Counts stay as they
+are; labels of the Huber and quantile losses go by their median and their median distance from it. coef_, intercept_,
 predictions and errors are in the units of X and y all the same; solution_ and dual_coef_ are in those of the problem
 that was solved. Without an intercept, columns are scaled and not centred.""",
     "weight_by": """\

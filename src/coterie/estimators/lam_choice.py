@@ -21,7 +21,7 @@ class LamChoice:
     ----------
     lams : array of shape (K,), descending
     errors : array of shape (K, folds)
-        Error of the rows held out, in units of y: the root mean squared error, or the log-loss.
+        Error of the rows held out, in units of y, as the loss measures it: the root mean squared error, say.
     gaps : array of shape (K, folds)
         How far from optimal each fit can have been, relative.
     over : str

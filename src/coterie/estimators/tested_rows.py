@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.base import with_offset
-from coterie.problem.losses.measure import EXPLAINED, MEAN_DEVIANCE, PINBALL_LOSS, Measure
+from coterie.problem.losses.measure import EXPLAINED, MEAN_ABSOLUTE_ERROR, MEAN_DEVIANCE, PINBALL_LOSS, Measure
 
 BINS, PROBABILITY_BINS = 40, 10
+OUTLYING = 8.0  # times the median distance from the median
 
 
 class TestedRows(NamedTuple):
@@ -112,6 +113,8 @@ def edges_of(problem: Problem) -> tuple[Array, Array]:
     if measure == MEAN_DEVIANCE:  # residuals; and counts by their roots, which vary alike, however large they are
         most = np.sqrt(max(loss.constant_error(labelled).max(), 1.0))
         return np.linspace(-most, most, BINS + 1), np.linspace(0, np.sqrt(max(y.max(), 1.0)), BINS + 1) ** 2
+    if measure == MEAN_ABSOLUTE_ERROR and (size := np.median(np.abs(y - np.median(y)))) > 0:
+        y = y.clip(np.median(y) - OUTLYING * size, np.median(y) + OUTLYING * size)  # outliers count where that ends
     low, high = (float(y.min()), float(y.max())) if np.ptp(y) > 0 else (y[0] - 1.0, y[0] + 1.0)
     return (edges := np.linspace(low, high, BINS + 1)), edges
 
