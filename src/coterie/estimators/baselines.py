@@ -5,16 +5,18 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from coterie.estimators.adaptive import adapted
 from coterie.estimators.base import NetworkedModel
 from coterie.estimators.comparison import NETWORK, Comparison
 from coterie.estimators.cross_validation import ChoosesLam, cross_validate_lam, lam_values, steps
-from coterie.estimators.fold_paths import how_to_solve, mean_error
+from coterie.estimators.fold_paths import Remade, how_to_solve, mean_error
 from coterie.estimators.folds import Fold, Over, as_it_was, folds_of, reachable, without
 from coterie.estimators.intercepts import has_intercepts, mixed_model, node_intercepts
 from coterie.estimators.lam_choice import LamChoice
@@ -132,6 +134,8 @@ def compare(
         lams = _lams_of(model)
         found = [_by_lam(model, one, folds, over, lams, NETWORK, repeats=1) for one in tried]
         known, _ = LamChoice.joined(found, model._strengths[: len(found)])
+        if model.adaptive:
+            known = _adaptive(model, problem, folds, over, known)
     errors[NETWORK] = known.elsewhere(_rule_of(model))
     if tuned:
         kappa = model._strengths[0] if known.time_strengths is None else float(known.time_strengths[known.best])
@@ -175,6 +179,7 @@ def _by_lam(
     lams: Sequence[float] | int,
     name: str,
     repeats: int,
+    made: Remade | None = None,
 ) -> LamChoice:
     """The errors of every λ in every fold, in units of y; of one λ only, where there is one fold to choose by."""
     values, tell = lam_values(problem, lams), listener(model.verbose)
@@ -184,7 +189,7 @@ def _by_lam(
     if len(values) == 1:
         how["tol"] = max(model.tol, 1e-5)
     told = None if tell is None else steps(tell, len(folds), len(values), f"{name}, ")
-    choice = cross_validate_lam(problem, values, folds, over, repeats=repeats, progress=told, **how)
+    choice = cross_validate_lam(problem, values, folds, over, repeats=repeats, progress=told, made=made, **how)
     return replace(choice, errors=choice.errors * model.scaling_.y_spread)
 
 
@@ -203,6 +208,18 @@ def _inside(training: Problem, fold: Fold, values: list[float], how: dict[str, A
     n_folds = min(5, len(training.M) if over == "nodes" else len(training.data.labelled.y))
     folds, _ = folds_of(training.data, n_folds, over, np.arange(len(training.data.y)), 0)
     return cross_validate_lam(training, values, folds, over, **how)
+
+
+def _adaptive(model: NetworkedModel, problem: Problem, folds: Sequence[Fold], over: str, first: LamChoice) -> LamChoice:
+    """The errors of the second fit of an adaptive model, whose first fit has the λ that is best here."""
+    at = first.by_rule(_rule_of(model))
+    kappa = model._strengths[0] if first.time_strengths is None else float(first.time_strengths[at])
+    here = model._in_time(problem, kappa)
+    how = {"tol": model.tol, **how_to_solve(model)}
+    made = partial(adapted, lam=float(first.lams[at]), options=how)
+    lams = _lams_of(model)
+    values = lam_values(made(here) if isinstance(lams, int | np.integer) else here, lams)
+    return _by_lam(model, here, folds, over, values, NETWORK, first.repeats, made)
 
 
 def _strength_inside(model: NetworkedModel, tried: list[Problem], fold: Fold) -> Problem:

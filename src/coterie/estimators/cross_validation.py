@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.estimators.fold_paths import FoldPath, Told, how_to_solve, solve_folds
+from coterie.estimators.fold_paths import FoldPath, Remade, Told, how_to_solve, solve_folds
 from coterie.estimators.folds import Fold, folds_of
 from coterie.estimators.held_out import HeldOut, held_out_of
 from coterie.estimators.lam_choice import LamChoice
@@ -125,15 +125,16 @@ class ChoosesLam:
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _choose_lam(self, problem: Problem, order: Array | None) -> float:
+    def _choose_lam(self, problem: Problem, order: Array | None, made: Remade | None = None) -> float:
         if self.rule not in ("best", "one_se"):
             raise ValueError(f'rule must be "best" or "one_se", got {self.rule!r}')
-        drawn, strengths = (self.cv, self.over, order, self.random_state, self.cv_repeats), self._strengths
+        drawn = self.cv, self.over, order, self.random_state, self.cv_repeats
+        strengths = self._strengths if made is None else [getattr(self, "time_strength_", 1.0)]
         folds, over = folds_of(problem.data, *drawn, n_places(problem.graph))
         n_lams, tell = self.n_lams if self.lams is None else len(self.lams), listener(self.verbose)
         told = None if tell is None else steps(tell, len(folds), n_lams * len(strengths))
         ones = ones_of(problem, order is None, self.fit_intercept)
-        tried = [self._tried(self._in_time(problem, kappa), folds, over, ones, told) for kappa in strengths]
+        tried = [self._tried(self._in_time(problem, kappa), folds, over, ones, told, made) for kappa in strengths]
         choice, by_lam = LamChoice.joined([found for found, _ in tried], strengths)
         self.lam_choice_, self.cv_results_ = choice, choice.results()
         chosen = choice.by_rule(self.rule)
@@ -144,11 +145,18 @@ class ChoosesLam:
         return float(choice.lams[chosen])
 
     def _tried(
-        self, problem: Problem, folds: Sequence[Fold], over: str, ones: Array | None, told: Told | None
+        self,
+        problem: Problem,
+        folds: Sequence[Fold],
+        over: str,
+        ones: Array | None,
+        told: Told | None,
+        made: Remade | None,
     ) -> tuple[LamChoice, list[FoldPath]]:
         """A path on each fold, and what that says of each λ."""
-        values = lam_values(problem, self.n_lams if self.lams is None else self.lams)
-        options: dict[str, Any] = {"progress": told, "ones": ones, "tol": PATH_TOL, "n_jobs": self.n_jobs}
+        whole = problem if made is None or self.lams is not None else made(problem)
+        values = lam_values(whole, self.n_lams if self.lams is None else self.lams)
+        options: dict[str, Any] = {"progress": told, "ones": ones, "tol": PATH_TOL, "n_jobs": self.n_jobs, "made": made}
         paths = solve_folds(problem, values, folds, **options, **how_to_solve(self))
         return choice_of(problem, values, paths, over, self.cv_repeats, self.scaling_.y_spread), paths
 

@@ -69,6 +69,7 @@ class InputMixin:
         "n_jobs": [None, Integral],
         "time_strength": [Interval(Real, 0, None, closed="neither")],
         "time_strengths": [None, "array-like"],
+        "adaptive": ["boolean"],
         "n_clusters": [None, Interval(Integral, 1, None, closed="left")],
         "class_weight": [None, dict, StrOptions({"balanced"})],
     }

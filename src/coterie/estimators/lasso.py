@@ -60,6 +60,7 @@ class NetworkedLasso(NetworkedRegressor):
         node: str | Sequence[str] | None = None,
         time_strength: float = 1.0,
         n_clusters: int | None = None,
+        adaptive: bool = False,
     ) -> None:
         super().__init__(
             graph,
@@ -79,6 +80,7 @@ class NetworkedLasso(NetworkedRegressor):
         self.lam = lam
         self.time_strength = time_strength
         self.n_clusters = n_clusters
+        self.adaptive = adaptive
         self.alpha = alpha
 
     def _loss(self, unpenalised: tuple[int, ...]) -> Loss:
@@ -134,6 +136,7 @@ class NetworkedLassoCV(ChoosesLam, NetworkedLasso):
         verbose: Verbose = 0,
         node: str | Sequence[str] | None = None,
         time_strengths: Any = None,
+        adaptive: bool = False,
     ) -> None:
         NetworkedModel.__init__(
             self,
@@ -153,4 +156,5 @@ class NetworkedLassoCV(ChoosesLam, NetworkedLasso):
         )
         self._set_choice(lams, n_lams, cv, over, cv_repeats, rule, random_state, n_jobs)
         self.time_strengths = time_strengths
+        self.adaptive = adaptive
         self.alpha = alpha

@@ -75,6 +75,7 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
         node: str | Sequence[str] | None = None,
         time_strength: float = 1.0,
         n_clusters: int | None = None,
+        adaptive: bool = False,
     ) -> None:
         super().__init__(
             graph,
@@ -94,6 +95,7 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
         self.lam = lam
         self.time_strength = time_strength
         self.n_clusters = n_clusters
+        self.adaptive = adaptive
         self.ridge = ridge
         self.class_weight = class_weight
 
@@ -284,6 +286,7 @@ class NetworkedLogisticRegressionCV(ChoosesLam, NetworkedLogisticRegression):
         verbose: Verbose = 0,
         node: str | Sequence[str] | None = None,
         time_strengths: Any = None,
+        adaptive: bool = False,
     ) -> None:
         NetworkedModel.__init__(
             self,
@@ -303,5 +306,6 @@ class NetworkedLogisticRegressionCV(ChoosesLam, NetworkedLogisticRegression):
         )
         self._set_choice(lams, n_lams, cv, over, cv_repeats, rule, random_state, n_jobs)
         self.time_strengths = time_strengths
+        self.adaptive = adaptive
         self.ridge = ridge
         self.class_weight = class_weight

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib import import_module
 from importlib.metadata import version
 from inspect import signature
@@ -52,6 +52,7 @@ class PersistenceMixin:
     node_errors_: Array
     scaling_: Scaling
     space_time_: SpaceTime | None
+    first_graph_: EmpiricalGraph | None
     time_strength_: float
     preparation_: Preparation | None = None
 
@@ -95,7 +96,7 @@ class PersistenceMixin:
         arrays = {
             "w": solution.w,
             "u": solution.u,
-            **edges_of(graph, self.space_time_),
+            **edges_of(graph, self.space_time_, self.first_graph_),
             "undetermined": solution.undetermined,
             "n_labelled": self.n_labelled_,
             "node_errors": self.node_errors_,
@@ -163,8 +164,11 @@ def _from_schema_1(record: dict[str, Any], arrays: dict[str, Array]) -> tuple[di
 
 
 def _restore(record: dict[str, Any], arrays: dict[str, Array]) -> NetworkedModel:
-    graph, both = graph_of(record, arrays)
-    model = _class_of(record["estimator"])(graph if both is None else tuple(both), **_known(record))
+    first, both = graph_of(record, arrays)
+    model = _class_of(record["estimator"])(first if both is None else tuple(both), **_known(record))
+    graph = first
+    if "adapted_weights" in arrays:
+        model.first_graph_, graph = first, replace(first, weights=arrays["adapted_weights"])
     model.space_time_ = both
     if both is not None:
         model.time_strength_ = record["time_strength"]

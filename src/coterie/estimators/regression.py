@@ -129,6 +129,7 @@ class NetworkedLinearRegression(NetworkedRegressor):
         node: str | Sequence[str] | None = None,
         time_strength: float = 1.0,
         n_clusters: int | None = None,
+        adaptive: bool = False,
     ) -> None:
         super().__init__(
             graph,
@@ -148,6 +149,7 @@ class NetworkedLinearRegression(NetworkedRegressor):
         self.lam = lam
         self.time_strength = time_strength
         self.n_clusters = n_clusters
+        self.adaptive = adaptive
         self.ridge = ridge
 
     def _loss(self, unpenalised: tuple[int, ...]) -> Loss:
@@ -205,6 +207,7 @@ class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
         verbose: Verbose = 0,
         node: str | Sequence[str] | None = None,
         time_strengths: Any = None,
+        adaptive: bool = False,
     ) -> None:
         NetworkedModel.__init__(
             self,
@@ -224,4 +227,5 @@ class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
         )
         self._set_choice(lams, n_lams, cv, over, cv_repeats, rule, random_state, n_jobs)
         self.time_strengths = time_strengths
+        self.adaptive = adaptive
         self.ridge = ridge
