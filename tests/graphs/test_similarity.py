@@ -103,3 +103,36 @@ def test_what_is_refused(arguments: dict, error: type[Exception], message: str) 
     X, y, groups = rows()
     with pytest.raises(error, match=message):
         ct.similarity_graph(**{"X": X, "y": y, "groups": groups, **arguments})
+
+
+def test_gradients_and_means_by_hand() -> None:
+    X, y, groups = rows(sizes=(2, 5, 9, 3, 6), noise=1.0)
+    local = [(X[groups == i], y[groups == i]) for i in range(5)]
+    H = sum(2 * A.T @ A / len(A) for A, _ in local) / 5
+    w0 = np.linalg.solve(H, sum(2 * A.T @ b / len(b) for A, b in local) / 5)
+    g = [2 * A.T @ (A @ w0 - b) / len(A) for A, b in local]
+    graph = ct.similarity_graph(X, y, groups, k=4, weight=lambda d: d, by="gradients")
+    for (i, j), d in zip(graph.edges, graph.weights, strict=True):
+        assert d == pytest.approx(np.sqrt((g[i] - g[j]) @ np.linalg.solve(H, g[i] - g[j])))
+    Z = np.column_stack([X, y])
+    means = [Z[groups == i].mean(axis=0) / Z.std(axis=0) for i in range(5)]
+    graph = ct.similarity_graph(X, y, groups, k=4, weight=lambda d: d, by="means")
+    for (i, j), d in zip(graph.edges, graph.weights, strict=True):
+        assert d == pytest.approx(np.linalg.norm(means[i] - means[j]))
+
+
+def test_models_and_gradients_find_what_means_do_not_see() -> None:
+    X, y, groups = rows()
+
+    def inside(by: str) -> float:
+        graph = ct.similarity_graph(X, y, groups, k=4, by=by)
+        return float((graph.edges[:, 0] % 2 == graph.edges[:, 1] % 2).mean())
+
+    assert min(inside("models"), inside("gradients")) > 0.9
+    assert inside("means") < 0.8  # features have the same means in both kinds
+
+
+def test_what_is_compared_is_checked() -> None:
+    X, y, groups = rows()
+    with pytest.raises(ValueError, match='by must be "models"'):
+        ct.similarity_graph(X, y, groups, by="medians")

@@ -58,7 +58,8 @@ def assess(
     ValueError
         If labels cannot be held out.
     """
-    problem, order = model.problem_, None if condensed else np.arange(len(model.problem_.data.y))
+    problem = model.first_problem_  # whose graph has seen no labels
+    order = None if condensed else np.arange(len(problem.data.y))
     if isinstance(model, ChoosesLam) and hasattr(model, "lam_choice_"):
         drawn = model.over, order, model.random_state, model.cv_repeats
         folds, held = folds_for(model, problem, model.cv, *drawn)
@@ -75,7 +76,7 @@ def assess(
 
 def _evaluate(model: NetworkedModel, folds: list[Fold], over: str, condensed: bool, all_folds: bool) -> LamChoice:
     """The errors of the model's λ in the folds, or in the first of them."""
-    problem, tell = model.problem_, listener(model.verbose)
+    problem, tell = model.first_problem_, listener(model.verbose)
     how = how_to_solve(model)
     if tell is not None:
         tell("held-out labels", 0.0)
@@ -88,9 +89,8 @@ def _evaluate(model: NetworkedModel, folds: list[Fold], over: str, condensed: bo
     count = int(np.clip(fit / seconds_in_numpy(problem.bound, trial.n_iter), 1, len(folds)))
     folds = folds if all_folds else folds[:count]
     ones = ones_of(problem, condensed, model.fit_intercept)
-    paths = solve_folds(
-        problem, [model.lam_], folds, ones=ones, refit=model.refit is not None, tol=PATH_TOL, start=trial, **how
-    )
+    options: dict[str, Any] = {"ones": ones, "refit": model.refit is not None, "made": model.made_, "tol": PATH_TOL}
+    paths = solve_folds(problem, [model.lam_], folds, start=trial, **options, **how)
     found = choice_of(problem, [model.lam_], paths, over, unit=model.scaling_.y_spread)
     model.held_out_ = held_out_of(problem, paths, found, 0, "best", model.scaling_, model.shared)
     return found

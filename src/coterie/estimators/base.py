@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,9 +14,10 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from coterie.estimators.adaptive import adapted
 from coterie.estimators.cluster_count import lam_of_clusters
 from coterie.estimators.export import ExportMixin
-from coterie.estimators.fold_paths import how_to_solve
+from coterie.estimators.fold_paths import Remade, how_to_solve
 from coterie.estimators.information import likelihood_of
 from coterie.estimators.input import InputMixin
 from coterie.estimators.new_nodes import (
@@ -53,6 +55,10 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
     refit: str | None = None
     shared: bool = False
     n_clusters: int | None = None
+    adaptive: bool = False
+    first_problem_: Problem
+    first_graph_: EmpiricalGraph | None = None
+    made_: Remade | None = None
 
     def __init__(
         self,
@@ -84,10 +90,11 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
         self.verbose = verbose
         self.node = node
 
-    def _choose_lam(self, problem: Problem, order: Array | None) -> float:
+    def _choose_lam(self, problem: Problem, order: Array | None, made: Remade | None = None) -> float:
         """λ for these data, whose row k is row order[k] of X.
 
-        order None: its rows are condensed, those of a node belong together.
+        order None: its rows are condensed, those of a node belong together. made: what makes the problem that is solved
+        of the data of all rows, or of those of a fold.
         """
         return self.lam
 
@@ -184,9 +191,18 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
         -------
         NetworkedModel
             The model itself. graph_ has the new nodes; the parameter graph stays as it was given.
+
+        Raises
+        ------
+        ValueError
+            If the model is adaptive.
         """
         check_is_fitted(self)
-        return self._learn(*with_nodes(self, neighbours, X, y, groups))
+        if self.adaptive:
+            raise ValueError("the weights of new edges are not adapted; fit again, with the new nodes in the graph")
+        self._learn(*with_nodes(self, neighbours, X, y, groups))
+        self.first_problem_ = self.problem_
+        return self
 
     def _refined(self, problem: Problem, order: Array | None) -> Problem:
         """The problem with strengths of columns that held-out rows choose, where a model is asked to."""
@@ -208,17 +224,34 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
     def _prepare(self, problem: Problem, order: Array | None) -> tuple[Problem, Solution | None]:
         """Choose λ and, among several, the strength in time; return the problem and where to start."""
         check_refit(self, problem)
+        self._check_adaptive()
         self._condensed = order is None
-        problem = self._refined(problem, order)
+        problem, how = self._refined(problem, order), {"tol": self.tol, **how_to_solve(self)}
         if self.n_clusters is not None:
             if self.shared:
                 raise ValueError("n_clusters= is for models without shared=True, whose nodes are all joined")
-            self.lam_, start = lam_of_clusters(problem, self.n_clusters, tol=self.tol, **how_to_solve(self))
-            return problem, start
-        self.lam_ = float(self._choose_lam(problem, order))
+            self.lam_, start = lam_of_clusters(problem, self.n_clusters, **how)
+        else:
+            self.lam_, start = float(self._choose_lam(problem, order)), None
         if len(self._strengths) > 1:
             problem = self._in_time(problem, self.time_strength_)
-        return problem, self._warm(problem.graph, problem.n_features)
+        self.first_problem_, self.made_ = problem, None
+        self.first_graph_ = problem.graph if self.adaptive else None
+        if self.adaptive:
+            self.made_ = partial(adapted, lam=self.lam_, options=how)
+            problem = self.made_(problem)
+            if self.n_clusters is not None:
+                self.lam_, start = lam_of_clusters(problem, self.n_clusters, **how)
+            else:
+                self.lam_ = float(self._choose_lam(self.first_problem_, order, self.made_))
+        return problem, start or self._warm(problem.graph, problem.n_features)
+
+    def _check_adaptive(self) -> None:
+        """Refuse what a second fit on other weights of edges does not go with."""
+        if self.adaptive and self.shared:
+            raise ValueError("adaptive=True is for models without shared=True, whose edges to all nodes it would adapt")
+        if self.adaptive and getattr(self, "criterion", "cv") != "cv":
+            raise ValueError('adaptive=True chooses λ by folds, which learn the weights anew; use criterion="cv"')
 
     def _learn(self, problem: Problem, start: Solution | None) -> Self:
         """Solve for the λ that has been chosen."""

@@ -5,17 +5,19 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from coterie.estimators.adaptive import adapted
 from coterie.estimators.base import NetworkedModel
 from coterie.estimators.comparison import NETWORK, Comparison
 from coterie.estimators.criterion import CRITERIA, choose_by_criterion
 from coterie.estimators.cross_validation import ChoosesLam, cross_validate_lam, lam_values, steps
-from coterie.estimators.fold_paths import how_to_solve, mean_error
+from coterie.estimators.fold_paths import Remade, how_to_solve, mean_error
 from coterie.estimators.folds import Fold, Over, as_it_was, folds_for, folds_of, reachable, without
 from coterie.estimators.intercepts import has_intercepts, mixed_model, node_intercepts
 from coterie.estimators.lam_choice import LamChoice
@@ -180,6 +182,7 @@ def _by_lam(
     lams: Sequence[float] | int,
     name: str,
     repeats: int,
+    made: Remade | None = None,
 ) -> LamChoice:
     """The errors of every λ in every fold, in units of y; of one λ only, where there is one fold to choose by."""
     values, tell = lam_values(problem, lams), listener(model.verbose)
@@ -190,7 +193,8 @@ def _by_lam(
         how["tol"] = max(model.tol, 1e-5)
     told = None if tell is None else steps(tell, len(folds), len(values), f"{name}, ")
     refit = model.refit is not None and name == NETWORK
-    choice = cross_validate_lam(problem, values, folds, over, repeats=repeats, progress=told, refit=refit, **how)
+    options: dict[str, Any] = {"repeats": repeats, "progress": told, "refit": refit, "made": made}
+    choice = cross_validate_lam(problem, values, folds, over, **options, **how)
     return replace(choice, errors=choice.errors * model.scaling_.y_spread)
 
 
@@ -200,7 +204,8 @@ def _by_folds(model: NetworkedModel, problem: Problem, folds: Sequence[Fold], ov
     if len(folds) == 1 and len(tried) > 1:
         tried = [_strength_inside(model, tried, folds[0])]
     found = [_by_lam(model, one, folds, over, _lams_of(model), NETWORK, repeats=1) for one in tried]
-    return LamChoice.joined(found, model._strengths[: len(found)])[0]
+    known, _ = LamChoice.joined(found, model._strengths[: len(found)])
+    return _adaptive(model, problem, folds, over, known) if model.adaptive else known
 
 
 def _by_criterion(model: NetworkedModel, problem: Problem, folds: Sequence[Fold], over: str) -> LamChoice:
@@ -238,6 +243,18 @@ def _inside(training: Problem, fold: Fold, values: list[float], how: dict[str, A
     classes, order = training.loss.measure.of_classes, np.arange(len(training.data.y))
     folds, _ = folds_of(training.data, n_folds, over, order, 0, of_classes=classes)
     return cross_validate_lam(training, values, folds, over, **how)
+
+
+def _adaptive(model: NetworkedModel, problem: Problem, folds: Sequence[Fold], over: str, first: LamChoice) -> LamChoice:
+    """The errors of the second fit of an adaptive model, whose first fit has the λ that is best here."""
+    at = first.by_rule(_rule_of(model))
+    kappa = model._strengths[0] if first.time_strengths is None else float(first.time_strengths[at])
+    here = model._in_time(problem, kappa)
+    how = {"tol": model.tol, **how_to_solve(model)}
+    made = partial(adapted, lam=float(first.lams[at]), options=how)
+    lams = _lams_of(model)
+    values = lam_values(made(here) if isinstance(lams, int | np.integer) else here, lams)
+    return _by_lam(model, here, folds, over, values, NETWORK, first.repeats, made)
 
 
 def _strength_inside(model: NetworkedModel, tried: list[Problem], fold: Fold) -> Problem:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from coterie.estimators.criterion import CRITERIA, CriterionChoice, choose_by_criterion
-from coterie.estimators.fold_paths import FoldPath, Told, how_to_solve, solve_folds
+from coterie.estimators.fold_paths import FoldPath, Remade, Told, how_to_solve, solve_folds
 from coterie.estimators.folds import Fold, folds_for
 from coterie.estimators.held_out import HeldOut, held_out_of
 from coterie.estimators.lam_choice import LamChoice
@@ -131,7 +131,7 @@ class ChoosesLam(RefinesStrength):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _choose_lam(self, problem: Problem, order: Array | None) -> float:
+    def _choose_lam(self, problem: Problem, order: Array | None, made: Remade | None = None) -> float:
         if self.rule not in ("best", "one_se"):
             raise ValueError(f'rule must be "best" or "one_se", got {self.rule!r}')
         for of_the_last_fit in ("lam_choice_", "cv_results_", "held_out_", "criterion_choice_"):
@@ -140,12 +140,13 @@ class ChoosesLam(RefinesStrength):
             return self._choose_by_criterion(problem)
         if self.criterion != "cv":
             raise ValueError(f'criterion must be "cv", "aicc" or "bic", got {self.criterion!r}')
-        drawn, strengths = (self.over, order, self.random_state, self.cv_repeats), self._strengths
+        drawn = self.over, order, self.random_state, self.cv_repeats
+        strengths = self._strengths if made is None else [getattr(self, "time_strength_", 1.0)]
         folds, over = folds_for(self, problem, self.cv, *drawn)
         n_lams, tell = self.n_lams if self.lams is None else len(self.lams), listener(self.verbose)
         told = None if tell is None else steps(tell, len(folds), n_lams * len(strengths))
         ones = ones_of(problem, order is None, self.fit_intercept)
-        tried = [self._tried(self._in_time(problem, kappa), folds, over, ones, told) for kappa in strengths]
+        tried = [self._tried(self._in_time(problem, kappa), folds, over, ones, told, made) for kappa in strengths]
         choice, by_lam = LamChoice.joined([found for found, _ in tried], strengths)
         self.lam_choice_, self.cv_results_ = choice, choice.results()
         chosen = choice.by_rule(self.rule)
@@ -167,11 +168,18 @@ class ChoosesLam(RefinesStrength):
         return choices[best].lam
 
     def _tried(
-        self, problem: Problem, folds: Sequence[Fold], over: str, ones: Array | None, told: Told | None
+        self,
+        problem: Problem,
+        folds: Sequence[Fold],
+        over: str,
+        ones: Array | None,
+        told: Told | None,
+        made: Remade | None,
     ) -> tuple[LamChoice, list[FoldPath]]:
         """A path on each fold, and what that says of each λ."""
-        values = lam_values(problem, self.n_lams if self.lams is None else self.lams)
-        options: dict[str, Any] = {"progress": told, "ones": ones, "tol": PATH_TOL, "n_jobs": self.n_jobs}
+        whole = problem if made is None or self.lams is not None else made(problem)
+        values = lam_values(whole, self.n_lams if self.lams is None else self.lams)
+        options: dict[str, Any] = {"progress": told, "ones": ones, "tol": PATH_TOL, "n_jobs": self.n_jobs, "made": made}
         paths = solve_folds(problem, values, folds, refit=self.refit is not None, **options, **how_to_solve(self))
         return choice_of(problem, values, paths, over, self.cv_repeats, self.scaling_.y_spread), paths
 

@@ -135,6 +135,11 @@ Of a graph (space, time): how much an edge in time counts beside one in space. �
 sequence of float
 Of a graph (space, time): the strengths of edges in time to try, each with its own λ. None: 0.1, 1 and 10 times
 the one at which the median edge in time weighs what the median edge in space does.""",
+    "adaptive": """\
+bool
+Fit twice: the weights A_e of the second fit are divided by ε + ‖ŵ_i − ŵ_j‖, the differences that the first one found,
+so that wrong edges count less and there are fewer, truer clusters. A CV form chooses λ for each of the two, and makes
+the weights again in each fold.""",
     "n_clusters": """\
 int
 Instead of lam: find the smallest λ at which so many clusters remain, as clusters_ counts them, to a thousandth; an

@@ -33,6 +33,9 @@ def how_to_solve(model: Any) -> dict[str, Any]:
     return {"engine": model.engine, "threads": model.threads, "max_iter": model.max_iter}
 
 
+Remade = Callable[[Problem], Problem]
+
+
 class FoldPath(NamedTuple):
     """What a fold says of each λ: what is predicted of the rows held out, and its gap."""
 
@@ -55,18 +58,20 @@ def solve_folds(
     ones: Array | None = None,
     n_jobs: int | None = None,
     refit: bool = False,
+    made: Remade | None = None,
     **options: Any,
 ) -> list[FoldPath]:
     """Solve all folds. Each begins anew: what comes out does not depend on how many are solved at a time.
 
     Processes share the cores: joblib tells each how many threads it may use, and `threads` asks for no more than that.
     `ones` is what a column of ones is in the rows, as for :class:`TestedRows`. `refit`: what is tested are weights that
-    are refitted on their clusters.
+    are refitted on their clusters. `made` makes another problem of the training part of a fold, such as one with a
+    graph that is learnt from it.
     """
     jobs = min(effective_n_jobs(n_jobs), len(folds))
     if jobs > 1 and (threads := options.get("threads")) is not None:
         options["threads"] = min(threads, max(cores() // jobs, 1))
-    one = partial(_solve_fold, problem, lams, ones, refit, options, -(-len(folds) // jobs))
+    one = partial(_solve_fold, problem, lams, ones, refit, options, -(-len(folds) // jobs), made)
     if jobs == 1:
         return [one(fold, None if progress is None else partial(progress, k)) for k, fold in enumerate(folds)]
     paths: list[FoldPath] = []
@@ -84,6 +89,7 @@ def _solve_fold(
     refit: bool,
     options: dict[str, Any],
     expected: int,
+    made: Remade | None,
     fold: Fold,
     progress: Callable[[float, float], None] | None = None,
 ) -> FoldPath:
@@ -95,6 +101,7 @@ def _solve_fold(
 
     training = without(problem, fold)
     rows, known = reachable(training, fold), as_it_was(training, fold)
+    known = known if made is None else made(known)
     if (start := options.get("start")) is not None:
         options = options | {"start": warm_start(start, known.graph)}
     with warnings.catch_warnings(), expecting(expected):

@@ -10,6 +10,7 @@ from sklearn.metrics import d2_absolute_error_score
 from coterie.estimators.base import NetworkedModel
 from coterie.estimators.cross_validation import ChoosesLam
 from coterie.estimators.docstrings import CHOICE, documented
+from coterie.estimators.intervals import IntervalsMixin
 from coterie.estimators.progress import Verbose
 from coterie.estimators.row_regression import NetworkedRowRegressor
 from coterie.problem.arrays import Array
@@ -18,7 +19,7 @@ from coterie.problem.penalties import Penalty
 
 
 @documented()
-class NetworkedHuberRegression(NetworkedRowRegressor):
+class NetworkedHuberRegression(IntervalsMixin, NetworkedRowRegressor):
     """Linear regression at every node that outliers do not spoil, neighbours pulled together by total variation.
 
     Minimises  Σ_i (c_i/m_i) Σ_r h(y_r − ⟨x_r, w_i⟩ − b_i) + ridge ‖w_i‖₂²  +  lam Σ_edges A_e φ((w, b)_i − (w, b)_j)
@@ -68,6 +69,7 @@ class NetworkedHuberRegression(NetworkedRowRegressor):
         node: str | Sequence[str] | None = None,
         time_strength: float = 1.0,
         n_clusters: int | None = None,
+        adaptive: bool = False,
     ) -> None:
         super().__init__(
             graph,
@@ -89,6 +91,7 @@ class NetworkedHuberRegression(NetworkedRowRegressor):
         self.n_clusters = n_clusters
         self.refit = refit
         self.shared = shared
+        self.adaptive = adaptive
         self.column_strength = column_strength
         self.delta = delta
         self.ridge = ridge
@@ -159,6 +162,7 @@ class NetworkedHuberRegressionCV(ChoosesLam, NetworkedHuberRegression):
         verbose: Verbose = 0,
         node: str | Sequence[str] | None = None,
         time_strengths: Any = None,
+        adaptive: bool = False,
     ) -> None:
         NetworkedModel.__init__(
             self,
@@ -181,6 +185,7 @@ class NetworkedHuberRegressionCV(ChoosesLam, NetworkedHuberRegression):
         self.time_strengths = time_strengths
         self.refit = refit
         self.shared = shared
+        self.adaptive = adaptive
         self.column_strength = column_strength
         self.refine_strength = refine_strength
         self.delta = delta

@@ -82,6 +82,7 @@ class InputMixin:
         "time_strengths": [None, "array-like"],
         "delta": [Interval(Real, 0, None, closed="neither")],
         "quantile": [Interval(Real, 0, 1, closed="neither")],
+        "adaptive": ["boolean"],
         "n_clusters": [None, Interval(Integral, 1, None, closed="left")],
         "class_weight": [None, dict, StrOptions({"balanced"})],
     }

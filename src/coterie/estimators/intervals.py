@@ -177,16 +177,17 @@ def _residuals(model: Any, problem: Problem, rows: NDArray, w: Array) -> Array:
 
 def _of_folds(model: Any, by: Over, cv: int, rng: np.random.RandomState) -> tuple[str, Array, NDArray[np.int64]]:
     """Residuals of training rows, each predicted by a fit without its fold, and their nodes."""
-    if not hasattr(model, "problem_") or model._condensed:
+    if not hasattr(model, "first_problem_") or model._condensed:
         raise ValueError(
             "the training rows are not there to be held out; give rows with labels: calibrate(X, y, groups)"
         )
-    problem: Problem = model.problem_
+    problem: Problem = model.first_problem_  # whose graph has seen no labels
     folds, held = folds_for(model, problem, cv, by, np.arange(len(problem.data.y)), rng)
     residuals, nodes = [], []
     for fold in folds:
         training = without(problem, fold)
-        rows, bound = reachable(training, fold), as_it_was(training, fold).bound.at(model.lam_)
+        rows, known = reachable(training, fold), as_it_was(training, fold)
+        bound = (known if model.made_ is None else model.made_(known)).bound.at(model.lam_)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NotConverged)
             w = solve(bound, FOLD_TOL, start=warm_start(model.solution_, bound.graph), **how_to_solve(model)).w

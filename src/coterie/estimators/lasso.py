@@ -63,6 +63,7 @@ class NetworkedLasso(NetworkedRegressor):
         node: str | Sequence[str] | None = None,
         time_strength: float = 1.0,
         n_clusters: int | None = None,
+        adaptive: bool = False,
     ) -> None:
         super().__init__(
             graph,
@@ -84,6 +85,7 @@ class NetworkedLasso(NetworkedRegressor):
         self.refit = refit
         self.shared = shared
         self.n_clusters = n_clusters
+        self.adaptive = adaptive
         self.alpha = alpha
         self.column_strength = column_strength
 
@@ -145,6 +147,7 @@ class NetworkedLassoCV(ChoosesLam, NetworkedLasso):
         verbose: Verbose = 0,
         node: str | Sequence[str] | None = None,
         time_strengths: Any = None,
+        adaptive: bool = False,
     ) -> None:
         NetworkedModel.__init__(
             self,
@@ -167,6 +170,7 @@ class NetworkedLassoCV(ChoosesLam, NetworkedLasso):
         self.time_strengths = time_strengths
         self.refit = refit
         self.shared = shared
+        self.adaptive = adaptive
         self.alpha = alpha
         self.column_strength = column_strength
         self.refine_strength = refine_strength

@@ -80,6 +80,7 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
         node: str | Sequence[str] | None = None,
         time_strength: float = 1.0,
         n_clusters: int | None = None,
+        adaptive: bool = False,
     ) -> None:
         super().__init__(
             graph,
@@ -101,6 +102,7 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
         self.refit = refit
         self.shared = shared
         self.n_clusters = n_clusters
+        self.adaptive = adaptive
         self.ridge = ridge
         self.column_strength = column_strength
         self.class_weight = class_weight
@@ -302,6 +304,7 @@ class NetworkedLogisticRegressionCV(ChoosesLam, NetworkedLogisticRegression):
         verbose: Verbose = 0,
         node: str | Sequence[str] | None = None,
         time_strengths: Any = None,
+        adaptive: bool = False,
     ) -> None:
         NetworkedModel.__init__(
             self,
@@ -324,6 +327,7 @@ class NetworkedLogisticRegressionCV(ChoosesLam, NetworkedLogisticRegression):
         self.time_strengths = time_strengths
         self.refit = refit
         self.shared = shared
+        self.adaptive = adaptive
         self.ridge = ridge
         self.column_strength = column_strength
         self.refine_strength = refine_strength

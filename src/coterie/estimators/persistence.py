@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib import import_module
 from importlib.metadata import version
 from inspect import signature
@@ -57,6 +57,7 @@ class PersistenceMixin(InformationMixin):
     node_errors_: Array
     scaling_: Scaling
     space_time_: SpaceTime | None
+    first_graph_: EmpiricalGraph | None
     time_strength_: float
     preparation_: Preparation | None = None
     _refit: Refit | None
@@ -104,7 +105,7 @@ class PersistenceMixin(InformationMixin):
         arrays = {
             "w": solution.w,
             "u": solution.u,
-            **edges_of(graph, self.space_time_),
+            **edges_of(graph, self.space_time_, self.first_graph_),
             "undetermined": solution.undetermined,
             "n_labelled": self.n_labelled_,
             "node_errors": self.node_errors_,
@@ -184,10 +185,12 @@ def _from_schema_1(record: dict[str, Any], arrays: dict[str, Array]) -> tuple[di
 
 
 def _restore(record: dict[str, Any], arrays: dict[str, Array]) -> NetworkedModel:
-    graph, both = graph_of(record, arrays)
-    parameters = _known(record)
-    given = tuple(both) if both is not None else without_hub(graph) if parameters.get("shared") else graph
+    first, both = graph_of(record, arrays)
+    parameters, graph = _known(record), first
+    given = tuple(both) if both is not None else without_hub(first) if parameters.get("shared") else first
     model = _class_of(record["estimator"])(given, **parameters)
+    if "adapted_weights" in arrays:
+        model.first_graph_, graph = first, replace(first, weights=arrays["adapted_weights"])
     model.space_time_ = both
     if both is not None:
         model.time_strength_ = record["time_strength"]

@@ -79,6 +79,7 @@ class NetworkedPoissonRegression(NetworkedRowRegressor):
         node: str | Sequence[str] | None = None,
         time_strength: float = 1.0,
         n_clusters: int | None = None,
+        adaptive: bool = False,
     ) -> None:
         super().__init__(
             graph,
@@ -100,6 +101,7 @@ class NetworkedPoissonRegression(NetworkedRowRegressor):
         self.n_clusters = n_clusters
         self.refit = refit
         self.shared = shared
+        self.adaptive = adaptive
         self.column_strength = column_strength
         self.ridge = ridge
 
@@ -300,6 +302,7 @@ class NetworkedPoissonRegressionCV(ChoosesLam, NetworkedPoissonRegression):
         verbose: Verbose = 0,
         node: str | Sequence[str] | None = None,
         time_strengths: Any = None,
+        adaptive: bool = False,
     ) -> None:
         NetworkedModel.__init__(
             self,
@@ -322,6 +325,7 @@ class NetworkedPoissonRegressionCV(ChoosesLam, NetworkedPoissonRegression):
         self.time_strengths = time_strengths
         self.refit = refit
         self.shared = shared
+        self.adaptive = adaptive
         self.column_strength = column_strength
         self.refine_strength = refine_strength
         self.ridge = ridge

@@ -69,6 +69,7 @@ class NetworkedQuantileRegression(NetworkedRowRegressor):
         node: str | Sequence[str] | None = None,
         time_strength: float = 1.0,
         n_clusters: int | None = None,
+        adaptive: bool = False,
     ) -> None:
         super().__init__(
             graph,
@@ -90,6 +91,7 @@ class NetworkedQuantileRegression(NetworkedRowRegressor):
         self.n_clusters = n_clusters
         self.refit = refit
         self.shared = shared
+        self.adaptive = adaptive
         self.column_strength = column_strength
         self.quantile = quantile
         self.ridge = ridge
@@ -159,6 +161,7 @@ class NetworkedQuantileRegressionCV(ChoosesLam, NetworkedQuantileRegression):
         verbose: Verbose = 0,
         node: str | Sequence[str] | None = None,
         time_strengths: Any = None,
+        adaptive: bool = False,
     ) -> None:
         NetworkedModel.__init__(
             self,
@@ -181,6 +184,7 @@ class NetworkedQuantileRegressionCV(ChoosesLam, NetworkedQuantileRegression):
         self.time_strengths = time_strengths
         self.refit = refit
         self.shared = shared
+        self.adaptive = adaptive
         self.column_strength = column_strength
         self.refine_strength = refine_strength
         self.quantile = quantile

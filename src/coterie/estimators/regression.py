@@ -132,6 +132,7 @@ class NetworkedLinearRegression(NetworkedRegressor):
         node: str | Sequence[str] | None = None,
         time_strength: float = 1.0,
         n_clusters: int | None = None,
+        adaptive: bool = False,
     ) -> None:
         super().__init__(
             graph,
@@ -153,6 +154,7 @@ class NetworkedLinearRegression(NetworkedRegressor):
         self.refit = refit
         self.shared = shared
         self.n_clusters = n_clusters
+        self.adaptive = adaptive
         self.ridge = ridge
         self.column_strength = column_strength
 
@@ -216,6 +218,7 @@ class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
         verbose: Verbose = 0,
         node: str | Sequence[str] | None = None,
         time_strengths: Any = None,
+        adaptive: bool = False,
     ) -> None:
         NetworkedModel.__init__(
             self,
@@ -238,6 +241,7 @@ class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
         self.time_strengths = time_strengths
         self.refit = refit
         self.shared = shared
+        self.adaptive = adaptive
         self.ridge = ridge
         self.column_strength = column_strength
         self.refine_strength = refine_strength

@@ -32,8 +32,13 @@ def names_of(graph: EmpiricalGraph) -> dict[str, Any]:
     return {"nodes": names} | ({"schema": TIMES} if dated else {})
 
 
-def edges_of(graph: EmpiricalGraph, both: SpaceTime | None) -> dict[str, Array]:
-    """The edges and their weights; of a product, those of its two graphs."""
+def edges_of(graph: EmpiricalGraph, both: SpaceTime | None, first: EmpiricalGraph | None) -> dict[str, Array]:
+    """The edges and their weights; of a product, those of its two graphs.
+
+    first : the graph as it was given, where weights were adapted, which are then written beside it.
+    """
+    if first is not None:
+        return edges_of(first, both, None) | {"adapted_weights": graph.weights}
     if both is None:
         return {"edges": graph.edges, "weights": graph.weights}
     parts = zip(("space", "time"), both, strict=True)

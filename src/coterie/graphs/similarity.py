@@ -1,4 +1,4 @@
-"""A graph from the data alone: nodes whose local models predict alike."""
+"""A graph from the data alone: nodes whose local models, means or gradients are alike."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ def similarity_graph(
     weight: Weight = "inverse",
     loss: Loss = SQUARED,
     ridge: float = 0.1,
+    by: str = "models",
 ) -> EmpiricalGraph:
     """Join every node to the k labelled nodes whose local models predict most alike.
 
@@ -56,6 +57,10 @@ def similarity_graph(
         A smooth one: ``SquaredError()``, ``Logistic(ridge=…)``.
     ridge : float, default=0.1
         > 0 where a node may have fewer points than there are features.
+    by : {"models", "gradients", "means"}, default="models"
+        What is compared. "gradients": H^−½ g_i, where the data of a node would move the pooled model to; it takes
+        no inverse of H_i, and says little of nodes with few points that agree. "means": the means of features and
+        label, in units of their spread; it knows nothing of how labels follow from features.
 
     Returns
     -------
@@ -77,7 +82,9 @@ def similarity_graph(
     """
     check_strength(ridge, "ridge")
     data, ids = _as_data(X, y, groups)
-    z = _embed(data, loss, ridge)
+    if by not in ("models", "gradients", "means"):
+        raise ValueError(f'by must be "models", "gradients" or "means", got {by!r}')
+    z = _means(data) if by == "means" else _embed(data, loss, ridge, by)
     M = data.labelled.M
     neighbours, distances = nearest(z, check_k(k, len(M)), "euclidean")
     pairs, d = unite(M, M[neighbours], distances)
@@ -105,8 +112,18 @@ def _as_data(X: Any, y: Any, groups: Any) -> tuple[LocalDatasets, list[Hashable]
     return data, ids
 
 
-def _embed(data: LocalDatasets, loss: Loss, ridge: float) -> NDArray[np.float64]:
-    """z_i = H^½ (ŵ_i − w₀) of the labelled nodes, in coordinates that whiten H; shape (|M|, r)."""
+def _means(data: LocalDatasets) -> NDArray[np.float64]:
+    """Means of features and label at the labelled nodes, from those of all and in units of their spread."""
+    rows = data.labelled
+    Z = np.column_stack([rows.X, rows.y])
+    centre, spread = np.average(Z, axis=0, weights=rows.weights), Z.std(axis=0)
+    of = np.repeat(np.arange(len(rows.M)), rows.m)
+    sums = np.stack([np.bincount(of, rows.shares * column) for column in (Z - centre).T], axis=1)
+    return np.divide(sums, spread, out=np.zeros_like(sums), where=spread > 0)
+
+
+def _embed(data: LocalDatasets, loss: Loss, ridge: float, by: str) -> NDArray[np.float64]:
+    """z_i = H^½ (ŵ_i − w₀) of the labelled nodes, or H^−½ g_i, in coordinates that whiten H; shape (|M|, r)."""
     rows = data.labelled
     f = loss.bind(rows)
     if not f.smooth:
@@ -121,6 +138,8 @@ def _embed(data: LocalDatasets, loss: Loss, ridge: float) -> NDArray[np.float64]
     h, Q = np.linalg.eigh(H * unit * unit[:, None])
     seen = h > SEEN * h[-1]
     T: Array = unit[:, None] * Q[:, seen] / np.sqrt(h[seen])  # whitens: Tᵀ H T = I
+    if by == "gradients":
+        return g @ T
     eye = np.eye(T.shape[1])
     whitened = T.T @ H_i @ T + (ridge / rows.m)[:, None, None] * eye
     return -by_node(np.linalg.pinv(whitened, hermitian=True), g @ T)
