@@ -90,3 +90,16 @@ def test_a_federation_says_that_it_knows_no_bounds() -> None:
     problem = instance(loss=ct.SquaredError(positive=True))
     with pytest.raises(ValueError, match="a federation knows no bounds on weights"):
         Site(problem, np.empty(0, dtype=np.int64))
+
+
+@pytest.mark.parametrize("size", [1e-6, 30.0])
+@pytest.mark.parametrize("ground", GROUNDS, ids=str)
+def test_no_point_proves_more_than_is_true(ground: Any, size: float) -> None:
+    """Whatever the weights and duals are that a certificate is asked of."""
+    problem = instance("few labelled", ct.SquaredError())
+    problem = replace(problem, loss=ct.Huber(**ground))
+    best, rng = ct.solve(problem, engine="numpy"), np.random.default_rng(0)
+    for _ in range(3):
+        w = problem.bound.inside(best.w + size * rng.standard_normal(best.w.shape))
+        proof = ct.certify(problem, w, best.u + size * problem.lam * rng.standard_normal(best.u.shape))
+        assert not proof.unconditional or proof.dual_bound <= best.objective * (1 + 1e-9)

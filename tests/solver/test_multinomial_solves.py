@@ -129,3 +129,17 @@ def test_more_classes_and_units_of_their_own() -> None:
     one, two = (ct.solve(each, engine="numpy") for each in (problem, other))
     np.testing.assert_allclose(one.w, two.w * 1024, rtol=1e-6, atol=1e-9)
     assert two.gap <= 1e-6
+
+
+@pytest.mark.parametrize("size", [1e-6, 30.0])
+@pytest.mark.parametrize(
+    "loss", [ct.Multinomial(3), ct.Multinomial(3, ridge=0.1), ct.Multinomial(3, l1=0.05)], ids=repr
+)
+def test_no_point_proves_more_than_is_true(loss: ct.Multinomial, size: float) -> None:
+    """Whatever the weights and duals are that a certificate is asked of."""
+    problem = network("few labelled", loss, ct.TotalVariation())
+    best, rng = ct.solve(problem, engine="numpy"), np.random.default_rng(0)
+    for _ in range(3):
+        w = best.w + size * rng.standard_normal(best.w.shape)
+        proof = ct.certify(problem, w, best.u + size * problem.lam * rng.standard_normal(best.u.shape))
+        assert not proof.unconditional or proof.dual_bound <= best.objective * (1 + 1e-9)

@@ -232,7 +232,14 @@ class Enclosure:
         assert self.design is not None
         n, most = self.problem.n_features, int(np.diff(self.design.starts).max(initial=0))
         open_ended = n - int(self._cappable.sum())
-        return most >= n or 0 < open_ended <= most or bool(self._levels)
+        return ((most >= n or 0 < open_ended <= most) and self._some_node_sees()) or bool(self._levels)
+
+    def _some_node_sees(self) -> bool:
+        """Whether some node sees all columns without a cap; with several classes, one vector for all is never seen."""
+        seen, open_ended = self.problem.f.row_space, ~self._cappable
+        if seen is None or self.problem.f.design is not None:
+            return True
+        return bool(((seen[:, :, open_ended] != 0).any(axis=2).sum(axis=1) >= open_ended.sum()).any())
 
     @cached_property
     def _edges_of_components(self) -> tuple[Array, Array]:
