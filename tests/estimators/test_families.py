@@ -13,8 +13,10 @@ from towns import TOWNS, empirical, names, rows
 
 import coterie as ct
 from coterie.estimators.assessment import assess
+from coterie.estimators.fit_given_neighbours import fit_given_neighbours
 from coterie.estimators.folds import folds_of
 from coterie.estimators.scaling import Scaling
+from coterie.problem.losses.row_losses import RowLosses
 
 POISSON, HUBER, QUANTILE = ct.NetworkedPoissonRegression, ct.NetworkedHuberRegression, ct.NetworkedQuantileRegression
 FAMILIES = (POISSON, HUBER, QUANTILE)
@@ -326,6 +328,16 @@ def test_new_nodes_and_nodes_without_labels(kind):
     model.add_nodes({"new": ["a1", "a3"]}, X[:4], [1.0, 2.0, 3.0, 1.0], groups=["new"] * 4)
     assert np.isfinite(model.predict(X[:2], ["new", "a2"])).all()
     assert model.gap_ <= 1e-6
+
+
+def test_neighbours_that_are_nearly_alike_take_no_longer(monkeypatch):
+    """The node's own rows draw it far away from them, in steps that are as long."""
+    data = ct.LocalDatasets.from_rows([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]], [1.0, 3.0, 1.0], [0, 0, 0])
+    f, calls, prox = ct.Poisson().bind(data.labelled), [], RowLosses.prox
+    monkeypatch.setattr(RowLosses, "prox", lambda *given: calls.append(1) or prox(*given))
+    w = fit_given_neighbours(np.array([[2.0, 1.0], [2.001, 1.0]]), np.full(2, 0.05), ct.TotalVariation(), f)
+    assert len(calls) < 3000
+    assert np.abs(f.gradient(w[None])).max() == pytest.approx(0.1, abs=1e-6)  # both pull as hard as they can
 
 
 def test_new_nodes_with_an_exposure_are_given_it_in_a_column():

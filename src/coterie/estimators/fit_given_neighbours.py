@@ -133,7 +133,8 @@ def _iterate(at: Array, c: Array, f: LocalLosses | None, dual_step: DualStep, sh
 
     1/τ = Σσ, and σ is shared out among the duals.
     """
-    w, u = _median(at, c)[None], np.zeros((len(share), at.shape[1]))
+    middle, u = _median(at, c)[None], np.zeros((len(share), at.shape[1]))
+    w = middle
     spread = float(np.abs(at - w).max()) or float(np.abs(at).max()) or 1.0
     total, patience, changed = c.sum() / spread, CHECK_EVERY, 0
     for t in range(1, MAX_ITER + 1):
@@ -149,6 +150,8 @@ def _iterate(at: Array, c: Array, f: LocalLosses | None, dual_step: DualStep, sh
             if max(stationarity, feasibility) <= OPTIMALITY:
                 break
             uneven = feasibility / max(stationarity, np.finfo(float).tiny)
+            if len(share) == 1:  # the two are one and the same: by how far weights and duals have come
+                uneven = np.abs(u).max() / max(total * np.abs(w - middle).max(), np.finfo(float).tiny)
             if t >= changed + patience and not 1 / UNEVEN <= uneven <= UNEVEN:
                 total *= np.clip(np.sqrt(uneven), 0.2, 5.0)
                 changed, patience = t, patience * 4 // 3  # ever more rarely, so that it converges
