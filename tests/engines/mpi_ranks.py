@@ -161,16 +161,23 @@ def failure(crew: Crew) -> None:
     ct.solve(families.path(0.05), 0.0, engine="mpi", callback=fail)
 
 
+def say_who(crew: Crew) -> None:
+    """Leave the number of this process in a file of its own, for somebody to kill it."""
+    path = Path(os.environ["PIDS"]) / f"{crew.rank}.pid"
+    path.with_suffix(".part").write_text(str(os.getpid()))
+    path.with_suffix(".part").rename(path)
+
+
 def forever(crew: Crew) -> None:
-    """Until somebody kills a rank: each says who it is."""
-    print("pid", crew.rank, os.getpid(), flush=True)
+    """Until somebody kills a rank."""
+    say_who(crew)
     while True:
         ct.solve(families.path(0.05), engine="mpi")
 
 
 def keeps(crew: Crew) -> None:
     """Keeps checkpoints until somebody kills it."""
-    print("pid", crew.rank, os.getpid(), flush=True)
+    say_who(crew)
     with keeping(os.environ["KEPT"], every=0.0):
         while True:
             ct.solve(families.blocks(0.06), engine="mpi")
