@@ -79,5 +79,9 @@ print(f"to the server: {run.to_server:,} bytes")
 print(f"in one place: {ct.solve(problem)}")
 
 # %%
+# On a cluster the same is done by MPI: ``mpiexec -n 4 python script.py``, in which ``ct.solve(problem, engine="mpi")``
+# gives every rank a part that METIS has cut, or ``mpiexec -n 4 coterie fit … --engine mpi``. :doc:`/cluster` has what a
+# rank holds, how many of them pay, and checkpoints.
+#
 # How a cut is made and what each part keeps: :doc:`/how-it-works/partition`. If one machine has a GPU, try that
 # first: ten million nodes and a hundred million edges fit on one card (:doc:`/gpu`).

@@ -101,6 +101,6 @@ figure, ax = plt.subplots(figsize=(6, 3), layout="constrained")
 ct.plot.coefficients(model, ax=ax)
 
 # %%
-# Other losses are ``ct.Huber`` (outliers), ``ct.Quantile`` (medians and other quantiles), ``ct.SquaredHinge`` and
-# ``ct.Lasso`` (more features than rows). A loss of your own is a function of about ten lines:
-# :doc:`/how-to/add-a-loss`.
+# From a table, counts have an estimator too, ``ct.NetworkedPoissonRegressionCV`` with ``exposure="hours"``; so have
+# outliers (``ct.NetworkedHuberRegressionCV``) and quantiles (``ct.NetworkedQuantileRegressionCV``): :doc:`/estimators`.
+# A loss of your own is a function of about ten lines: :doc:`/how-to/add-a-loss`.

@@ -66,5 +66,6 @@ axes[0].set_ylabel("sensors, from west to east")
 figure.colorbar(picture, ax=axes, label="effect of traffic")
 
 # %%
-# With dates that go round, such as months of several years, ``ct.time_graph(range(1, 13), period=12)`` joins December
-# to January. More on such graphs: :doc:`/graphs`.
+# An estimator also takes the two graphs themselves, ``graph=(space, time)``, with ``groups=["sensor", "month"]``, two
+# columns of a frame, and its CV form chooses how strongly to pull in time as well: :doc:`/space-time`. With dates that
+# go round, such as months of several years, ``ct.time_graph(range(1, 13), period=12)`` joins December to January.

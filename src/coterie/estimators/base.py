@@ -227,10 +227,11 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
         self._check_adaptive()
         self._condensed = order is None
         problem, how = self._refined(problem, order), {"tol": self.tol, **how_to_solve(self)}
-        if self.n_clusters is not None:
+        k = None if self.graph is None else self.n_clusters  # without a graph there is one model
+        if k is not None:
             if self.shared:
                 raise ValueError("n_clusters= is for models without shared=True, whose nodes are all joined")
-            self.lam_, start = lam_of_clusters(problem, self.n_clusters, **how)
+            self.lam_, start = lam_of_clusters(problem, k, **how)
         else:
             self.lam_, start = float(self._choose_lam(problem, order)), None
         if len(self._strengths) > 1:
@@ -240,8 +241,8 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
         if self.adaptive:
             self.made_ = partial(adapted, lam=self.lam_, options=how)
             problem = self.made_(problem)
-            if self.n_clusters is not None:
-                self.lam_, start = lam_of_clusters(problem, self.n_clusters, **how)
+            if k is not None:
+                self.lam_, start = lam_of_clusters(problem, k, **how)
             else:
                 self.lam_ = float(self._choose_lam(self.first_problem_, order, self.made_))
         return problem, start or self._warm(problem.graph, problem.n_features)

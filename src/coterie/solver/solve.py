@@ -196,6 +196,8 @@ def _mpi_engine(threads: int | None, pace: Pace) -> Engine:
     """The engine of this rank; what starting it takes counts as compiling does."""
     if threads not in (None, 1):
         raise ValueError(f'engine="mpi" works with one thread a rank: launch more ranks instead of threads={threads}')
+    if pace.problem.f.bounds is not None:
+        raise TypeError('engine="mpi" knows no bounds on weights; leave lower, upper and positive out, or solve without')
     with compilation.running():
         from coterie.engines.mpi.launch import world
 
