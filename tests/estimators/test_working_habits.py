@@ -42,7 +42,7 @@ def test_processes_share_the_cores(monkeypatch) -> None:
     def parallel(jobs, **options):
         return lambda calls: [function(*arguments, **named) for function, arguments, named in calls]
 
-    def solved(problem, lams, ones, refit, options, expected, fold, progress=None):
+    def solved(problem, lams, ones, refit, options, expected, made, fold, progress=None):
         asked.append((options["threads"], expected))
         return fold
 
