@@ -197,7 +197,7 @@ def _mpi_engine(threads: int | None, pace: Pace) -> Engine:
     if threads not in (None, 1):
         raise ValueError(f'engine="mpi" works with one thread a rank: launch more ranks instead of threads={threads}')
     if pace.problem.f.bounds is not None:
-        raise TypeError('engine="mpi" knows no bounds on weights; leave lower, upper and positive out, or solve without')
+        raise TypeError('engine="mpi" knows no bounds on weights: leave lower, upper and positive out')
     with compilation.running():
         from coterie.engines.mpi.launch import world
 
