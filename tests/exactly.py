@@ -91,9 +91,9 @@ def exact_objective(problem: ct.Problem, w: Any) -> Exact:
     data, loss = problem.data, problem.loss
     rows = np.flatnonzero(~np.isnan(data.y) & (data.weights > 0))
     W = [fractions(row) for row in w]
-    strength = [Fraction(float(getattr(loss, "ridge", getattr(loss, "alpha", 0.0))))] * problem.n_features
+    ridge, alpha = ([_strength(loss, *names)] * problem.n_features for names in (("ridge",), ("alpha", "l1")))
     for k in loss.unpenalised:
-        strength[k] = Fraction(0)
+        ridge[k] = alpha[k] = Fraction(0)
     total: Exact = Fraction(0)
     for i in sorted(set(data.nodes[rows].tolist())):
         own = rows[data.nodes[rows] == i]
@@ -103,13 +103,17 @@ def exact_objective(problem: ct.Problem, w: Any) -> Exact:
         part: Exact = Fraction(0)
         for a, r in zip(weights, own, strict=True):
             part = _plus(part, _times(a, exact_psi(loss, inner(data.X[r], W[i]), Fraction(float(data.y[r])))))
-        absolute = isinstance(loss, ct.Lasso)
-        own_penalty = sum(a * (abs(b) if absolute else b * b) for a, b in zip(strength, W[i], strict=True))
+        own_penalty = sum(r * b * b + a * abs(b) for r, a, b in zip(ridge, alpha, W[i], strict=True))
         total = _plus(_plus(total, part), own_penalty)
     for (i, j), a in zip(problem.graph.edges, problem.graph.weights, strict=True):
         d = [x - y for x, y in zip(W[i], W[j], strict=True)]
         total = _plus(total, _times(Fraction(problem.lam) * Fraction(float(a)), _phi(problem.penalty, d)))
     return total
+
+
+def _strength(loss: Any, *names: str) -> Fraction:
+    """What a loss has under one of these names; 0 where it has none."""
+    return sum((Fraction(float(getattr(loss, name, 0.0))) for name in names), Fraction(0))
 
 
 def _phi(penalty: ct.Penalty, d: list[Fraction]) -> Exact:

@@ -140,7 +140,7 @@ def test_rows_with_gaps_are_dropped_and_have_no_prediction(tmp_path):
     assert dropped.exit_code == 0, dropped.stderr
     assert "2 of 96 rows are left out, because values are missing (wind 2)" in dropped.stderr
     done = run("predict", tmp_path / "model", data, "--out", tmp_path / "p.csv")
-    assert "2 values are missing; their rows have no prediction" in done.stderr
+    assert "2 values are missing; 2 rows have no prediction" in done.stderr
     found = pl.read_csv(tmp_path / "p.csv")["prediction"]
     assert [k + 1 for k, gap in enumerate(found.is_null()) if gap] == [3, 50]
 
