@@ -51,7 +51,7 @@ def test_small_problems_begin_in_numpy_and_large_ones_compiled() -> None:
     assert isinstance(engine_for("auto", None, pace.Pace(problem())), GrowingEngine)
     assert pace.is_long(problem(400))
     assert pace.Pace(problem(400)).form() is Form.ANY_N
-    assert type(engine_for("numba", None, pace.Pace(problem()))).__name__ == "NumbaEngine"
+    assert type(engine_for("numba", None, pace.Pace(problem().bound))).__name__ == "NumbaEngine"
     assert isinstance(engine_for("numpy", None, pace.Pace(problem(400))), NumpyEngine)
 
 
