@@ -95,11 +95,11 @@ def federated_model(
 ) -> NetworkedModel:
     """Return what was found as the estimator that would have been fitted to all rows in one place."""
     loss, V, n = settings.loss, len(known.nodes), len(features)
-    own = {name: getattr(loss, theirs) for name, theirs in OWN.items() if hasattr(loss, theirs)}
+    estimator: Any = ESTIMATORS[type(loss)]
+    taken = estimator._get_param_names()
+    own = {name: getattr(loss, theirs) for name, theirs in OWN.items() if hasattr(loss, theirs) and name in taken}
     as_given = {"fit_intercept": False, "standardize": False, "weight_by": "nodes"}
-    model: NetworkedModel = ESTIMATORS[type(loss)](
-        known.graph, settings.lam, penalty=settings.penalty, tol=tol, **own, **as_given
-    )
+    model: NetworkedModel = estimator(known.graph, settings.lam, penalty=settings.penalty, tol=tol, **own, **as_given)
     model.n_features_in_, model.feature_names_in_ = n, np.array(features, dtype=object)
     model.groups_column_, model.frame_library_ = settings.node, None
     model.lam_, model.row_weight_, model.scaling_ = settings.lam, 1.0, Scaling.none(n)
