@@ -112,7 +112,7 @@ def edit(folder, **changes):
         (lambda m: (m / "model.json").write_text("[1]"), "is not a coterie model"),
         (lambda m: (m / "model.json").write_text("{}"), "is not a coterie model"),
         (lambda m: (m / "model.json").unlink(), "is not a model folder: it has no model.json"),
-        (lambda m: edit(m, schema=4), r"newer Coterie \(schema 4, this one reads up to 3\)"),
+        (lambda m: edit(m, schema=5), r"newer Coterie \(schema 5, this one reads up to 4\)"),
         (lambda m: edit(m, gap=0.0), r"model\.json: the model is damaged, the file is not what was written"),
         (lambda m: edit(m, sha256=None), "is not what was written"),
         (lambda m: as_pipe(m / "model.json"), "is not a model folder"),

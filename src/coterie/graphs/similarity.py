@@ -68,6 +68,13 @@ def similarity_graph(
         Its ids are the different groups in the order of their first rows. A node without labels has the pooled
         model, so it is joined to the k labelled nodes closest to that, and never to another such node.
 
+    Raises
+    ------
+    ValueError
+        If fewer than two nodes have labels, rows lack a node, every feature is zero, or `by` has no such value.
+    TypeError
+        If the loss is not smooth.
+
     Notes
     -----
     The graph is made from the same labels that a model is then fitted to. Do not judge the fit by these labels:
