@@ -10,6 +10,7 @@ from coterie.federation.partition import partition
 from coterie.federation.simulate import simulate
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("name", list(SETTINGS)[1::2])
 def test_rounds(name: str) -> None:

@@ -24,6 +24,7 @@ def model(tmp_path):
     return tmp_path / "model"
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_enough_is_no_error(model):
     process = subprocess.Popen([*COTERIE, "inspect", model], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     process.stdout.close()

@@ -106,6 +106,7 @@ def test_folders_of_other_kinds_and_patterns(tmp_path, ending):
     assert notes["data"]["rows"] == 96
 
 
+@pytest.mark.slow
 def test_what_counts_alike_and_how_sure_the_choice_is(tmp_path):
     data, graph = write(tmp_path, rows=rows().filter((pl.col("station") != "n0") | (pl.col("humidity") > 0.5)))
     common = ("fit", data, *FIT, "--graph", graph, "--folds", 2, "--repeats", 2, "--out", tmp_path / "model")

@@ -95,6 +95,7 @@ def test_what_makes_no_sense_is_refused(parameters, message):
         ct.ConvexClustering(**parameters).fit(X)
 
 
+@pytest.mark.slow
 @parametrize_with_checks([ct.ConvexClustering(n_lams=5)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

@@ -12,6 +12,7 @@ def quiet(what: str) -> None:
     pass
 
 
+@pytest.mark.slow
 def test_writes_page_and_figures(tmp_path):
     said = []
     out = tmp_path / "deep" / "result"

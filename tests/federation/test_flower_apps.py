@@ -89,6 +89,7 @@ def federation(tmp_path: Path) -> dict[str, Any]:
     return note
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("loss", "lam", "config"),
     [

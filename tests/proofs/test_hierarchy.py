@@ -138,6 +138,7 @@ def test_a_group_without_labels_costs_nothing_only_if_nothing_is_left() -> None:
     assert cheapest(np.array([-np.inf, 0.0, 0.0]), [(level, np.array([-0.5]))], group, 2)[0] == -np.inf
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("penalty", EVERY_PENALTY, ids=repr)
 @settings(max_examples=25)
 @given(st.sampled_from(EVERY_LOSS), SEEDS, st.sampled_from([0.0, 1e-3, 1.0]))

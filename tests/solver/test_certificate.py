@@ -45,12 +45,14 @@ def never_too_good(problem: ct.Problem, w: np.ndarray, u: np.ndarray, best: floa
 SIZES = st.sampled_from([0.0, 1e-6, 1e-2, 1.0, 1e3])
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(problems(), SIZES, SIZES, st.integers(0, 2**16))
 def test_at_arbitrary_points(problem: ct.Problem, w_size: float, u_size: float, seed: int) -> None:
     never_too_good(problem, *anywhere(problem, w_size, u_size, seed))
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(problems(), st.sampled_from([1e-8, 1e-4, 1e-1]), st.integers(0, 2**16))
 def test_near_the_optimum(problem: ct.Problem, distance: float, seed: int) -> None:
@@ -66,6 +68,7 @@ def test_without_coupling(problem: ct.Problem, w_size: float, u_size: float, see
     never_too_good(problem, *anywhere(problem, w_size, u_size, seed))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("loss", "penalty", "scales"), in_pairs(EVERY_LOSS, EVERY_PENALTY, [(1.0, 1e-3, 1e3), (1e-6, 1.0, 1.0)]), ids=str
 )

@@ -10,6 +10,7 @@ from typing import Any
 
 import cvxpy as cp
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -63,6 +64,7 @@ def reach_of(condition: str) -> float:
     return float(number) * 0.99  # it is written with three digits
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(ugly_problems(), st.sampled_from([0.0, 1e-9, 1.0]), st.integers(0, 2**16))
 def test_on_ugly_data(problem: ct.Problem, size: float, seed: int) -> None:
@@ -76,6 +78,7 @@ def test_on_ugly_data(problem: ct.Problem, size: float, seed: int) -> None:
     below_all(proof, proof.bound.weight_bound, values)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(problems())
 def test_on_ordinary_data(problem: ct.Problem) -> None:
@@ -84,6 +87,7 @@ def test_on_ordinary_data(problem: ct.Problem) -> None:
     below_all(solution, reach_of(solution.condition), values)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(ugly_problems())
 def test_an_objective_is_what_it_says(problem: ct.Problem) -> None:

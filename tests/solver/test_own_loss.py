@@ -224,6 +224,7 @@ def median_problem(labelled: int, penalty: ct.Penalty, lam: float) -> ct.Problem
     return ct.Problem(plain.graph, ct.LocalDatasets.from_rows(X, y, nodes, n_nodes=12), Absolute(), penalty, lam)
 
 
+@pytest.mark.slow
 @engines
 @penalties
 @pytest.mark.parametrize("labelled", [4, 12])

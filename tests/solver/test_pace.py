@@ -87,6 +87,7 @@ def test_kernels_that_know_n_are_compiled_where_they_pay() -> None:
     assert other.form(many // 4) is Form.ANY_N
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("penalty", [ct.GroupTotalVariation(), ct.SquaredVariation()])
 def test_a_solve_goes_on_compiled_where_it_takes_too_long(penalty: ct.Penalty, monkeypatch: pytest.MonkeyPatch) -> None:
     """From one restart to the next, NumPy, compiled for any n, compiled for this n; and to the same answer."""

@@ -62,6 +62,7 @@ def gone(reduced: Presolved, V: int) -> np.ndarray:
     return out
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(sparse_problems())
 def test_the_optimum_stays(problem: ct.Problem) -> None:

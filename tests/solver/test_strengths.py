@@ -137,6 +137,7 @@ def test_strengths_scale_as_lam_does(problem: ct.Problem, a: float) -> None:
         assert other.dual_bound <= one.objective + slack
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::coterie.NotConverged")
 @settings(max_examples=40, deadline=None)
 @given(

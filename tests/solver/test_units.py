@@ -34,6 +34,7 @@ TWOS = (("numba", 2.0**40, 2.0**-30), ("numpy", 2.0**-40, 1.0), ("numba", 1.0, 2
 TENS = ((1e12, 1e-12), (1e-12, 1e12), (1e12, 1e12), (1e-12, 1e-12))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("loss", "penalty", "how"), in_pairs(EVERY_LOSS, EVERY_PENALTY, TWOS), ids=str)
 def test_powers_of_two_change_nothing(loss: ct.Loss, penalty: ct.Penalty, how: tuple[str, float, float]) -> None:
     engine, x, y = how
@@ -50,6 +51,7 @@ def test_powers_of_two_change_nothing(loss: ct.Loss, penalty: ct.Penalty, how: t
     np.testing.assert_array_equal(again.u * (value / weight), other.u)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("loss", "units", "penalty"), in_pairs(EVERY_LOSS, TENS, EVERY_PENALTY), ids=str)
 def test_the_same_iterations_in_any_units(loss: ct.Loss, units: tuple[float, float], penalty: ct.Penalty) -> None:
     problem = instance("all labelled", loss, penalty)

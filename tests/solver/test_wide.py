@@ -25,6 +25,7 @@ def wide(n: int, m: int, loss: ct.Loss, penalty: ct.Penalty, V: int = 6) -> ct.P
 LOSSES = (ct.Logistic(ridge=1e-3), ct.Logistic(ridge=1e-3, unpenalised=(0,)), ct.Lasso(0.05))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("loss", "penalty", "engine"),
     [*product(LOSSES, EVERY_PENALTY, ["numpy"]), (LOSSES[-1], EVERY_PENALTY[-1], "numba")],

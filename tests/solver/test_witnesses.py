@@ -54,6 +54,7 @@ def test_rows_that_are_nearly_collinear_across_nodes() -> None:
     below(quietly(problem), problem, w)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gap", [1e-15, 1e-14, 1e-13, 1e-12])
 @pytest.mark.parametrize("n", [2, 3, 4])
 def test_more_of_them(gap: float, n: int) -> None:

@@ -225,6 +225,7 @@ def exactly(k: int, loss: ct.Loss, rows: Any, f: Any, z: np.ndarray) -> Any:
     return exact_loss(design.psi, design.X[at], design.y[at], design.s[at], design.ridge, z)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1e-8, 1.0, 1e8])
 def test_support_lies_below_in_exact_arithmetic(loss: ct.Loss, f: Any, rows: Any, size: float) -> None:
     """at + ⟨slope, z − w⟩ ≤ smooth_part(z) for every z and some slope within the rounding bound of q + low, exactly."""

@@ -229,6 +229,7 @@ def test_on_any_problem(problem: ct.Problem, tol: float, noise: float, seed: int
     attack(problem, tol, noise, seed)
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(ugly_problems(), TOL, NOISE, st.integers(0, 99))
 def test_on_ugly_data(problem: ct.Problem, tol: float, noise: float, seed: int) -> None:
