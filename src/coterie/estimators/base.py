@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -36,7 +35,6 @@ from coterie.estimators.tables import node_ids
 from coterie.problem import EmpiricalGraph, Problem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.base import with_offset
-from coterie.problem.penalties import Penalty
 from coterie.solver import NotConverged, Solution, Status, solve
 from coterie.solver.reasons import in_words
 
@@ -52,6 +50,14 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
     __metadata_request__predict: ClassVar = {"groups": True}
     __metadata_request__score: ClassVar = {"groups": True}
 
+    lam: float
+    tol: float
+    max_iter: int
+    time_limit: float | None
+    engine: str
+    threads: int | None
+    warm_start: bool
+    verbose: Verbose
     refit: str | None = None
     shared: bool = False
     n_clusters: int | None = None
@@ -60,35 +66,11 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
     first_graph_: EmpiricalGraph | None = None
     made_: Remade | None = None
 
-    def __init__(
-        self,
-        graph: Any,
-        penalty: str | Penalty,
-        fit_intercept: bool,
-        standardize: bool,
-        weight_by: str,
-        tol: float,
-        max_iter: int,
-        time_limit: float | None,
-        engine: str,
-        threads: int | None,
-        warm_start: bool,
-        verbose: Verbose,
-        node: str | Sequence[str] | None,
-    ) -> None:
-        self.graph = graph
-        self.penalty = penalty
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.weight_by = weight_by
-        self.tol = tol
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.engine = engine
-        self.threads = threads
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.node = node
+    def _keep(self, given: dict[str, Any]) -> None:
+        """Set the parameters of a constructor from its locals(): under their names and as they came."""
+        for name, value in given.items():
+            if name != "self":
+                setattr(self, name, value)
 
     def _choose_lam(self, problem: Problem, order: Array | None, made: Remade | None = None) -> float:
         """λ for these data, whose row k is row order[k] of X.

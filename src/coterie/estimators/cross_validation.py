@@ -111,26 +111,6 @@ class ChoosesLam(RefinesStrength):
             return [factor * self.space_time_.alike for factor in STRENGTHS]
         return list(map(float, self.time_strengths))
 
-    def _set_choice(
-        self,
-        lams: Any,
-        n_lams: int,
-        cv: Any,
-        over: str,
-        cv_repeats: int,
-        rule: str,
-        random_state: Any,
-        n_jobs: int | None,
-    ) -> None:
-        self.lams = lams
-        self.n_lams = n_lams
-        self.cv = cv
-        self.over = over
-        self.cv_repeats = cv_repeats
-        self.rule = rule
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-
     def _choose_lam(self, problem: Problem, order: Array | None, made: Remade | None = None) -> float:
         if self.rule not in ("best", "one_se"):
             raise ValueError(f'rule must be "best" or "one_se", got {self.rule!r}')

@@ -7,7 +7,6 @@ from typing import Any
 
 from sklearn.metrics import d2_absolute_error_score
 
-from coterie.estimators.base import NetworkedModel
 from coterie.estimators.cross_validation import ChoosesLam
 from coterie.estimators.docstrings import CHOICE, documented
 from coterie.estimators.intervals import IntervalsMixin
@@ -45,6 +44,9 @@ class NetworkedHuberRegression(IntervalsMixin, NetworkedRowRegressor):
     [6.0]
     """
 
+    delta: float
+    ridge: float
+
     def __init__(
         self,
         graph: Any = None,
@@ -71,30 +73,7 @@ class NetworkedHuberRegression(IntervalsMixin, NetworkedRowRegressor):
         n_clusters: int | None = None,
         adaptive: bool = False,
     ) -> None:
-        super().__init__(
-            graph,
-            penalty,
-            fit_intercept,
-            standardize,
-            weight_by,
-            tol,
-            max_iter,
-            time_limit,
-            engine,
-            threads,
-            warm_start,
-            verbose,
-            node,
-        )
-        self.lam = lam
-        self.time_strength = time_strength
-        self.n_clusters = n_clusters
-        self.refit = refit
-        self.shared = shared
-        self.adaptive = adaptive
-        self.column_strength = column_strength
-        self.delta = delta
-        self.ridge = ridge
+        self._keep(locals())
 
     _robust = True
 
@@ -164,29 +143,4 @@ class NetworkedHuberRegressionCV(ChoosesLam, NetworkedHuberRegression):
         time_strengths: Any = None,
         adaptive: bool = False,
     ) -> None:
-        NetworkedModel.__init__(
-            self,
-            graph,
-            penalty,
-            fit_intercept,
-            standardize,
-            weight_by,
-            tol,
-            max_iter,
-            time_limit,
-            engine,
-            threads,
-            warm_start,
-            verbose,
-            node,
-        )
-        self._set_choice(lams, n_lams, cv, over, cv_repeats, rule, random_state, n_jobs)
-        self.criterion = criterion
-        self.time_strengths = time_strengths
-        self.refit = refit
-        self.shared = shared
-        self.adaptive = adaptive
-        self.column_strength = column_strength
-        self.refine_strength = refine_strength
-        self.delta = delta
-        self.ridge = ridge
+        self._keep(locals())

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from coterie.estimators.base import NetworkedModel
 from coterie.estimators.cross_validation import ChoosesLam
 from coterie.estimators.docstrings import CHOICE, documented
 from coterie.estimators.progress import Verbose
@@ -40,6 +39,8 @@ class NetworkedLasso(NetworkedRegressor):
     [[True, False], [True, False], [True, False], [True, False]]
     """
 
+    alpha: float
+
     def __init__(
         self,
         graph: Any = None,
@@ -65,29 +66,7 @@ class NetworkedLasso(NetworkedRegressor):
         n_clusters: int | None = None,
         adaptive: bool = False,
     ) -> None:
-        super().__init__(
-            graph,
-            penalty,
-            fit_intercept,
-            standardize,
-            weight_by,
-            tol,
-            max_iter,
-            time_limit,
-            engine,
-            threads,
-            warm_start,
-            verbose,
-            node,
-        )
-        self.lam = lam
-        self.time_strength = time_strength
-        self.refit = refit
-        self.shared = shared
-        self.n_clusters = n_clusters
-        self.adaptive = adaptive
-        self.alpha = alpha
-        self.column_strength = column_strength
+        self._keep(locals())
 
     def _loss(self, unpenalised: tuple[int, ...]) -> Loss:
         return Lasso(self.alpha, unpenalised, self._reduction)
@@ -149,28 +128,4 @@ class NetworkedLassoCV(ChoosesLam, NetworkedLasso):
         time_strengths: Any = None,
         adaptive: bool = False,
     ) -> None:
-        NetworkedModel.__init__(
-            self,
-            graph,
-            penalty,
-            fit_intercept,
-            standardize,
-            weight_by,
-            tol,
-            max_iter,
-            time_limit,
-            engine,
-            threads,
-            warm_start,
-            verbose,
-            node,
-        )
-        self._set_choice(lams, n_lams, cv, over, cv_repeats, rule, random_state, n_jobs)
-        self.criterion = criterion
-        self.time_strengths = time_strengths
-        self.refit = refit
-        self.shared = shared
-        self.adaptive = adaptive
-        self.alpha = alpha
-        self.column_strength = column_strength
-        self.refine_strength = refine_strength
+        self._keep(locals())

@@ -56,6 +56,9 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
     __metadata_request__predict_log_proba = {"groups": True}  # noqa: RUF012
     __metadata_request__decision_function = {"groups": True}  # noqa: RUF012
 
+    ridge: float
+    class_weight: Any
+
     def __init__(
         self,
         graph: Any = None,
@@ -82,30 +85,7 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
         n_clusters: int | None = None,
         adaptive: bool = False,
     ) -> None:
-        super().__init__(
-            graph,
-            penalty,
-            fit_intercept,
-            standardize,
-            weight_by,
-            tol,
-            max_iter,
-            time_limit,
-            engine,
-            threads,
-            warm_start,
-            verbose,
-            node,
-        )
-        self.lam = lam
-        self.time_strength = time_strength
-        self.refit = refit
-        self.shared = shared
-        self.n_clusters = n_clusters
-        self.adaptive = adaptive
-        self.ridge = ridge
-        self.column_strength = column_strength
-        self.class_weight = class_weight
+        self._keep(locals())
 
     _scales_labels = False
 
@@ -306,29 +286,4 @@ class NetworkedLogisticRegressionCV(ChoosesLam, NetworkedLogisticRegression):
         time_strengths: Any = None,
         adaptive: bool = False,
     ) -> None:
-        NetworkedModel.__init__(
-            self,
-            graph,
-            penalty,
-            fit_intercept,
-            standardize,
-            weight_by,
-            tol,
-            max_iter,
-            time_limit,
-            engine,
-            threads,
-            warm_start,
-            verbose,
-            node,
-        )
-        self._set_choice(lams, n_lams, cv, over, cv_repeats, rule, random_state, n_jobs)
-        self.criterion = criterion
-        self.time_strengths = time_strengths
-        self.refit = refit
-        self.shared = shared
-        self.adaptive = adaptive
-        self.ridge = ridge
-        self.column_strength = column_strength
-        self.refine_strength = refine_strength
-        self.class_weight = class_weight
+        self._keep(locals())

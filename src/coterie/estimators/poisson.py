@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.metrics import d2_tweedie_score
 from sklearn.utils.validation import check_is_fitted
 
-from coterie.estimators.base import NetworkedModel
 from coterie.estimators.cross_validation import ChoosesLam
 from coterie.estimators.docstrings import CHOICE, documented
 from coterie.estimators.offsets import Offset
@@ -56,6 +55,8 @@ class NetworkedPoissonRegression(NetworkedRowRegressor):
     [0.0, 400.0]
     """
 
+    ridge: float
+
     def __init__(
         self,
         graph: Any = None,
@@ -81,29 +82,7 @@ class NetworkedPoissonRegression(NetworkedRowRegressor):
         n_clusters: int | None = None,
         adaptive: bool = False,
     ) -> None:
-        super().__init__(
-            graph,
-            penalty,
-            fit_intercept,
-            standardize,
-            weight_by,
-            tol,
-            max_iter,
-            time_limit,
-            engine,
-            threads,
-            warm_start,
-            verbose,
-            node,
-        )
-        self.lam = lam
-        self.time_strength = time_strength
-        self.n_clusters = n_clusters
-        self.refit = refit
-        self.shared = shared
-        self.adaptive = adaptive
-        self.column_strength = column_strength
-        self.ridge = ridge
+        self._keep(locals())
 
     __metadata_request__fit = {"groups": True, "offset": True, "exposure": True}  # noqa: RUF012
     __metadata_request__predict = {"groups": True, "offset": True, "exposure": True}  # noqa: RUF012
@@ -304,28 +283,4 @@ class NetworkedPoissonRegressionCV(ChoosesLam, NetworkedPoissonRegression):
         time_strengths: Any = None,
         adaptive: bool = False,
     ) -> None:
-        NetworkedModel.__init__(
-            self,
-            graph,
-            penalty,
-            fit_intercept,
-            standardize,
-            weight_by,
-            tol,
-            max_iter,
-            time_limit,
-            engine,
-            threads,
-            warm_start,
-            verbose,
-            node,
-        )
-        self._set_choice(lams, n_lams, cv, over, cv_repeats, rule, random_state, n_jobs)
-        self.criterion = criterion
-        self.time_strengths = time_strengths
-        self.refit = refit
-        self.shared = shared
-        self.adaptive = adaptive
-        self.column_strength = column_strength
-        self.refine_strength = refine_strength
-        self.ridge = ridge
+        self._keep(locals())

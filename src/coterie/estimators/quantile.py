@@ -7,7 +7,6 @@ from typing import Any
 
 from sklearn.metrics import d2_pinball_score
 
-from coterie.estimators.base import NetworkedModel
 from coterie.estimators.cross_validation import ChoosesLam
 from coterie.estimators.docstrings import CHOICE, documented
 from coterie.estimators.progress import Verbose
@@ -45,6 +44,9 @@ class NetworkedQuantileRegression(NetworkedRowRegressor):
     [10.0, -5.0]
     """
 
+    quantile: float
+    ridge: float
+
     def __init__(
         self,
         graph: Any = None,
@@ -71,30 +73,7 @@ class NetworkedQuantileRegression(NetworkedRowRegressor):
         n_clusters: int | None = None,
         adaptive: bool = False,
     ) -> None:
-        super().__init__(
-            graph,
-            penalty,
-            fit_intercept,
-            standardize,
-            weight_by,
-            tol,
-            max_iter,
-            time_limit,
-            engine,
-            threads,
-            warm_start,
-            verbose,
-            node,
-        )
-        self.lam = lam
-        self.time_strength = time_strength
-        self.n_clusters = n_clusters
-        self.refit = refit
-        self.shared = shared
-        self.adaptive = adaptive
-        self.column_strength = column_strength
-        self.quantile = quantile
-        self.ridge = ridge
+        self._keep(locals())
 
     _degree, _robust = 1, True
 
@@ -163,29 +142,4 @@ class NetworkedQuantileRegressionCV(ChoosesLam, NetworkedQuantileRegression):
         time_strengths: Any = None,
         adaptive: bool = False,
     ) -> None:
-        NetworkedModel.__init__(
-            self,
-            graph,
-            penalty,
-            fit_intercept,
-            standardize,
-            weight_by,
-            tol,
-            max_iter,
-            time_limit,
-            engine,
-            threads,
-            warm_start,
-            verbose,
-            node,
-        )
-        self._set_choice(lams, n_lams, cv, over, cv_repeats, rule, random_state, n_jobs)
-        self.criterion = criterion
-        self.time_strengths = time_strengths
-        self.refit = refit
-        self.shared = shared
-        self.adaptive = adaptive
-        self.column_strength = column_strength
-        self.refine_strength = refine_strength
-        self.quantile = quantile
-        self.ridge = ridge
+        self._keep(locals())

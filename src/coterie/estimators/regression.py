@@ -109,6 +109,8 @@ class NetworkedLinearRegression(NetworkedRegressor):
     True
     """
 
+    ridge: float
+
     def __init__(
         self,
         graph: Any = None,
@@ -134,29 +136,7 @@ class NetworkedLinearRegression(NetworkedRegressor):
         n_clusters: int | None = None,
         adaptive: bool = False,
     ) -> None:
-        super().__init__(
-            graph,
-            penalty,
-            fit_intercept,
-            standardize,
-            weight_by,
-            tol,
-            max_iter,
-            time_limit,
-            engine,
-            threads,
-            warm_start,
-            verbose,
-            node,
-        )
-        self.lam = lam
-        self.time_strength = time_strength
-        self.refit = refit
-        self.shared = shared
-        self.n_clusters = n_clusters
-        self.adaptive = adaptive
-        self.ridge = ridge
-        self.column_strength = column_strength
+        self._keep(locals())
 
     def _loss(self, unpenalised: tuple[int, ...]) -> Loss:
         return SquaredError(self._reduction, self.ridge, unpenalised)
@@ -220,28 +200,4 @@ class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
         time_strengths: Any = None,
         adaptive: bool = False,
     ) -> None:
-        NetworkedModel.__init__(
-            self,
-            graph,
-            penalty,
-            fit_intercept,
-            standardize,
-            weight_by,
-            tol,
-            max_iter,
-            time_limit,
-            engine,
-            threads,
-            warm_start,
-            verbose,
-            node,
-        )
-        self._set_choice(lams, n_lams, cv, over, cv_repeats, rule, random_state, n_jobs)
-        self.criterion = criterion
-        self.time_strengths = time_strengths
-        self.refit = refit
-        self.shared = shared
-        self.adaptive = adaptive
-        self.ridge = ridge
-        self.column_strength = column_strength
-        self.refine_strength = refine_strength
+        self._keep(locals())
