@@ -68,6 +68,7 @@ def test_the_layout_gives_back_what_it_took(n: int, split: int, monkeypatch: pyt
     from coterie.engines.gpu import layout
 
     monkeypatch.setattr(layout, "SPLIT", split)
+    monkeypatch.setattr(layout, "PART", 2)
     rng = np.random.default_rng(n)
     edges = np.unique(np.sort(rng.integers(0, 70, (200, 2)), axis=1), axis=0)
     i, j = torch.as_tensor(edges[edges[:, 0] != edges[:, 1]].T.astype(np.int32))
@@ -126,6 +127,26 @@ def test_single_precision_gives_way_to_double() -> None:
     solution = ct.solve(instance("all labelled", ct.Lasso(0.1)), 1e-9, engine=engine)
     assert solution.status is ct.Status.OPTIMAL
     assert engine.iteration.dtype is torch.float64
+
+
+@needs_kernels
+@pytest.mark.parametrize("penalty", EVERY_PENALTY, ids=repr)
+def test_rows_that_are_cut_give_the_same_answer(penalty: ct.Penalty, monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    from coterie.engines.gpu import layout
+    from coterie.engines.gpu.engine import GpuEngine
+
+    device, problem = "cuda" if torch.cuda.is_available() else "cpu", instance("few labelled", penalty=penalty)
+    whole = ct.solve(problem, 1e-6, engine=GpuEngine(device, torch.float64, fused=True))
+    monkeypatch.setattr(layout, "SPLIT", 3)
+    monkeypatch.setattr(layout, "PART", 2)
+    engine = GpuEngine(device, torch.float64, fused=True)
+    cut = ct.solve(problem, 1e-6, engine=engine)
+    assert engine.iteration.layout.hubs > 0
+    assert cut.status is whole.status is ct.Status.OPTIMAL
+    assert cut.objective == pytest.approx(whole.objective, rel=1e-9)
+    assert cut.dual_bound <= whole.objective * (1 + 1e-12)
 
 
 @needs_torch

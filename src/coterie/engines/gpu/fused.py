@@ -19,6 +19,7 @@ from coterie.engines.gpu.edges import Edges
 from coterie.engines.gpu.exact import Tensor
 from coterie.engines.gpu.layout import Layout
 from coterie.engines.gpu.losses import DeviceQuadratics, HostLosses
+from coterie.engines.gpu.sliced import join
 from coterie.engines.models import Models
 from coterie.kernels.interruption import check
 from coterie.problem import BoundProblem
@@ -49,6 +50,8 @@ class FusedIteration:
         self.sums, self.sums_hat, self.moves = (torch.zeros_like(self.w) for _ in range(3))
         self.sums.copy_(layout.nodes_in(edges.divergence(u), dtype))
         self.residual, self.travel, self.tau = (self.w.new_zeros(layout.size) for _ in range(3))
+        cut = len(layout.row_node)  # the same five of parts of cut rows
+        self.parts = tuple(self.w.new_zeros(shape) for shape in 3 * [(cut, self.stride)] + 2 * [(cut,)])
         self.fresh, self.k = True, 0  # fresh: Tz is z itself
         self.latest = w[self.M]  # the guess of the next primal update
         self._place_losses()
@@ -226,21 +229,28 @@ class FusedIteration:
         """A pass over whole rows."""
         kept = self.sums, self.sums_hat, self.moves, self.residual, self.travel
         if self.layout.slabs:
-            self._launch(self.layout.slabs, 0, kept, k, x, x_out, mode, NODES=nodes, PROBE=probe, CUT=False)
+            self._launch(self.layout.slabs, 0, kept, k, x, x_out, mode, NODES=nodes, PROBE=probe)
 
     def _cut_edges(self, k: int, x: Tensor, mode: Mode, probe: bool = False) -> None:
         """A pass over the parts of cut rows, whose sums are added up."""
-        parts, layout = len(self.layout.row_node), self.layout
-        sums = [self.w.new_zeros((parts, self.stride)) for _ in range(3)]
-        kept = *sums, *(self.w.new_zeros(parts) for _ in range(2))
-        count = parts // layout.C
-        self._launch(count, layout.slabs, kept, k, x, x, mode, NODES=False, PROBE=probe, CUT=True)
+        layout, parts = self.layout, self.parts
+        self._launch(len(layout.row_node) // layout.C, layout.slabs, parts, k, x, x, mode, PROBE=probe, CUT=True)
         whole = self.sums, self.sums_hat, self.moves, self.residual, self.travel
-        for part, out in list(zip(kept, whole, strict=True))[: 5 if probe else 1]:
-            out[layout.whole : layout.whole + layout.hubs] = layout.joined(part)
+        for part, out in list(zip(parts, whole, strict=True))[: 5 if probe else 1]:
+            join(layout, part, out)
 
     def _launch(
-        self, grid: int, first: int, kept: Any, k: int, x: Tensor, x_out: Tensor, mode: Mode, **how: Any
+        self,
+        grid: int,
+        first: int,
+        kept: Any,
+        k: int,
+        x: Tensor,
+        x_out: Tensor,
+        mode: Mode,
+        NODES: bool = False,
+        PROBE: bool = False,
+        CUT: bool = False,
     ) -> None:
         layout = self.layout
         kernels.edge_step[(grid,)](
@@ -250,7 +260,9 @@ class FusedIteration:
             *(self.scalars, self.table[k], first),
             **layout.shape,
             **_ways(mode),
-            **how,
+            NODES=NODES,
+            PROBE=PROBE,
+            CUT=CUT,
             UN=layout.slots,
             KIND=self.problem.penalty.kernel,
             BOX=self.boxes,

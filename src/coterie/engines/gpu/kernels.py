@@ -395,6 +395,21 @@ def row_sums(
 
 
 @triton.jit
+def join(parts, begin, out, XS: tl.constexpr, W: tl.constexpr, BLOCK: tl.constexpr):
+    """out ← Σ parts (·, XS) of each node whose row is cut, from begin[h] to begin[h + 1], always in the same order."""
+    h = tl.program_id(0)
+    first = tl.load(begin + h)
+    last = tl.load(begin + h + 1)
+    k = tl.arange(0, W)
+    acc = tl.zeros((BLOCK, W), parts.dtype.element_ty)
+    for p in range(first, last, BLOCK):
+        part = p + tl.arange(0, BLOCK)
+        inside = (part < last)[:, None] & (k < XS)[None, :]
+        acc += tl.load(parts + part[:, None] * XS + k[None, :], mask=inside, other=0.0)
+    tl.store(out + h * XS + k, tl.sum(acc, 0), mask=k < XS)
+
+
+@triton.jit
 def partial_sums(x, high, low, size, STEPS: tl.constexpr, BLOCK: tl.constexpr):
     """high + low ← sums of STEPS entries of x each, BLOCK apart, in twice the precision."""
     lane = tl.arange(0, BLOCK)

@@ -4,7 +4,7 @@ Nodes are sorted by their number of edges inside windows, labelled ones first, s
 are about equally long. The d-th edges of a slab's nodes are C entries side by side, a *slot*. An entry holds its
 neighbour, and one end's copy of the dual, with the sign that this end sees: then each node updates its own copies and
 adds them up, in one pass without atomic additions, and the copies of the two ends agree to the last bit. Rows of nodes
-with very many edges are cut into parts of at most SPLIT entries.
+with more than SPLIT edges are cut into parts of at most PART entries.
 
 The n coordinates of a slot's duals lie in up to three chunks whose widths are powers of two: C × 4 numbers, say, then
 C × 1. n is filled up with zeros to the next number that is a sum of three.
@@ -20,8 +20,8 @@ import torch
 from coterie.engines.gpu.exact import Tensor
 
 WINDOW = 4096  # nodes that are sorted among each other
-SPLIT = 512  # entries of a row at most
-FILLED = 4  # times as many numbers, at most, where parts of rows are filled up to the same number
+SPLIT = 512  # entries of a row that is not cut, at most
+PART = 64  # entries of a part of a cut row, at most
 
 
 def chunks(n: int) -> tuple[int, ...]:
@@ -53,8 +53,8 @@ class Layout:
         The place of the other end; the node itself where a row has no edge.
     first, second : (E,)
         The entries of each edge at its two ends.
-    row_node, row_hub : (cut rows,)
-        The node of each part of a cut row, as its place and as its number among such nodes.
+    row_node, begin : (cut rows,), (hubs + 1,)
+        The place of the node of each part of a cut row, and where the parts of each such node begin.
     """
 
     def __init__(self, i: Tensor, j: Tensor, labelled: Tensor, n: int, C: int, slots: int = 2, warps: int = 1) -> None:
@@ -96,24 +96,19 @@ class Layout:
         starts = torch.cumsum(count, 0) - count
         within = torch.empty_like(own)
         within[order] = torch.arange(len(own), device=self.device) - starts[own[order]]
-        parts = (count[self.whole :] + SPLIT - 1) // SPLIT
-        first_part = torch.cumsum(parts, 0) - parts
+        parts = (count[self.whole : self.whole + self.hubs] + PART - 1) // PART
+        self.begin = torch.zeros(self.hubs + 1, dtype=torch.int32, device=self.device)
+        self.begin[1:] = torch.cumsum(parts, 0)
         is_hub = own >= self.whole
         row = own
         if self.hubs:
             hub = (own - self.whole).clamp(min=0)
-            row = torch.where(is_hub, self.whole + first_part[hub] + within // SPLIT, own)
-            within = torch.where(is_hub, within % SPLIT, within)
-        cut, self.n_parts = int(parts.sum()), parts[: self.hubs]
-        self.most_parts = int(parts.max()) if self.hubs else 0
+            row = torch.where(is_hub, self.whole + self.begin[hub] + within // PART, own)
+            within = torch.where(is_hub, within % PART, within)
+        cut = int(self.begin[-1])
         self.rows = self.whole + _up(cut, self.C)
-        self.row_hub = torch.repeat_interleave(torch.arange(len(parts), device=self.device), parts)
-        self.part_place = (
-            torch.arange(cut, device=self.device)
-            - (first_part - self.most_parts * torch.arange(len(parts), device=self.device))[self.row_hub]
-        )
         self.row_node = torch.full((self.rows - self.whole,), max(self.size - 1, 0), device=self.device)
-        self.row_node[:cut] = self.row_hub + self.whole
+        self.row_node[:cut] = self.whole + torch.repeat_interleave(torch.arange(self.hubs, device=self.device), parts)
         length = torch.bincount(row, minlength=self.rows).view(-1, self.C).amax(1) if self.rows else row[:0]
         offset = torch.zeros(len(length) + 1, dtype=torch.int64, device=self.device)
         offset[1:] = torch.cumsum(length * self.C, 0)
@@ -151,15 +146,6 @@ class Layout:
         """What kernels are compiled for."""
         widths = dict(zip(("W0", "W1", "W2"), (*self.widths, 0, 0), strict=False))
         return {"N": self.N, "XS": self.stride, "C": self.C, **widths}
-
-    def joined(self, parts: Tensor) -> Tensor:
-        """What the parts of each cut row add up to, always in the same order."""
-        parts = parts[: len(self.row_hub)]
-        if self.hubs * self.most_parts > FILLED * len(parts):
-            return torch.segment_reduce(parts, "sum", lengths=self.n_parts, axis=0, unsafe=True)
-        square = parts.new_zeros((self.hubs * self.most_parts, *parts.shape[1:]))
-        square[self.part_place] = parts
-        return square.view(self.hubs, self.most_parts, *parts.shape[1:]).sum(1)
 
     def nodes_in(self, x: Tensor, dtype: Any) -> Tensor:
         """Node values (V, n) in the inner order, filled up with zeros."""

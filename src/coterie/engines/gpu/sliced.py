@@ -1,4 +1,4 @@
-"""The weighted Laplacian of dual repair in a Triton kernel: S in single precision at both ends, x in double."""
+"""Sums over rows in Triton kernels: parts of cut rows, Dᵀu, and DᵀSDx of dual repair with S in single precision."""
 
 from __future__ import annotations
 
@@ -11,6 +11,15 @@ from coterie.engines.gpu.exact import Tensor
 from coterie.engines.gpu.layout import Layout
 
 COLUMNS = 4  # that are added up together
+PARTS = 128  # of a row that are added up side by side
+
+
+def join(layout: Layout, parts: Tensor, out: Tensor) -> None:
+    """Put what the parts of each cut row add up to where its node is."""
+    width = parts[0].numel()
+    kernels.join[(layout.hubs,)](
+        *(parts, layout.begin, out[layout.whole :]), XS=width, W=1 << (width - 1).bit_length(), BLOCK=PARTS
+    )
 
 
 def divergence(layout: Layout, u: Tensor) -> Tensor:
@@ -28,7 +37,7 @@ def divergence(layout: Layout, u: Tensor) -> Tensor:
                 num_warps=layout.warps,
             )
     if layout.hubs:
-        out[layout.whole : layout.whole + layout.hubs] = layout.joined(parts)
+        join(layout, parts, out)
     return layout.nodes_out(out)
 
 
@@ -53,5 +62,5 @@ class SlicedLaplacian(Laplacian):
                     num_warps=layout.warps,
                 )
         if layout.hubs:
-            product[layout.whole : layout.whole + layout.hubs] = layout.joined(parts)
+            join(layout, parts, product)
         out.copy_(layout.nodes_out(product))
