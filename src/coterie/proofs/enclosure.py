@@ -245,11 +245,10 @@ class Enclosure:
     def _edges_of_components(self) -> tuple[Array, Array]:
         """The weakest edge of each labelled component, and a bound on the length of its paths."""
         G, group = len(self._pooled.v0), self._labelled_component
-        weakest = np.full(G, np.inf)
+        weakest = np.full(G + 1, np.inf)  # the last is that of all components without labels
         if self.problem.lam > 0:
-            begins = group[self.problem.graph.edges[:, 0]]
-            np.minimum.at(weakest, begins[begins >= 0], self.problem.c[begins >= 0])
-        return weakest, np.bincount(group[group >= 0], minlength=G) - 1.0
+            np.minimum.at(weakest, group[self.problem.graph.edges[:, 0]], self.problem.c)
+        return weakest[:G], np.bincount(group[group >= 0], minlength=G) - 1.0
 
     def _spread(self, level: float) -> Array:
         """R of each labelled component."""

@@ -89,8 +89,8 @@ class Units:
 
 
 def _times(x: Array, factor: float) -> Array:
-    """x · factor; x itself, which can be the largest array there is, where that changes nothing."""
-    return x if factor == 1 else x * factor
+    """x · factor in the place of x, which can be the largest array there is, and is nobody else's."""
+    return x if factor == 1 else np.multiply(x, factor, out=x)
 
 
 def _refuse_faint(problem: BoundProblem, inner: BoundProblem) -> None:

@@ -85,12 +85,12 @@ def _shortened(x: Tensor) -> Tensor:
 
     Errors are added up in plain floats, which loses STEPS² u² Σ|x| at most: far less than one rounding of the sum.
     """
-    from coterie.engines.gpu import kernels
+    from coterie.engines.gpu import sum_kernels
 
     x = x.contiguous()
     programs = -(-len(x) // (STEPS * LANES))
     sums = x.new_empty((2, programs * LANES))
-    kernels.partial_sums[(programs,)](x, sums[0], sums[1], len(x), STEPS=STEPS, BLOCK=LANES)
+    sum_kernels.partial_sums[(programs,)](x, sums[0], sums[1], len(x), STEPS=STEPS, BLOCK=LANES)
     return sums.view(-1)
 
 

@@ -16,14 +16,14 @@ SQUARED = tl.constexpr(2)
 
 
 @triton.jit
-def _entry(d, un, ln, N: tl.constexpr, C: tl.constexpr, K0: tl.constexpr, W: tl.constexpr):
+def entry(d, un, ln, N: tl.constexpr, C: tl.constexpr, K0: tl.constexpr, W: tl.constexpr):
     """Where a chunk of the duals of slots d, d + C, … lies, from the slab's first; (UN, C, W)."""
     k = tl.arange(0, W)
     return (d + un * C)[:, None, None] * N + K0 * C + ln[None, :, None] * W + k[None, None, :]
 
 
 @triton.jit
-def _row(i, XS: tl.constexpr, K0: tl.constexpr, W: tl.constexpr):
+def row_at(i, XS: tl.constexpr, K0: tl.constexpr, W: tl.constexpr):
     """Where a chunk of the vectors of nodes i (C,) lies."""
     return i[:, None] * XS + K0 + tl.arange(0, W)[None, :]
 
@@ -127,13 +127,13 @@ def node_step(
     fg = tl.load(factors + 2)
     move = tl.load(factors + 3)
     i = (first + tl.program_id(0)) * C + tl.arange(0, C)
-    a0 = tl.load(sums + _row(i, XS, 0, W0))
+    a0 = tl.load(sums + row_at(i, XS, 0, W0))
     a1 = a0
     a2 = a0
     if W1 > 0:
-        a1 = tl.load(sums + _row(i, XS, W0, W1))
+        a1 = tl.load(sums + row_at(i, XS, W0, W1))
     if W2 > 0:
-        a2 = tl.load(sums + _row(i, XS, W0 + W1, W2))
+        a2 = tl.load(sums + row_at(i, XS, W0 + W1, W2))
     _primal(w, w0, w_hat, x_out, tau, label, P, q, i, a0, a1, a2, fa, fb, fg, move, N, XS, W0, W1, W2, ANCHOR, KEEP)
 
 
@@ -147,17 +147,17 @@ def _primal(
     t = tl.load(tau + i)[:, None]
     of = tl.load(label + i)
     has = of >= 0
-    w_0 = tl.load(w + _row(i, XS, 0, W0))
+    w_0 = tl.load(w + row_at(i, XS, 0, W0))
     v0 = -a0 if KEEP else w_0 - t * a0
     w_1 = w_0
     w_2 = w_0
     v1 = v0
     v2 = v0
     if W1 > 0:
-        w_1 = tl.load(w + _row(i, XS, W0, W1))
+        w_1 = tl.load(w + row_at(i, XS, W0, W1))
         v1 = -a1 if KEEP else w_1 - t * a1
     if W2 > 0:
-        w_2 = tl.load(w + _row(i, XS, W0 + W1, W2))
+        w_2 = tl.load(w + row_at(i, XS, W0 + W1, W2))
         v2 = -a2 if KEEP else w_2 - t * a2
     h0 = v0
     h1 = v1
@@ -168,11 +168,11 @@ def _primal(
             h1 = _update(P, q, of, has, v1, v0, v1, v2, N, W0, W1, W2, W0, W1)
         if W2 > 0:
             h2 = _update(P, q, of, has, v2, v0, v1, v2, N, W0, W1, W2, W0 + W1, W2)
-    _finish(w, w0, w_hat, x_out, _row(i, XS, 0, W0), w_0, h0, fa, fb, fg, move, ANCHOR, KEEP)
+    _finish(w, w0, w_hat, x_out, row_at(i, XS, 0, W0), w_0, h0, fa, fb, fg, move, ANCHOR, KEEP)
     if W1 > 0:
-        _finish(w, w0, w_hat, x_out, _row(i, XS, W0, W1), w_1, h1, fa, fb, fg, move, ANCHOR, KEEP)
+        _finish(w, w0, w_hat, x_out, row_at(i, XS, W0, W1), w_1, h1, fa, fb, fg, move, ANCHOR, KEEP)
     if W2 > 0:
-        _finish(w, w0, w_hat, x_out, _row(i, XS, W0 + W1, W2), w_2, h2, fa, fb, fg, move, ANCHOR, KEEP)
+        _finish(w, w0, w_hat, x_out, row_at(i, XS, W0 + W1, W2), w_2, h2, fa, fb, fg, move, ANCHOR, KEEP)
 
 
 @triton.jit
@@ -212,17 +212,17 @@ def edge_step(
     u0 += lo * N
     u_hat += lo * N
     un = tl.arange(0, UN)
-    x0 = tl.load(x + _row(i, XS, 0, W0))
+    x0 = tl.load(x + row_at(i, XS, 0, W0))
     a0 = tl.zeros((UN, C, W0), x0.dtype)
     x1 = x0
     x2 = x0
     a1 = a0
     a2 = a0
     if W1 > 0:
-        x1 = tl.load(x + _row(i, XS, W0, W1))
+        x1 = tl.load(x + row_at(i, XS, W0, W1))
         a1 = tl.zeros((UN, C, W1), x0.dtype)
     if W2 > 0:
-        x2 = tl.load(x + _row(i, XS, W0 + W1, W2))
+        x2 = tl.load(x + row_at(i, XS, W0 + W1, W2))
         a2 = tl.zeros((UN, C, W2), x0.dtype)
     h0s = a0
     h1s = a1
@@ -248,7 +248,7 @@ def edge_step(
             sg = tl.zeros((UN, C), x0.dtype) + sg_all
         k0 = tl.arange(0, W0)
         m0 = pm[:, :, None] & (k0 >= 0)[None, None, :]
-        at0 = _entry(d, un, ln, N, C, 0, W0)
+        at0 = entry(d, un, ln, N, C, 0, W0)
         n0, t0 = _pull(u, x, x0, at0, m0, j, sg, XS, 0, W0)
         long2 = b
         if KIND == L2:
@@ -256,14 +256,14 @@ def edge_step(
         if W1 > 0:
             k1 = tl.arange(0, W1)
             m1 = pm[:, :, None] & (k1 >= 0)[None, None, :]
-            at1 = _entry(d, un, ln, N, C, W0, W1)
+            at1 = entry(d, un, ln, N, C, W0, W1)
             n1, t1 = _pull(u, x, x1, at1, m1, j, sg, XS, W0, W1)
             if KIND == L2:
                 long2 += tl.sum(t1 * t1, 2)
         if W2 > 0:
             k2 = tl.arange(0, W2)
             m2 = pm[:, :, None] & (k2 >= 0)[None, None, :]
-            at2 = _entry(d, un, ln, N, C, W0 + W1, W2)
+            at2 = entry(d, un, ln, N, C, W0 + W1, W2)
             n2, t2_ = _pull(u, x, x2, at2, m2, j, sg, XS, W0 + W1, W2)
             if KIND == L2:
                 long2 += tl.sum(t2_ * t2_, 2)
@@ -308,120 +308,19 @@ def edge_step(
         move = tl.load(factors + 7)
         _primal(w, w0, w_hat, x_out, tau, label, P, q, i, s0, s1, s2, na, nb, ng, move, N, XS, W0, W1, W2, ANCHOR, KEEP)
     else:
-        tl.store(sums + _row(row, XS, 0, W0), s0)
+        tl.store(sums + row_at(row, XS, 0, W0), s0)
         if W1 > 0:
-            tl.store(sums + _row(row, XS, W0, W1), s1)
+            tl.store(sums + row_at(row, XS, W0, W1), s1)
         if W2 > 0:
-            tl.store(sums + _row(row, XS, W0 + W1, W2), s2)
+            tl.store(sums + row_at(row, XS, W0 + W1, W2), s2)
     if PROBE:
         tl.store(residual + row, tl.sum(r2, 0))
         tl.store(travel + row, tl.sum(t2, 0))
-        tl.store(sums_hat + _row(row, XS, 0, W0), tl.sum(h0s, 0))
-        tl.store(moves + _row(row, XS, 0, W0), tl.sum(d0s, 0))
+        tl.store(sums_hat + row_at(row, XS, 0, W0), tl.sum(h0s, 0))
+        tl.store(moves + row_at(row, XS, 0, W0), tl.sum(d0s, 0))
         if W1 > 0:
-            tl.store(sums_hat + _row(row, XS, W0, W1), tl.sum(h1s, 0))
-            tl.store(moves + _row(row, XS, W0, W1), tl.sum(d1s, 0))
+            tl.store(sums_hat + row_at(row, XS, W0, W1), tl.sum(h1s, 0))
+            tl.store(moves + row_at(row, XS, W0, W1), tl.sum(d1s, 0))
         if W2 > 0:
-            tl.store(sums_hat + _row(row, XS, W0 + W1, W2), tl.sum(h2s, 0))
-            tl.store(moves + _row(row, XS, W0 + W1, W2), tl.sum(d2s, 0))
-
-
-@triton.jit
-def laplacian(
-    offset, neighbour, row_node, S, x, out, first,
-    N: tl.constexpr, XS: tl.constexpr, C: tl.constexpr, UN: tl.constexpr,
-    W0: tl.constexpr, W1: tl.constexpr, W2: tl.constexpr, CUT: tl.constexpr,
-):  # fmt: skip
-    """out ← Σ_e S_e (x_i − x_j) over the entries of each row."""
-    slab = tl.program_id(0) + first
-    ln = tl.arange(0, C)
-    row = tl.program_id(0) * C + ln
-    i = row
-    if CUT:
-        i = tl.load(row_node + row)
-    lo = tl.load(offset + slab)
-    count = (tl.load(offset + slab + 1) - lo).to(tl.int32)
-    neighbour += lo
-    S += lo * N
-    _chunk_laplacian(neighbour, S, x, out, i, row, count, ln, N, XS, C, UN, 0, W0)
-    if W1 > 0:
-        _chunk_laplacian(neighbour, S, x, out, i, row, count, ln, N, XS, C, UN, W0, W1)
-    if W2 > 0:
-        _chunk_laplacian(neighbour, S, x, out, i, row, count, ln, N, XS, C, UN, W0 + W1, W2)
-
-
-@triton.jit
-def _chunk_laplacian(
-    neighbour, S, x, out, i, row, count, ln,
-    N: tl.constexpr, XS: tl.constexpr, C: tl.constexpr, UN: tl.constexpr, K0: tl.constexpr, W: tl.constexpr,
-):  # fmt: skip
-    un = tl.arange(0, UN)
-    k = tl.arange(0, W)
-    xi = tl.load(x + _row(i, XS, K0, W))
-    acc = tl.zeros((UN, C, W), xi.dtype)
-    for d in range(0, count, C * UN):
-        p = d + un[:, None] * C + ln[None, :]
-        pm = p < count
-        m = pm[:, :, None] & (k >= 0)[None, None, :]
-        j = tl.load(neighbour + p, mask=pm, other=0)
-        s = tl.load(S + _entry(d, un, ln, N, C, K0, W), mask=m, other=0.0)
-        xj = tl.load(x + j[:, :, None] * XS + K0 + k[None, None, :], mask=m, other=0.0)
-        acc += s.to(xi.dtype) * (xi[None, :, :] - xj)
-    tl.store(out + _row(row, XS, K0, W), tl.sum(acc, 0))
-
-
-@triton.jit
-def row_sums(
-    offset, edge, u, out, first, n,
-    XS: tl.constexpr, C: tl.constexpr, UN: tl.constexpr, W: tl.constexpr,
-):  # fmt: skip
-    """out ← Σ ±u_e over the entries of each row, for W columns of u (E, n) at a time; `edge` is ±(e + 1), or 0."""
-    slab = tl.program_id(0) + first
-    ln = tl.arange(0, C)
-    k = tl.program_id(1) * W + tl.arange(0, W)
-    un = tl.arange(0, UN)
-    lo = tl.load(offset + slab)
-    count = (tl.load(offset + slab + 1) - lo).to(tl.int32)
-    edge += lo
-    acc = tl.zeros((UN, C, W), tl.float64)
-    for d in range(0, count, C * UN):
-        p = d + un[:, None] * C + ln[None, :]
-        e = tl.load(edge + p, mask=p < count, other=0)
-        at = (tl.abs(e) - 1).to(tl.int64)[:, :, None] * n + k[None, None, :]
-        flow = tl.load(u + at, mask=(e != 0)[:, :, None] & (k < n)[None, None, :], other=0.0)
-        acc += tl.where((e > 0)[:, :, None], flow, -flow)
-    at = (tl.program_id(0) * C + ln)[:, None] * XS + k[None, :]
-    tl.store(out + at, tl.sum(acc, 0), mask=(k < n)[None, :] & (ln >= 0)[:, None])
-
-
-@triton.jit
-def join(parts, begin, out, XS: tl.constexpr, W: tl.constexpr, BLOCK: tl.constexpr):
-    """out ← Σ parts (·, XS) of each node whose row is cut, from begin[h] to begin[h + 1], always in the same order."""
-    h = tl.program_id(0)
-    first = tl.load(begin + h)
-    last = tl.load(begin + h + 1)
-    k = tl.arange(0, W)
-    acc = tl.zeros((BLOCK, W), parts.dtype.element_ty)
-    for p in range(first, last, BLOCK):
-        part = p + tl.arange(0, BLOCK)
-        inside = (part < last)[:, None] & (k < XS)[None, :]
-        acc += tl.load(parts + part[:, None] * XS + k[None, :], mask=inside, other=0.0)
-    tl.store(out + h * XS + k, tl.sum(acc, 0), mask=k < XS)
-
-
-@triton.jit
-def partial_sums(x, high, low, size, STEPS: tl.constexpr, BLOCK: tl.constexpr):
-    """high + low ← sums of STEPS entries of x each, BLOCK apart, in twice the precision."""
-    lane = tl.arange(0, BLOCK)
-    begin = tl.program_id(0).to(tl.int64) * (STEPS * BLOCK)
-    hi = tl.zeros((BLOCK,), tl.float64)
-    lo = tl.zeros((BLOCK,), tl.float64)
-    for step in range(STEPS):
-        at = begin + step * BLOCK + lane
-        a = tl.load(x + at, mask=at < size, other=0.0)
-        s = hi + a
-        t = s - hi
-        lo += (hi - (s - t)) + (a - t)
-        hi = s
-    tl.store(high + tl.program_id(0) * BLOCK + lane, hi)
-    tl.store(low + tl.program_id(0) * BLOCK + lane, lo)
+            tl.store(sums_hat + row_at(row, XS, W0 + W1, W2), tl.sum(h2s, 0))
+            tl.store(moves + row_at(row, XS, W0 + W1, W2), tl.sum(d2s, 0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from coterie.engines.gpu import kernels
+from coterie.engines.gpu import sum_kernels
 from coterie.engines.gpu.corrections import Laplacian
 from coterie.engines.gpu.edges import Edges
 from coterie.engines.gpu.exact import Tensor
@@ -17,7 +17,7 @@ PARTS = 128  # of a row that are added up side by side
 def join(layout: Layout, parts: Tensor, out: Tensor) -> None:
     """Put what the parts of each cut row add up to where its node is."""
     width = parts[0].numel()
-    kernels.join[(layout.hubs,)](
+    sum_kernels.join[(layout.hubs,)](
         *(parts, layout.begin, out[layout.whole :]), XS=width, W=1 << (width - 1).bit_length(), BLOCK=PARTS
     )
 
@@ -28,7 +28,7 @@ def divergence(layout: Layout, u: Tensor) -> Tensor:
     width = min(COLUMNS, layout.widths[0])
     for target, first, count in ((out, 0, layout.slabs), (parts, layout.slabs, len(parts) // layout.C)):
         if count:
-            kernels.row_sums[(count, -(-layout.n // width))](
+            sum_kernels.row_sums[(count, -(-layout.n // width))](
                 *(layout.offset, layout.edge, u, target, first, layout.n),
                 XS=layout.stride,
                 C=layout.C,
@@ -54,7 +54,7 @@ class SlicedLaplacian(Laplacian):
         product, parts = torch.zeros_like(inside), inside.new_empty((len(layout.row_node), layout.stride))
         for target, first, count in ((product, 0, layout.slabs), (parts, layout.slabs, len(parts) // layout.C)):
             if count:
-                kernels.laplacian[(count,)](
+                sum_kernels.laplacian[(count,)](
                     *(layout.offset, layout.neighbour, layout.row_node, self.packed, inside, target, first),
                     **layout.shape,
                     UN=layout.slots,
