@@ -42,10 +42,12 @@ class FusedIteration:
         dtype: Any,
     ) -> None:
         self.problem, self.layout, self.losses, self.dtype = problem, layout, losses, dtype
-        self.stride = layout.stride
+        self.stride, wide = layout.stride, layout.once and dtype is torch.float64
+        self.warps = 2 * layout.warps if wide else layout.warps  # else there are too few registers
         self.M = torch.as_tensor(problem.M, device=layout.device)
         self.w, self.u = layout.nodes_in(w, dtype), layout.duals_in(u, dtype)
         self.w0, self.u0, self.u_hat = self.w.clone(), self.u.clone(), torch.empty_like(self.u)
+        self.u_next, self.u0_next = (torch.empty_like(self.u) if layout.once else None for _ in range(2))
         self.w_hat, self.x = self.w.clone(), [torch.zeros_like(self.w) for _ in range(2)]
         self.sums, self.sums_hat, self.moves = (torch.zeros_like(self.w) for _ in range(3))
         self.sums.copy_(layout.nodes_in(edges.divergence(u), dtype))
@@ -179,6 +181,7 @@ class FusedIteration:
         self._edges(k, x, x_out, mode, nodes=self.affine)
         if self.layout.hubs:
             self._cut_edges(k, x, mode)
+        self._turn(mode)
         if not self.affine or self.layout.hubs:
             self._primal_half(k + 1, x_out, mode, cut_only=self.affine)
 
@@ -187,6 +190,14 @@ class FusedIteration:
         self._edges(k, self.x[k % 2], self.x[0], mode, probe=True)
         if self.layout.hubs:
             self._cut_edges(k, self.x[k % 2], mode, probe=True)
+        self._turn(mode)
+
+    def _turn(self, mode: Mode) -> None:
+        """Where duals are kept once, the new ones are in the place of the old."""
+        if self.layout.once:
+            self.u, self.u_next = self.u_next, self.u
+            if mode is Mode.DUAL:
+                self.u0, self.u0_next = self.u0_next, self.u0
 
     def _primal_half(self, k: int, x_out: Tensor, mode: Mode, cut_only: bool = False) -> None:
         """ŵ and x of iteration k of a block, from the sums; `cut_only`: at nodes with cut rows."""
@@ -199,7 +210,7 @@ class FusedIteration:
             *(self.table[k], first),
             **self.layout.shape,
             **_ways(mode),
-            num_warps=self.layout.warps,
+            num_warps=self.warps,
         )
 
     def _any_update(self, k: int, x_out: Tensor, mode: Mode) -> None:
@@ -254,7 +265,9 @@ class FusedIteration:
     ) -> None:
         layout = self.layout
         kernels.edge_step[(grid,)](
-            *(layout.offset, layout.neighbour, self.box, self.sigma, layout.row_node, self.u, self.u0, self.u_hat),
+            *(layout.offset, layout.neighbour, layout.edge if layout.once else layout.neighbour),
+            *(self.box, self.sigma, layout.row_node, self.u, self.u0, self.u_hat),
+            *((self.u_next, self.u0_next) if layout.once else (self.u, self.u0)),
             *(x, x_out, self.w, self.w0, self.w_hat, self.tau, self.label, self.P, self.q),
             *kept,
             *(self.scalars, self.table[k], first),
@@ -263,11 +276,12 @@ class FusedIteration:
             NODES=NODES,
             PROBE=PROBE,
             CUT=CUT,
+            ONCE=layout.once,
             UN=layout.slots,
             KIND=self.problem.penalty.kernel,
             BOX=self.boxes,
             SIGMA=self.given,
-            num_warps=layout.warps,
+            num_warps=self.warps,
         )
 
 

@@ -29,10 +29,31 @@ def row_at(i, XS: tl.constexpr, K0: tl.constexpr, W: tl.constexpr):
 
 
 @triton.jit
-def _pull(u, x, xi, at, m, j, sg, XS: tl.constexpr, K0: tl.constexpr, W: tl.constexpr):
+def _place(d, un, ln, e, N: tl.constexpr, C: tl.constexpr, K0: tl.constexpr, W: tl.constexpr, ONCE: tl.constexpr):
+    """Where a chunk of the duals of slots d, d + C, … lies: at its end, or with ONCE in the row of edge |e| − 1."""
+    if ONCE:
+        at = (tl.abs(e) - 1).to(tl.int64)[:, :, None] * N + K0 + tl.arange(0, W)[None, None, :]
+    else:
+        at = entry(d, un, ln, N, C, K0, W)
+    return at
+
+
+@triton.jit
+def _dual(u, at, m, e, ONCE: tl.constexpr):
+    """A chunk of duals, with the sign that this end sees."""
+    if ONCE:  # the other end wants it, too
+        value = tl.load(u + at, mask=m, other=0.0)
+        value = tl.where((e > 0)[:, :, None], value, -value)
+    else:
+        value = tl.load(u + at, mask=m, other=0.0, eviction_policy="evict_first")
+    return value
+
+
+@triton.jit
+def _pull(u, x, xi, at, m, e, j, sg, XS: tl.constexpr, K0: tl.constexpr, W: tl.constexpr, ONCE: tl.constexpr):
     """A chunk of u, and of u + σ(x_i − x_j)."""
     k = tl.arange(0, W)
-    now = tl.load(u + at, mask=m, other=0.0, eviction_policy="evict_first")
+    now = _dual(u, at, m, e, ONCE)
     xj = tl.load(x + j[:, :, None] * XS + K0 + k[None, None, :], mask=m, other=0.0)
     return now, now + sg[:, :, None] * (xi[None, :, :] - xj)
 
@@ -51,20 +72,26 @@ def _prox(t, b, sg, shrink, KIND: tl.constexpr):
 
 
 @triton.jit
-def _move(u, u0, u_hat, at, m, now, h, fa, fb, fg, ANCHOR: tl.constexpr, KEEP: tl.constexpr, PROBE: tl.constexpr):
-    """u ← a û + b u + g u₀; return it, and û − u₀ where it is asked for."""
+def _move(
+    u_out, u0, u0_out, u_hat, at, m, e, now, h, fa, fb, fg,
+    ANCHOR: tl.constexpr, KEEP: tl.constexpr, PROBE: tl.constexpr, ONCE: tl.constexpr,
+):  # fmt: skip
+    """u ← a û + b u + g u₀; return it, and û − u₀ where it is asked for. With ONCE, first ends write."""
     new = fa * h + fb * now
     away = h
+    own = m
+    if ONCE:
+        own = m & (e > 0)[:, :, None]
     if ANCHOR or PROBE:
-        old = tl.load(u0 + at, mask=m, other=0.0, eviction_policy="evict_first")
+        old = _dual(u0, at, m, e, ONCE)
         away = h - old
         if ANCHOR:
             new += fg * old
         if KEEP:
-            tl.store(u0 + at, h, mask=m, eviction_policy="evict_first")
-    tl.store(u + at, new, mask=m, eviction_policy="evict_first")
+            tl.store(u0_out + at, h, mask=own, eviction_policy="evict_first")
+    tl.store(u_out + at, new, mask=own, eviction_policy="evict_first")
     if PROBE:
-        tl.store(u_hat + at, h, mask=m, eviction_policy="evict_first")
+        tl.store(u_hat + at, h, mask=own, eviction_policy="evict_first")
     return tl.where(m, new, 0.0), away
 
 
@@ -177,12 +204,12 @@ def _primal(
 
 @triton.jit
 def edge_step(
-    offset, neighbour, box, sigma, row_node, u, u0, u_hat, x, x_out, w, w0, w_hat, tau, label, P, q,
-    sums, sums_hat, moves, residual, travel, scalars, factors, first,
+    offset, neighbour, edge, box, sigma, row_node, u, u0, u_hat, u_out, u0_out, x, x_out, w, w0, w_hat,
+    tau, label, P, q, sums, sums_hat, moves, residual, travel, scalars, factors, first,
     N: tl.constexpr, XS: tl.constexpr, C: tl.constexpr, UN: tl.constexpr,
     W0: tl.constexpr, W1: tl.constexpr, W2: tl.constexpr, KIND: tl.constexpr,
     BOX: tl.constexpr, SIGMA: tl.constexpr, ANCHOR: tl.constexpr, KEEP: tl.constexpr,
-    NODES: tl.constexpr, PROBE: tl.constexpr, CUT: tl.constexpr,
+    NODES: tl.constexpr, PROBE: tl.constexpr, CUT: tl.constexpr, ONCE: tl.constexpr,
 ):  # fmt: skip
     """û = prox(u + σDx) and u ← a û + b u + g u₀ at one slab's entries, and the primal half of the next iteration.
 
@@ -190,7 +217,8 @@ def edge_step(
     w moves then. BOX: strengths differ. SIGMA: 0, all edges have that step; 1, it times √c; 2, steps are given. Slabs
     are those from `first` on.
     Without NODES, sums are stored instead; CUT: of parts of rows, whose nodes are `row_node`. With PROBE, û is stored,
-    too, with its sums, the sums of û − u, and |û − u|²/σ and |û − u₀|²/σ, half of each at either end.
+    too, with its sums, the sums of û − u, and |û − u|²/σ and |û − u₀|²/σ, half of each at either end. With ONCE, duals
+    are kept by edge, for both ends, and go from u and u0 to u_out and u0_out, since the other end may be late.
     """
     b_all = tl.load(scalars)
     sg_all = tl.load(scalars + 1)
@@ -208,9 +236,14 @@ def edge_step(
     neighbour += lo
     box += lo if BOX else 0
     sigma += lo if SIGMA == 2 else 0
-    u += lo * N
-    u0 += lo * N
-    u_hat += lo * N
+    if ONCE:
+        edge += lo
+    else:
+        u += lo * N
+        u0 += lo * N
+        u_hat += lo * N
+        u_out += lo * N
+        u0_out += lo * N
     un = tl.arange(0, UN)
     x0 = tl.load(x + row_at(i, XS, 0, W0))
     a0 = tl.zeros((UN, C, W0), x0.dtype)
@@ -236,6 +269,10 @@ def edge_step(
         p = d + un[:, None] * C + ln[None, :]
         pm = p < count
         j = tl.load(neighbour + p, mask=pm, other=0, eviction_policy="evict_first")
+        e = j
+        if ONCE:
+            e = tl.load(edge + p, mask=pm, other=0, eviction_policy="evict_first")
+            pm = e != 0
         if BOX:
             b = tl.load(box + p, mask=pm, other=0.0, eviction_policy="evict_first")
         else:
@@ -248,23 +285,23 @@ def edge_step(
             sg = tl.zeros((UN, C), x0.dtype) + sg_all
         k0 = tl.arange(0, W0)
         m0 = pm[:, :, None] & (k0 >= 0)[None, None, :]
-        at0 = entry(d, un, ln, N, C, 0, W0)
-        n0, t0 = _pull(u, x, x0, at0, m0, j, sg, XS, 0, W0)
+        at0 = _place(d, un, ln, e, N, C, 0, W0, ONCE)
+        n0, t0 = _pull(u, x, x0, at0, m0, e, j, sg, XS, 0, W0, ONCE)
         long2 = b
         if KIND == L2:
             long2 = tl.sum(t0 * t0, 2)
         if W1 > 0:
             k1 = tl.arange(0, W1)
             m1 = pm[:, :, None] & (k1 >= 0)[None, None, :]
-            at1 = entry(d, un, ln, N, C, W0, W1)
-            n1, t1 = _pull(u, x, x1, at1, m1, j, sg, XS, W0, W1)
+            at1 = _place(d, un, ln, e, N, C, W0, W1, ONCE)
+            n1, t1 = _pull(u, x, x1, at1, m1, e, j, sg, XS, W0, W1, ONCE)
             if KIND == L2:
                 long2 += tl.sum(t1 * t1, 2)
         if W2 > 0:
             k2 = tl.arange(0, W2)
             m2 = pm[:, :, None] & (k2 >= 0)[None, None, :]
-            at2 = entry(d, un, ln, N, C, W0 + W1, W2)
-            n2, t2_ = _pull(u, x, x2, at2, m2, j, sg, XS, W0 + W1, W2)
+            at2 = _place(d, un, ln, e, N, C, W0 + W1, W2, ONCE)
+            n2, t2_ = _pull(u, x, x2, at2, m2, e, j, sg, XS, W0 + W1, W2, ONCE)
             if KIND == L2:
                 long2 += tl.sum(t2_ * t2_, 2)
         shrink = b
@@ -273,7 +310,7 @@ def edge_step(
             shrink = tl.where(long > b, b / tl.where(long > 0, long, 1.0), 1.0)
         per = tl.where(sg > 0, 0.5 / tl.where(sg > 0, sg, 1.0), 0.0)
         h0 = _prox(t0, b, sg, shrink, KIND)
-        moved, away = _move(u, u0, u_hat, at0, m0, n0, h0, ea, eb, eg, ANCHOR, KEEP, PROBE)
+        moved, away = _move(u_out, u0, u0_out, u_hat, at0, m0, e, n0, h0, ea, eb, eg, ANCHOR, KEEP, PROBE, ONCE)
         a0 += moved
         if PROBE:
             h0s += tl.where(m0, h0, 0.0)
@@ -282,7 +319,7 @@ def edge_step(
             t2 += tl.sum(tl.where(m0, away * away, 0.0), 2) * per
         if W1 > 0:
             h1 = _prox(t1, b, sg, shrink, KIND)
-            moved, away = _move(u, u0, u_hat, at1, m1, n1, h1, ea, eb, eg, ANCHOR, KEEP, PROBE)
+            moved, away = _move(u_out, u0, u0_out, u_hat, at1, m1, e, n1, h1, ea, eb, eg, ANCHOR, KEEP, PROBE, ONCE)
             a1 += moved
             if PROBE:
                 h1s += tl.where(m1, h1, 0.0)
@@ -291,7 +328,7 @@ def edge_step(
                 t2 += tl.sum(tl.where(m1, away * away, 0.0), 2) * per
         if W2 > 0:
             h2 = _prox(t2_, b, sg, shrink, KIND)
-            moved, away = _move(u, u0, u_hat, at2, m2, n2, h2, ea, eb, eg, ANCHOR, KEEP, PROBE)
+            moved, away = _move(u_out, u0, u0_out, u_hat, at2, m2, e, n2, h2, ea, eb, eg, ANCHOR, KEEP, PROBE, ONCE)
             a2 += moved
             if PROBE:
                 h2s += tl.where(m2, h2, 0.0)

@@ -6,6 +6,9 @@ neighbour, and one end's copy of the dual, with the sign that this end sees: the
 adds them up, in one pass without atomic additions, and the copies of the two ends agree to the last bit. Rows of nodes
 with more than SPLIT edges are cut into parts of at most PART entries.
 
+From ONCE coordinates on, duals are kept once, by edge, in rows so long that whoever wants one fetches little else: one
+end writes them, both read. A pass moves three quarters of what it moves with two copies.
+
 The n coordinates of a slot's duals lie in up to three chunks whose widths are powers of two: C × 4 numbers, say, then
 C × 1. n is filled up with zeros to the next number that is a sum of three.
 """
@@ -21,6 +24,7 @@ from coterie.engines.gpu.exact import Tensor
 
 WINDOW = 4096  # nodes that are sorted among each other
 SPLIT = 512  # entries of a row that is not cut, at most
+ONCE = 16  # coordinates from which on duals are kept once
 PART = 64  # entries of a part of a cut row, at most
 
 
@@ -43,6 +47,7 @@ class Layout:
     Attributes
     ----------
     C, slots, warps : lanes of a slab, slots that a program takes at a time, and its warps
+    once : whether duals are kept once, by edge
     widths, N : chunks of coordinates, and how many these hold
     rank : (V,)
         The place of each node inside. Nodes with cut rows come last, from `whole` on.
@@ -61,7 +66,7 @@ class Layout:
         self.C, self.n, self.widths = C, n, chunks(n)
         self.N = sum(self.widths)
         self.stride = self.N if self.N <= 2 else _up(self.N, 4)  # numbers from one node's vector to the next
-        self.slots, self.warps = slots, warps
+        self.slots, self.warps, self.once = slots, warps, n >= ONCE
         self.V, self.E, self.device = len(labelled), len(i), i.device
         degree = torch.bincount(i, minlength=self.V) + torch.bincount(j, minlength=self.V)
         self._place(degree, labelled)
@@ -156,8 +161,16 @@ class Layout:
     def nodes_out(self, x: Tensor) -> Tensor:
         return x[self.rank, : self.n].double()
 
-    def duals_in(self, u: Tensor, dtype: Any, sign: float = -1.0) -> Tensor:
-        """Duals (E, n) at both ends; with the sign of 1, weights of edges."""
+    def duals_in(self, u: Tensor, dtype: Any) -> Tensor:
+        """Duals (E, n) as they are kept."""
+        if not self.once:
+            return self.at_both_ends(u, dtype, -1.0)
+        inside = torch.zeros((self.E, self.N), dtype=dtype, device=self.device)
+        inside[:, : self.n] = u
+        return inside
+
+    def at_both_ends(self, u: Tensor, dtype: Any, sign: float) -> Tensor:
+        """Values (E, n) of edges in the rows of their first ends, and sign times these in those of their second."""
         rows = torch.zeros((self.entries, self.N), dtype=dtype, device=self.device)
         rows[self.first, : self.n] = u.to(dtype)
         rows[self.second, : self.n] = (sign * u).to(dtype)
@@ -166,7 +179,9 @@ class Layout:
         return torch.cat([part.reshape(len(slots), self.C * width) for part, width in each], 1).reshape(-1)
 
     def duals_out(self, packed: Tensor) -> Tensor:
-        """Duals (E, n) of the first ends."""
+        """Duals (E, n)."""
+        if self.once:
+            return packed[:, : self.n].double()
         slots = packed.view(self.entries // self.C, self.C * self.N)
         parts = slots.split([self.C * width for width in self.widths], dim=1)
         each = zip(parts, self.widths, strict=True)

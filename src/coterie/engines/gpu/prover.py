@@ -37,7 +37,7 @@ def lanes(n: int) -> tuple[int, int, int]:
     From 16 coordinates on, these are side by side as well.
     """
     if n >= 16:
-        return 8, 1, 1
+        return (16, 32 // n, 2) if n <= 32 else (8, 1, 2)
     return (64, 4, 2) if n == 1 else (32, 4, 1) if n <= 4 else (32, 2, 1)
 
 

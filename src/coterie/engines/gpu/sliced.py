@@ -46,7 +46,7 @@ class SlicedLaplacian(Laplacian):
 
     def __init__(self, edges: Edges, layout: Layout, S: Tensor) -> None:
         super().__init__(edges, S)
-        self.layout, self.packed = layout, layout.duals_in(S, torch.float32, sign=1.0)
+        self.layout, self.packed = layout, layout.at_both_ends(S, torch.float32, 1.0)
 
     def apply(self, x: Tensor, out: Tensor) -> None:
         layout = self.layout
