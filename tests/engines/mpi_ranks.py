@@ -25,12 +25,16 @@ import test_provers as provers  # noqa: E402
 import coterie as ct  # noqa: E402
 from benchmarks import families  # noqa: E402
 from coterie.engines.base import Mode  # noqa: E402
+from coterie.engines.mpi import outline  # noqa: E402
+from coterie.engines.mpi.assignment import assign  # noqa: E402
 from coterie.engines.mpi.checkpoint import keeping  # noqa: E402
 from coterie.engines.mpi.crew import Crew, RankFailed, crew  # noqa: E402
 from coterie.engines.mpi.engine import MpiEngine  # noqa: E402
+from coterie.engines.mpi.part import Share, find  # noqa: E402
 from coterie.kernels.choice import using  # noqa: E402
-from coterie.kernels.forms import Form  # noqa: E402
+from coterie.kernels.forms import Form, chosen  # noqa: E402
 from coterie.solver.pace import Pace  # noqa: E402
+from coterie.solver.parts import PartProblem, solve_parts  # noqa: E402
 from pairs import in_pairs  # noqa: E402
 from problems import EVERY_PENALTY, FIRST_LOSSES, KINDS, OTHER_LOSSES, instance  # noqa: E402
 
@@ -95,6 +99,51 @@ def solves(crew: Crew, form: Form) -> None:
     same_as_alone(crew, replace(instance("few labelled"), lam=0.0), form)
     for build in SMALL.values():
         same_as_alone(crew, build(), form)
+
+
+def part_of(crew: Crew, problem: ct.Problem) -> PartProblem:
+    """What this rank has of a problem, as if it had read no more than that."""
+    graph, rows = problem.graph, problem.data.labelled
+    share = Share.of(graph, assign(problem.bound, crew), crew.rank)
+    place = find(share.own, rows.M)
+    here = np.flatnonzero(place >= 0)
+    mine = replace(rows.of_nodes(here), M=place[here])
+    return PartProblem(share, graph.n_nodes, graph.n_edges, mine, problem.loss, problem.penalty, problem.lam)
+
+
+def parts_alike(crew: Crew, problem: ct.Problem) -> None:
+    """Ranks that hold parts, and nobody the whole, prove what a solve in one process does."""
+    found = solve_parts(part_of(crew, problem), 1e-5)
+    w, u = np.zeros((problem.graph.n_nodes, problem.n_features)), np.zeros((problem.graph.n_edges, problem.n_features))
+    key = problem.graph.edges @ [problem.graph.n_nodes, 1]
+    for nodes, rows in zip(crew.in_turn(found.nodes), crew.in_turn(found.solution.w), strict=True):
+        w[nodes] = rows
+    for pairs, duals in zip(crew.in_turn(found.pairs), crew.in_turn(found.solution.u), strict=True):
+        u[find(key, pairs @ [problem.graph.n_nodes, 1])] = duals
+    if crew.rank:
+        return
+    solution, alone = found.solution, ct.solve(problem, 1e-5, engine="numpy")
+    room = 1e-9 * (1 + abs(alone.objective))
+    assert solution.status is alone.status, (problem, solution, alone)
+    assert solution.dual_bound <= alone.objective + room
+    assert alone.dual_bound <= solution.objective + room
+    assert abs(problem.objective(w) - solution.objective) <= room
+    assert found.clusters == len(ct.Clusters.of(problem.graph, w))
+    proof = ct.certify(problem, w, u)
+    assert proof.dual_bound >= solution.dual_bound - 1e-4 * (1 + abs(alone.objective))
+
+
+def parts(crew: Crew) -> None:
+    """Losses, penalties, kinds of problems and families; then with the rows of few nodes known to all ranks."""
+    chosen.set(Form.NUMPY)
+    losses = FIRST_LOSSES + OTHER_LOSSES
+    for k, loss in enumerate(losses):
+        parts_alike(crew, instance(KINDS[k % len(KINDS)], loss, EVERY_PENALTY[k % len(EVERY_PENALTY)]))
+    for build in SMALL.values():
+        parts_alike(crew, build())
+    outline.ROWS = 40
+    for name in ("a", "b", "d"):
+        parts_alike(crew, SMALL[name]())
 
 
 def numpy(crew: Crew) -> None:
