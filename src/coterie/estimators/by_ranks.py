@@ -57,8 +57,8 @@ class RankHolders(Holders):
 class Facts:
     """What is said of a model that no process holds as a whole."""
 
-    labelled_rows: int
     labelled_nodes: int
+    labelled_rows: int
     clusters: int
     undetermined_nodes: list[Any]
 
@@ -208,7 +208,7 @@ class RankFit:
         everything[0] = len(lost)
         undetermined, _ = sent_text(self.ranks, lost, everything)
         lost_names = [name if self.columns.text_ids else int(name) for name in undetermined.to_list()]
-        return Facts(round(counts[0]), round(counts[1]), found.clusters, sorted(lost_names))
+        return Facts(round(counts[1]), round(counts[0]), found.clusters, sorted(lost_names))
 
 
 def _write(
