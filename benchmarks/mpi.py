@@ -1,11 +1,15 @@
 """Ranks beside threads: strong and weak scaling of the MPI engine, and a model of time against ranks.
 
-    python -m benchmarks.mpi [--scale 0.1] [--tol 1e-4] [--weak] [--out FILE]
+    python -m benchmarks.mpi [--scale 0.1] [--tol 1e-4] [--weak]
+    python -m benchmarks.mpi --files [--scale 0.1] [--tol 1e-4]
 
 Every line is a job of its own on family f (the block model of a million nodes and ten million edges, n = 10, times the
 scale): threads in one process, or ranks under mpiexec. Times of iterations are medians over blocks of 20, in turns with
 nobody; peak memory is what the kernel says of the largest process. A ping-pong between two ranks gives latency and
 bandwidth of this machine, and with the time of one rank the model; its assumptions are printed with it.
+
+With --files, rows and edges are in Parquet files, and a job is all that `coterie fit` does: one process reads them and
+solves with two threads, or two ranks read a share each and keep their own nodes; both write the model.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ import resource
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from pathlib import Path
@@ -73,6 +78,65 @@ def worker(kind: str, count: int, scale: float, tol: float) -> dict[str, Any]:
     found |= {"solve": time.perf_counter() - began, "n_iter": solution.n_iter, "gap": solution.gap}
     found["peak"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return found
+
+
+def write_files(folder: Path, scale: float) -> None:
+    """The rows and edges of family f as tables."""
+    import polars as pl
+
+    from benchmarks.families import large_blocks
+
+    problem = large_blocks(scale)
+    names = pl.Series(np.arange(problem.graph.n_nodes)).cast(pl.String)
+    i, j = problem.graph.edges.T
+    pl.DataFrame({"from": names.gather(i), "to": names.gather(j)}).write_parquet(folder / "edges.parquet")
+    data = problem.data
+    columns = {f"x{k}": column for k, column in enumerate(data.X.T)}
+    table = pl.DataFrame({"node": names.gather(data.nodes), **columns, "y": data.y})
+    table.write_parquet(folder / "rows.parquet", row_group_size=50_000)
+
+
+def fit(kind: str, count: int, folder: Path, tol: float) -> dict[str, Any]:
+    """Read, solve and write; at rank 0, what came out."""
+    import coterie as ct
+    from coterie.io.edges import read_graph
+    from coterie.io.formats import Table
+    from coterie.io.rows import Columns
+    from coterie.problem.convert import Measure
+
+    rows, edges, began = Table(folder / "rows.parquet"), Table(folder / "edges.parquet"), time.perf_counter()
+    how: dict[str, Any] = {"weight_by": "nodes", "standardize": False, "fit_intercept": False, "tol": tol}
+    model = ct.NetworkedLinearRegression(lam=5e-3, engine="mpi" if kind == "ranks" else "numba", **how)
+    found: dict[str, Any] = {"kind": kind, "count": count}
+    if kind == "ranks":
+        from coterie.engines.mpi.crew import crew
+        from coterie.estimators.by_ranks import RankFit
+
+        RankFit(model, rows, edges, Columns.of(rows, "node", "y"), Measure(), None, lambda line: None).fit()
+        profile = crew().profile
+        found["iteration"] = profile.seconds["iterating"] / max(profile.iterations, 1)
+    else:
+        model.set_params(graph=read_graph(edges), threads=count)
+        ct.fit_files(model, rows, node="node", target="y")
+    model.save(folder / f"{kind}-{count}")
+    solution = model.solution_
+    found |= {"nodes": solution.graph.n_nodes, "edges": solution.graph.n_edges, "n_iter": solution.n_iter}
+    found |= {"solve": solution.seconds, "all": time.perf_counter() - began, "gap": solution.gap}
+    return found | {"peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+
+
+def fits(scale: float, tol: float) -> None:
+    """One process beside ranks that hold their own nodes."""
+    print("| | nodes | edges | iterations | gap | solve s | all s | peak MB, the largest |")
+    print("|---|---|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        launched(0, "--write", folder, str(scale))
+        for kind, count in (("threads", 2), ("ranks", 2)):
+            job = launched(count if kind == "ranks" else 0, "--fit", kind, str(count), folder, str(tol))
+            sizes = f"{job['nodes']:,} | {job['edges']:,} | {job['n_iter']} | {job['gap']:.1e}"
+            print(
+                f"| {count} {kind} | {sizes} | {job['solve']:.1f} | {job['all']:.1f} | {job['peak']:.0f} |", flush=True
+            )
 
 
 def ping() -> dict[str, float]:
@@ -149,12 +213,27 @@ def main() -> None:
     parser.add_argument("--tol", type=float, default=1e-4)
     parser.add_argument("--weak", action="store_true")
     parser.add_argument("--job", nargs=4, help=argparse.SUPPRESS)
+    parser.add_argument("--files", action="store_true")
     parser.add_argument("--ping", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--write", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--fit", nargs=4, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.job:
         kind, count, scale, tol = given.job
         found = worker(kind, int(count), float(scale), float(tol))
         print(json.dumps(found) if kind == "threads" or _first() else "")
+        return
+    if given.write:
+        write_files(Path(given.write[0]), float(given.write[1]))
+        print("{}")
+        return
+    if given.fit:
+        kind, count, folder, tol = given.fit
+        found = largest(fit(kind, int(count), Path(folder), float(tol)), kind)
+        print(json.dumps(found) if kind == "threads" or _first() else "")
+        return
+    if given.files:
+        fits(given.scale, given.tol)
         return
     if given.ping:
         found = ping()
@@ -167,6 +246,15 @@ def main() -> None:
     jobs = scaling(given.scale, given.tol, given.weak)
     alone = next(job for job in jobs if job["kind"] == "ranks" and job["count"] == 1)
     print("\n".join(model(alone, launched(2, "--ping"))))
+
+
+def largest(found: dict[str, Any], kind: str) -> dict[str, Any]:
+    """What a rank says, with the largest peak of all."""
+    if kind == "threads":
+        return found
+    from coterie.engines.mpi.crew import crew
+
+    return found | {"peak": crew().most(found["peak"])}
 
 
 def _first() -> bool:

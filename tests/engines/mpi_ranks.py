@@ -13,11 +13,13 @@ import warnings
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent)]
 
 import numpy as np  # noqa: E402
+import polars as pl  # noqa: E402
 import pytest  # noqa: E402
 import test_engines as engines  # noqa: E402
 import test_provers as provers  # noqa: E402
@@ -25,12 +27,26 @@ import test_provers as provers  # noqa: E402
 import coterie as ct  # noqa: E402
 from benchmarks import families  # noqa: E402
 from coterie.engines.base import Mode  # noqa: E402
+from coterie.engines.mpi import outline  # noqa: E402
+from coterie.engines.mpi.assignment import assign  # noqa: E402
 from coterie.engines.mpi.checkpoint import keeping  # noqa: E402
 from coterie.engines.mpi.crew import Crew, RankFailed, crew  # noqa: E402
 from coterie.engines.mpi.engine import MpiEngine  # noqa: E402
+from coterie.engines.mpi.part import Share, find  # noqa: E402
+from coterie.estimators.by_ranks import RankFit  # noqa: E402
+from coterie.io.errors import DataError  # noqa: E402
+from coterie.io.formats import Table  # noqa: E402
+from coterie.io.ranks import pieces  # noqa: E402
+from coterie.io.ranks.directory import Directory, sent_rows  # noqa: E402
+from coterie.io.ranks.network import Edges, RankNetwork  # noqa: E402
+from coterie.io.ranks.partition import by_labels  # noqa: E402
+from coterie.io.ranks.pieces import pieces_of, shares  # noqa: E402
+from coterie.io.rows import Columns  # noqa: E402
 from coterie.kernels.choice import using  # noqa: E402
-from coterie.kernels.forms import Form  # noqa: E402
+from coterie.kernels.forms import Form, chosen  # noqa: E402
+from coterie.problem.convert import Measure  # noqa: E402
 from coterie.solver.pace import Pace  # noqa: E402
+from coterie.solver.parts import PartProblem, solve_parts  # noqa: E402
 from pairs import in_pairs  # noqa: E402
 from problems import EVERY_PENALTY, FIRST_LOSSES, KINDS, OTHER_LOSSES, instance  # noqa: E402
 
@@ -95,6 +111,179 @@ def solves(crew: Crew, form: Form) -> None:
     same_as_alone(crew, replace(instance("few labelled"), lam=0.0), form)
     for build in SMALL.values():
         same_as_alone(crew, build(), form)
+
+
+def part_of(crew: Crew, problem: ct.Problem) -> PartProblem:
+    """What this rank has of a problem, as if it had read no more than that."""
+    graph, rows = problem.graph, problem.data.labelled
+    share = Share.of(graph, assign(problem.bound, crew), crew.rank)
+    place = find(share.own, rows.M)
+    here = np.flatnonzero(place >= 0)
+    mine = replace(rows.of_nodes(here), M=place[here])
+    return PartProblem(share, graph.n_nodes, graph.n_edges, mine, problem.loss, problem.penalty, problem.lam)
+
+
+def parts_alike(crew: Crew, problem: ct.Problem) -> None:
+    """Ranks that hold parts, and nobody the whole, prove what a solve in one process does."""
+    found = solve_parts(part_of(crew, problem), 1e-5)
+    w, u = np.zeros((problem.graph.n_nodes, problem.n_features)), np.zeros((problem.graph.n_edges, problem.n_features))
+    key = problem.graph.edges @ [problem.graph.n_nodes, 1]
+    for nodes, rows in zip(crew.in_turn(found.nodes), crew.in_turn(found.solution.w), strict=True):
+        w[nodes] = rows
+    for pairs, duals in zip(crew.in_turn(found.pairs), crew.in_turn(found.solution.u), strict=True):
+        u[find(key, pairs @ [problem.graph.n_nodes, 1])] = duals
+    if crew.rank:
+        return
+    solution, alone = found.solution, ct.solve(problem, 1e-5, engine="numpy")
+    room = 1e-9 * (1 + abs(alone.objective))
+    assert solution.status is alone.status, (problem, solution, alone)
+    assert solution.dual_bound <= alone.objective + room
+    assert alone.dual_bound <= solution.objective + room
+    assert abs(problem.objective(w) - solution.objective) <= room
+    assert found.clusters == len(ct.Clusters.of(problem.graph, w))
+    proof = ct.certify(problem, w, u)
+    assert proof.dual_bound >= solution.dual_bound - 1e-4 * (1 + abs(alone.objective))
+
+
+def parts(crew: Crew) -> None:
+    """Losses, penalties, kinds of problems and families; then with the rows of few nodes known to all ranks."""
+    chosen.set(Form.NUMPY)
+    losses = FIRST_LOSSES + OTHER_LOSSES
+    for k, loss in enumerate(losses):
+        parts_alike(crew, instance(KINDS[k % len(KINDS)], loss, EVERY_PENALTY[k % len(EVERY_PENALTY)]))
+    for build in SMALL.values():
+        parts_alike(crew, build())
+    outline.ROWS = 40
+    for name in ("a", "b", "d"):
+        parts_alike(crew, SMALL[name]())
+
+
+def rows_together(crew: Crew, table: Table, text: list[str]) -> None:
+    """All ranks together read every row of a file once, in order."""
+    here = [
+        str(value) for piece in pieces_of(shares(table, crew)) for value in piece.scan().collect()["text"].to_list()
+    ]
+    letters = np.frombuffer("\t".join(here).encode(), dtype=np.uint8).copy()
+    found = [part.tobytes().decode() for part in crew.in_turn(letters)]
+    assert "\t".join(part for part in found if part) == "\t".join(text)
+
+
+def reading(crew: Crew) -> None:
+    """Shares of files, numbers of nodes, and parts that are found by passing on labels."""
+    folder, rng = Path(os.environ["FILES"]), np.random.default_rng(0)
+    text = [
+        f"{k}" + "\n" * int(rng.integers(2)) + ', "' * int(rng.integers(2)) + "é" * int(rng.integers(9))
+        for k in range(200)
+    ]
+    frame = pl.DataFrame({"text": text, "x": np.arange(200)})
+    if crew.rank == 0:
+        frame.write_csv(folder / "quoted.csv")
+        frame.with_columns(pl.lit("1").alias("text")).write_csv(folder / "plain.csv")
+        frame.write_parquet(folder / "rows.parquet", row_group_size=30)
+        frame.head(1).write_csv(folder / "one.csv")
+    crew.any(False)
+    pieces.PIECE = 100
+    rows_together(crew, Table(folder / "quoted.csv"), text)
+    rows_together(crew, Table(folder / "plain.csv"), ["1"] * 200)
+    rows_together(crew, Table(folder / "rows.parquet"), text)
+    rows_together(crew, Table(folder / "one.csv"), text[:1])
+    problem = families.blocks(0.06)
+    V, mine = problem.graph.n_nodes, np.arange(problem.graph.n_edges) % crew.size == crew.rank
+    ends = problem.graph.edges[mine]
+    directory = Directory(crew, pl.Series("id", np.unique(ends)).cast(pl.String))
+    assert directory.n_nodes == V
+    numbers, _ = directory.numbers_of(pl.Series("id", np.arange(V + 1)).cast(pl.String))
+    assert sorted(numbers.tolist()) == list(range(-1, V))
+    assert numbers[V] == -1
+    pairs = np.sort(numbers[ends], axis=1)
+    edges = Edges(*sent_rows(crew, directory.home_of(pairs[:, 0]), pairs, np.ones(len(pairs))))
+    directory.owner = by_labels(directory, edges, problem.n_features)
+    network = RankNetwork.joined(directory, edges)
+    sizes = crew.every(np.array([len(network.share.own), len(network.share.far)]))
+    assert sizes[:, 0].sum() == V
+    assert sizes[:, 0].max() <= 1.5 * V / crew.size
+    assert directory.numbers_of(network.names)[0].tolist() == network.share.own.tolist()
+    cut = (directory.owners_of(edges.pairs)[:, 0] != directory.owners_of(edges.pairs)[:, 1]).sum()
+    assert crew.sum(float(cut)) < 0.5 * problem.graph.n_edges * (1 - 1 / crew.size)
+
+
+def places(folder: Path) -> None:
+    """Twenty places in two clusters: rows and edges in files."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal(80)
+    y = np.where(np.arange(80) < 40, x, -x) + 0.1 * rng.standard_normal(80)
+    rows = pl.DataFrame({"place": [f"p{r // 4}" for r in range(80)], "x": x, "y": y})
+    pairs = [(f"p{i}", f"p{i + step}") for step in (1, 3) for i in range(20 - step)]
+    edges = pl.DataFrame({"a": [a for a, _ in pairs], "b": [b for _, b in pairs], "weight": 1.0})
+    parts = pl.DataFrame({"node": [f"p{i}" for i in range(20)], "part": [i % 2 for i in range(20)]})
+    tables = {
+        "rows": rows,
+        "edges": edges,
+        "parts": parts,
+        "hole": rows.with_columns(pl.when(pl.int_range(80) == 75).then(None).otherwise("x").alias("x")),
+        "stranger": rows.with_columns(
+            pl.when(pl.int_range(80) == 75).then(pl.lit("q")).otherwise("place").alias("place")
+        ),
+        "loop": pl.concat([edges, edges.tail(1).with_columns(pl.col("a").alias("b"))]),
+        "clash": pl.concat([edges, edges.head(1).with_columns(weight=2.0)]),
+        "many": parts.with_columns(pl.col("part") + 7),
+        "few": parts.head(19),
+        "twice": pl.concat([parts, parts.head(1)]),
+        "other": parts.with_columns(pl.col("node") + "q"),
+        "unlabelled": rows.with_columns(pl.lit(None, pl.Float64).alias("y")),
+    }
+    for name, table in tables.items():
+        table.write_csv(folder / f"{name}.csv")
+
+
+def fit_places(crew: Crew, rows: str = "rows", edges: str = "edges", parts: str | None = None, lam: float = 0.1) -> Any:
+    folder = Path(os.environ["FILES"])
+    model, table = ct.NetworkedLinearRegression(lam=lam), Table(folder / f"{rows}.csv")
+    columns = Columns.of(table, "place", "y") if table.path.exists() else Columns("place", ("x",), "y")
+    partition = None if parts is None else Table(folder / f"{parts}.csv")
+    RankFit(model, table, Table(folder / f"{edges}.csv"), columns, Measure(), partition, lambda line: None).fit()
+    return model
+
+
+def refusals(crew: Crew) -> None:
+    """What cannot be used is named, with the rank that found it, at all ranks, which go on; nothing is half-written."""
+    chosen.set(Form.NUMPY)
+    folder, last = Path(os.environ["FILES"]), crew.size - 1
+    if crew.rank == 0:
+        places(folder)
+    crew.any(False)
+    for said, given in (
+        (
+            rf"rank {last} of \d cannot read its share of .*hole.csv: BadValueError: .*column 'x', row 76",
+            {"rows": "hole"},
+        ),
+        (rf"rank {last} .*stranger.csv: column 'place', row 76: 'q' is not a node of the graph", {"rows": "stranger"}),
+        (rf"rank {last} .*loop.csv: column 'b', row 37: node 'p16' is joined to itself", {"edges": "loop"}),
+        (r"rank \d .*clash.csv: an edge of node 'p[01]' is given twice, with weights 1.0 and 2.0", {"edges": "clash"}),
+        (rf"rank 0 .*many.csv: column 'part', row 1 .*'7' is none of the {crew.size} ranks", {"parts": "many"}),
+        (r"rank \d .*few.csv: node 'p19' of the graph is not there", {"parts": "few"}),
+        (r"rank \d .*twice.csv: node 'p0' stands there twice", {"parts": "twice"}),
+        (r"rank 0 .*other.csv: 'p0q' is not a node of the graph", {"parts": "other"}),
+        (
+            rf"rank {last} of \d cannot find the files: .*nothing.csv",
+            {"rows": "nothing" if crew.rank == last else "rows"},
+        ),
+        (rf"rank {last} has another command or files", {"lam": 0.2 if crew.rank == last else 0.1}),
+    ):
+        with pytest.raises(RankFailed, match=said):
+            fit_places(crew, **given)
+    with pytest.raises(DataError, match=r"unlabelled.csv: column 'y' is empty in every row"):
+        fit_places(crew, "unlabelled")
+    (folder / "file").touch()
+    fitted = fit_places(crew, parts="parts")
+    assert set(fitted._write.args[1]["numbers"]) <= set(range(20))
+    with pytest.raises(RankFailed, match=r"rank 0 .* cannot write to .*NotADirectoryError"):
+        fitted.save(folder / "file")
+    fitted.save(folder / "model")
+    if crew.rank == 0:
+        found = ct.load(folder / "model")
+        assert found.nodes_.tolist() == sorted(f"p{i}" for i in range(20))
+        assert not [path for path in folder.iterdir() if path.name.startswith(".coterie")]
 
 
 def numpy(crew: Crew) -> None:

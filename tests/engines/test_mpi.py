@@ -62,6 +62,20 @@ def test_the_same_answers_with_any_number_of_ranks(ranks: int) -> None:
 
 @needs_mpi
 @pytest.mark.slow
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_the_same_answers_where_nobody_holds_the_whole(ranks: int) -> None:
+    all_is_fine(begin(ranks, "parts"))
+
+
+@needs_mpi
+@pytest.mark.slow
+@pytest.mark.parametrize(("ranks", "name"), [(3, "reading"), (2, "refusals")])
+def test_files_that_ranks_read_together(ranks: int, name: str, tmp_path: Path) -> None:
+    all_is_fine(begin(ranks, name, FILES=str(tmp_path)))
+
+
+@needs_mpi
+@pytest.mark.slow
 def test_the_same_answers_from_compiled_kernels() -> None:
     all_is_fine(begin(2, "compiled"))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,13 +37,14 @@ from coterie.solver import Status
 
 if TYPE_CHECKING:
     from coterie.estimators.base import NetworkedModel
+    from coterie.estimators.by_ranks import Facts
 
 MOST_NAMED = 10
 MOST_NODES = 50
 
 
-def as_object(model: NetworkedModel) -> dict[str, Any]:
-    """What a model is and how good, as JSON can hold it."""
+def as_object(model: NetworkedModel, facts: Facts | None = None) -> dict[str, Any]:
+    """What a model is and how good, as JSON can hold it. `facts`: of one that ranks have fitted, of all its nodes."""
     solution, graph = model.solution_, model.graph_
     choice = getattr(model, "lam_choice_", None)
     return {
@@ -64,10 +66,7 @@ def as_object(model: NetworkedModel) -> dict[str, Any]:
         "features": [str(name) for name in getattr(model, "feature_names_in_", [])] or model.n_features_in_,
         "nodes": graph.n_nodes,
         "edges": graph.n_edges,
-        "labelled_nodes": int((model.n_labelled_ > 0).sum()) if labels_known(model) else None,
-        "labelled_rows": int(model.n_labelled_.sum()) if labels_known(model) else None,
-        "clusters": int(model.clusters_.max()) + 1,
-        "undetermined_nodes": [_plain(name) for name in model.undetermined_nodes_.tolist()],
+        **(_about_nodes(model) if facts is None else asdict(facts)),
         "status": solution.status.name,
         "converged": solution.status is Status.OPTIMAL,
         "gap": solution.gap,
@@ -81,8 +80,20 @@ def as_object(model: NetworkedModel) -> dict[str, Any]:
     }
 
 
-def in_words(model: NetworkedModel, notes: dict[str, Any]) -> list[str]:
+def _about_nodes(model: NetworkedModel) -> dict[str, Any]:
+    """How many nodes have labels, how many share models, and which say nothing."""
+    known = labels_known(model)
+    return {
+        "labelled_nodes": int((model.n_labelled_ > 0).sum()) if known else None,
+        "labelled_rows": int(model.n_labelled_.sum()) if known else None,
+        "clusters": int(model.clusters_.max()) + 1,
+        "undetermined_nodes": [_plain(name) for name in model.undetermined_nodes_.tolist()],
+    }
+
+
+def in_words(model: NetworkedModel, notes: dict[str, Any], facts: Facts | None = None) -> list[str]:
     """The same in sentences: first how well it predicts, then how certain the optimum is, then what it is."""
+    about = _about_nodes(model) if facts is None else asdict(facts)
     choice = getattr(model, "lam_choice_", None)
     kind = f"{kind_of(model)}{own_of(model)}"
     how = "" if choice is None else f", chosen by cross-validation over {choice.over} ({smallest_error(choice)})"
@@ -97,10 +108,10 @@ def in_words(model: NetworkedModel, notes: dict[str, Any]) -> list[str]:
         f"Model: {kind}, λ = {short(model.lam_, 4)}{_in_time(model)}{how}; {penalty_of(model)}; {weighting_of(model)}.",
         *information_in_words(model),
         *_features(model),
-        f"Network: {network_of(model.graph_)}; {labels_of(model)}.",
+        f"Network: {network_of(model.graph_)}; {labels_of(model) if facts is None else facts.labels}.",
         *federation_of(model),
-        f"Clusters of nodes that share one model: {int(model.clusters_.max()) + 1:,}.",
-        *_undetermined(model),
+        f"Clusters of nodes that share one model: {about['clusters']:,}.",
+        *_undetermined(about["undetermined_nodes"]),
     ]
 
 
@@ -145,10 +156,10 @@ def _features(model: NetworkedModel) -> list[str]:
     return [f"Features: {some(names, MOST_NAMED)}."] if names else []
 
 
-def _undetermined(model: NetworkedModel) -> list[str]:
-    names = [called(name) for name in model.undetermined_nodes_]
-    listed = some(names, MOST_NAMED)
-    return [f"No label reaches {plural(len(names), 'node')}, whose models say nothing: {listed}."] if names else []
+def _undetermined(nodes: list[Any]) -> list[str]:
+    names = [called(tuple(name) if isinstance(name, list) else name) for name in nodes[:MOST_NAMED]]
+    listed = some([*names, *map(str, nodes[MOST_NAMED:])], MOST_NAMED)
+    return [f"No label reaches {plural(len(nodes), 'node')}, whose models say nothing: {listed}."] if names else []
 
 
 Table = tuple[list[str], list[list[str]], str]

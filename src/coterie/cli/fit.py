@@ -7,6 +7,7 @@ import shlex
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from math import inf, nan
 from pathlib import Path
@@ -46,13 +47,14 @@ from coterie.cli.options import (
     WeightName,
     WeightOption,
 )
-from coterie.cli.ranks import keeping, ranks
+from coterie.cli.ranks import RankTables, fit_by_ranks, keeping, ranks, refuse_partition, why_whole
 from coterie.cli.ranks import profile as where_time_went
 from coterie.cli.strengths import of_features, read_strengths
 
 if TYPE_CHECKING:
     from coterie.cli.network import Knn, Network
     from coterie.estimators.base import NetworkedModel
+    from coterie.estimators.by_ranks import Facts
     from coterie.io.formats import Table
 
 CV = "cv"
@@ -256,6 +258,14 @@ def fit(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on from what --checkpoint holds.", rich_help_panel=SOLVER)
     ] = False,
+    partition: Annotated[
+        Path | None,
+        typer.Option(
+            help="With mpi: a table of nodes and the rank, from 0, that each belongs to.",
+            show_default="ranks with equal work",
+            rich_help_panel=SOLVER,
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="For the folds.", rich_help_panel=SOLVER)] = 0,
     json: Annotated[bool, JsonOption] = False,
     quiet: Annotated[bool, QuietOption] = False,
@@ -268,8 +278,8 @@ def fit(
     with plain_errors(quiet), ranks(_checked_engine(engine)) as first:
         check_folder(out)
         check_numbers(tol=tol, time_limit=time_limit, alpha=alpha, ridge=ridge, time_strength=time_strength)
-        if engine != "mpi" and (profile or checkpoint is not None):
-            raise BadInputError("--profile and --checkpoint belong to --engine mpi")
+        if engine != "mpi" and (profile or checkpoint is not None or partition is not None):
+            raise BadInputError("--profile, --checkpoint and --partition belong to --engine mpi")
         own = _own(loss, alpha=alpha, ridge=ridge, delta=delta, quantile=quantile, offset=offset, exposure=exposure)
         place = place_column(node, time, time_strength, over)
         nearest = check_choice(graph, knn, weight, distance)
@@ -302,6 +312,23 @@ def fit(
             if left_out and chosen is None:
                 say(f"columns that are not used: {', '.join(left_out)}; name features with --features", quiet)
             measure = Measure(weight, distance)
+            if engine == "mpi":
+                asked = {"knn": nearest, "time": time, "one_hot": one_hot, "missing": missing, "distance": distance}
+                whole = why_whole(model, table, edges, strength=strength, baselines=baselines, **asked)
+                if whole is None and edges is not None:
+                    model.set_params(verbose=tell)
+                    columns = replace(columns, text_ids=ids is IdsName.text)
+                    ours = RankTables(table, edges, partition, columns, measure)
+                    notes = _notes(context, table, None, seed) if first else {}
+                    facts = fit_by_ranks(
+                        model, ours, partial(say, quiet=quiet), (checkpoint, resume), baselines is None
+                    )
+                    model.set_params(verbose=0)
+                    model.save(out, notes)
+                    say("\n".join(where_time_went()), quiet or not profile)
+                    _end(model, notes, out, model.solution_.status is Status.INTERRUPTED, json, quiet, facts)
+                refuse_partition(partition, str(whole))
+                say(f"every rank holds the whole problem, as {whole}", quiet)
             network = read_network(table, place, edges, nearest, measure, text_ids=ids is IdsName.text)
             model.set_params(graph=network.graph, verbose=tell)
             if times is not None:
@@ -398,7 +425,7 @@ def _checked_engine(name: str) -> str:
     return name
 
 
-def _notes(context: typer.Context, data: Table, network: Network, seed: int) -> dict[str, Any]:
+def _notes(context: typer.Context, data: Table, network: Network | None, seed: int) -> dict[str, Any]:
     """What travels with the model; docs/report.md lists the keys."""
     from coterie.io.sources import data_files, sha256_of
     from coterie.io.tables import count_rows
@@ -407,7 +434,7 @@ def _notes(context: typer.Context, data: Table, network: Network, seed: int) -> 
         "command": shlex.join(["coterie", *(context.obj or [])]),
         "seed": seed,
         "data": {"files": list(map(str, data_files(data))), "rows": count_rows(data), "sha256": sha256_of(data)},
-        "coordinates": network.coordinates,
+        "coordinates": None if network is None else network.coordinates,
     }
 
 
@@ -431,8 +458,16 @@ def _resolvability(model: NetworkedModel) -> dict[str, Any]:
     return {"resolvability": found.to_dict()}
 
 
-def _end(model: NetworkedModel, notes: dict[str, Any], out: Path, interrupted: bool, json: bool, quiet: bool) -> None:
-    """Say what came out, and with which code the command ends."""
+def _end(
+    model: NetworkedModel,
+    notes: dict[str, Any],
+    out: Path,
+    interrupted: bool,
+    json: bool,
+    quiet: bool,
+    facts: Facts | None = None,
+) -> None:
+    """Say what came out, and with which code the command ends. `facts`: of a model that ranks fitted, see there."""
     from coterie.cli.describe import as_object, in_words
     from coterie.cli.screen import say, show_json
     from coterie.solver import Status
@@ -440,9 +475,11 @@ def _end(model: NetworkedModel, notes: dict[str, Any], out: Path, interrupted: b
     ends = {Status.OPTIMAL: ExitCode.DONE, Status.CONDITIONAL: ExitCode.CONDITIONAL}
     code = ExitCode.INTERRUPTED if interrupted else ends.get(model.solution_.status, ExitCode.NOT_CONVERGED)
     if json:
-        show_json({**as_object(model), "baselines": notes.get("baselines"), "model": str(out), "exit_code": int(code)})
+        show_json(
+            {**as_object(model, facts), "baselines": notes.get("baselines"), "model": str(out), "exit_code": int(code)}
+        )
     elif not quiet:
-        echo("\n".join([*in_words(model, notes), f"Model written to {out}"]))
+        echo("\n".join([*in_words(model, notes, facts), f"Model written to {out}"]))
     if interrupted:
         say(f"interrupted; the best model so far is in {out}, with a gap of {model.gap_:.1e}", quiet)
     elif code is ExitCode.CONDITIONAL:

@@ -7,10 +7,20 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
 from coterie.cli.errors import BadInputError
+
+if TYPE_CHECKING:
+    from coterie.estimators.base import NetworkedModel
+    from coterie.estimators.by_ranks import Facts
+    from coterie.io.formats import Table
+    from coterie.io.rows import Columns
+    from coterie.problem.convert import Measure
+
+SHARED = ("LinearRegression", "Lasso", "LogisticRegression")  # what ranks can fit of which none holds the whole
 
 
 @contextmanager
@@ -63,3 +73,57 @@ def keeping(folder: Path | None, resume: bool) -> Iterator[Callable[[], bool]]:
 
     with kept(folder, resume=resume) as checkpoints:
         yield lambda: checkpoints.resumed > 0
+
+
+def why_whole(model: NetworkedModel, rows: Table, edges: Table | None, **others: object) -> str | None:
+    """Why every rank has to hold the whole problem; None where each can read a share, and keep its own nodes.
+
+    others : options that need the whole, by their names; those that are given are not None.
+    """
+    from coterie.estimators.cross_validation import ChoosesLam
+    from coterie.io.ranks.pieces import can_be_shared
+
+    given = [f"--{name.replace('_', '-')}" for name, value in others.items() if value]
+    if given:
+        return f"{given[0]} asks for it"
+    if isinstance(model, ChoosesLam) or not model.lam > 0:
+        return "--lam is not a number above 0"
+    if type(model).__name__.removeprefix("Networked") not in SHARED:
+        return "--loss is none of squared, lasso and logistic"
+    if edges is None or not (can_be_shared(rows) and can_be_shared(edges)):
+        return "standard input, and files that are packed, cannot be read in shares"
+    return None
+
+
+class RankTables(NamedTuple):
+    """Tables that ranks read together, and what their columns are."""
+
+    rows: Table
+    edges: Table
+    partition: Path | None
+    columns: Columns
+    measure: Measure
+
+
+def fit_by_ranks(
+    model: NetworkedModel, tables: RankTables, say: Callable[[str], None], kept: tuple[Path | None, bool], unasked: bool
+) -> Facts:
+    """Fit a model of which every rank has its own nodes. `kept`: where checkpoints are, and whether to go on there."""
+    from coterie.estimators.by_ranks import RankFit
+    from coterie.io.formats import Table
+
+    rows, edges, partition, columns, measure = tables
+    parts = None if partition is None else Table(partition)
+    with keeping(*kept) as is_resumed:
+        facts = RankFit(model, rows, edges, columns, measure, parts, say).fit()
+    if kept[1] and not is_resumed():
+        say(f"{kept[0]} holds no checkpoint of this fit, which began anew")
+    if unasked:
+        say("how good predictions are is found out with --baselines, for which every rank holds the whole problem")
+    return facts
+
+
+def refuse_partition(partition: Path | None, reason: str) -> None:
+    """Nodes can be given ranks only where ranks read shares."""
+    if partition is not None:
+        raise BadInputError(f"--partition {partition}: every rank holds the whole problem here, as {reason}")

@@ -75,7 +75,8 @@ class Engine(Protocol):
 
     # An engine may have `lanczos(s, d, start, steps)`, which does the same as `kernels.norms`, where its numbers are,
     # `unwatched`, the seconds in which nothing is proven that a glance tells is not good enough, `now`, the form of
-    # kernels that a solve begins with, and `together(**given)`, a context in which several processes do the same.
+    # kernels that a solve begins with, `together(**given)`, a context in which several processes do the same, and
+    # `steps`, which returns the steps of a problem that nobody holds as a whole.
 
     def for_pairs(self) -> Engine | None:
         """Return the engine for Mode.PAIRS, where there is one."""

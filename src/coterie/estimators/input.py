@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from coterie.estimators.column_strength import as_array, of_weights
 from coterie.estimators.offsets import Offset
-from coterie.estimators.scaling import Scaling
+from coterie.estimators.scaling import Holders, Scaling
 from coterie.estimators.shared import HUB, numbers_or_hub, with_hub
 from coterie.estimators.space_time import SpaceTime, nodes_to_predict
 from coterie.estimators.tables import (
@@ -152,22 +152,34 @@ class InputMixin:
 
     def _stated(self, graph: EmpiricalGraph, data: LocalDatasets) -> Problem:
         """The problem at λ = 0, in units of its own if asked."""
-        self._validate_params()  # type: ignore[attr-defined]
-        self.preparation_ = None
-        if self.weight_by not in ("rows", "nodes"):
-            raise ValueError(f'weight_by must be "rows" or "nodes", got {self.weight_by!r}')
+        self._check_parameters()
         self._check_labelled(data.labelled)
-        per_node = float(data.labelled.weights.sum()) / len(data.labelled.M)
-        self.row_weight_ = 1 / per_node if self.weight_by == "rows" else 1.0
+        first = data.labelled
         if self.shared:
             graph, data = with_hub(graph, data)
-        n, labels = self.n_features_in_, self._scales_labels
-        self.scaling_ = Scaling.of(data.labelled, n, labels, self._robust) if self.standardize else Scaling.none(n)
-        loss, penalty = self._loss(self._unpenalised), as_penalty(self.penalty)
+        self._find_units(first, data.labelled)
+        n, loss, penalty = self.n_features_in_, self._loss(self._unpenalised), as_penalty(self.penalty)
         names = getattr(self, "feature_names_in_", None)
         self.strengths_ = as_array(self.column_strength, names, n, self.fit_intercept)
         strength = None if self.strengths_ is None else of_weights(self.strengths_, loss)
         return Problem(graph, self._in_units(data), loss, penalty, lam=0.0, strength=strength)
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters that cannot be used; what columns became before this fit is forgotten."""
+        self._validate_params()  # type: ignore[attr-defined]
+        self.preparation_ = None
+        if self.weight_by not in ("rows", "nodes"):
+            raise ValueError(f'weight_by must be "rows" or "nodes", got {self.weight_by!r}')
+
+    def _find_units(self, rows: LabelledRows, scaled: LabelledRows, holders: Holders | None = None) -> None:
+        """Learn what a row counts, and the units of rows `scaled`, where `holders` have them all."""
+        holders = holders or Holders()
+        per_node = float(holders.added(rows.weights.sum()) / holders.added(float(len(rows.M))))
+        self.row_weight_ = 1 / per_node if self.weight_by == "rows" else 1.0
+        n, labels = self.n_features_in_, self._scales_labels
+        self.scaling_ = Scaling.none(n)
+        if self.standardize:
+            self.scaling_ = Scaling.of(scaled, n, labels, self._robust, holders)
 
     def _rows(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from importlib import import_module
 from importlib.metadata import version
@@ -63,6 +64,7 @@ class PersistenceMixin(InformationMixin):
     _refit: Refit | None
     offset_: Offset | None = None
     strengths_: Array | None
+    _write: Callable[[Path, dict[str, Any], dict[str, Array]], None] = staticmethod(write_model)
 
     def save(self, path: str | Path, notes: dict[str, Any] | None = None) -> None:
         """Write the fitted model to a folder, for :func:`coterie.load`. The training rows are not written.
@@ -133,7 +135,7 @@ class PersistenceMixin(InformationMixin):
         if isinstance(held_out := getattr(self, "held_out_", None), HeldOut):
             record["held_out"], found = held_out.split()
             arrays |= {f"held_out_{name}": array for name, array in found.items()}
-        write_model(Path(path), record, arrays)
+        self._write(Path(path), record, arrays)
 
 
 def load(path: str | Path) -> NetworkedModel:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,18 @@ NO_SPREAD = 1e-13
 
 NORMAL = 0.6745
 """The median distance from the mean of what is normal, in standard deviations."""
+
+
+class Holders:
+    """Who holds the rows of a fit: this process has all of them."""
+
+    def added(self, values: Any) -> Any:
+        """The sum of what all holders have."""
+        return values
+
+    def first(self, value: Array, there: bool) -> Array:
+        """The value of the first holder for which it is there."""
+        return value
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,20 +51,26 @@ class Scaling:
         return cls(np.zeros(n_features), np.ones(n_features))
 
     @classmethod
-    def of(cls, rows: LabelledRows, n_features: int, labels: bool, robust: bool = False) -> Scaling:
+    def of(
+        cls, rows: LabelledRows, n_features: int, labels: bool, robust: bool = False, holders: Holders | None = None
+    ) -> Scaling:
         """Mean and standard deviation of the labelled rows of all nodes, also of the labels if asked.
 
         Without a column for the intercept nothing is centred. A column that does not vary keeps its unit. `robust`: the
-        median of the labels and their median distance from it, so that outliers do not change what λ means.
+        median of the labels and their median distance from it, so that outliers do not change what λ means. `holders`:
+        who has the rows.
         """
-        X, total = rows.X[:, :n_features], rows.weights.sum()
+        holders = holders or Holders()
+        X, total = rows.X[:, :n_features], holders.added(rows.weights.sum())
         one = rows.X[:, n_features:].sum(axis=1)  # the intercept's column; zero without
         y = rows.y if labels else np.zeros(len(X))
         Z = np.column_stack([X, y])
-        first = Z[0] / one[0] if one[0] else np.zeros(n_features + 1)
+        some = bool(len(Z)) and bool(one[0])
+        first = holders.first(Z[0] / one[0] if some else np.zeros(n_features + 1), bool(len(Z)))
         Z = Z - np.outer(one, first)  # first of all the offset goes, without rounding: a constant column is zero now
-        mean = (rows.weights * one) @ Z / total
-        spread, centre = np.sqrt(rows.weights @ (Z - np.outer(one, mean)) ** 2 / total), first + mean
+        mean = holders.added((rows.weights * one) @ Z) / total
+        squares = holders.added(rows.weights @ (Z - np.outer(one, mean)) ** 2)
+        spread, centre = np.sqrt(squares / total), first + mean
         spread[spread <= NO_SPREAD * np.abs(centre)] = 1.0
         y_centre, y_spread = float(centre[-1]), float(spread[-1])
         if labels and robust:

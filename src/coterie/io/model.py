@@ -2,7 +2,8 @@
 
 The arrays' file is named after its own content, and the JSON file, which names it with its checksum, is put in
 place last: a reader sees the old model or the new one, never a mixture. The JSON file has a checksum of itself, so that
-nobody changes a gap or swaps names of nodes by hand without notice.
+nobody changes a gap or swaps names of nodes by hand without notice. Where the ranks of an MPI job wrote it, each wrote
+a file of arrays of its own (`model_parts.py`), and the JSON file names them all.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,11 @@ import numpy as np
 
 from coterie.io.errors import ModelFileError
 from coterie.io.files import staged
+from coterie.io.model_parts import join_parts
 from coterie.problem.arrays import Array
 
 FORMAT = "coterie model"
-SCHEMA, LATEST = 3, 4  # what is written where a record does not ask for more, and what can be read
+SCHEMA, LATEST = 3, 5  # what is written where a record does not ask for more, and what can be read
 SIGNED = 3  # the first schema whose record has a checksum
 RECORD = "model.json"
 
@@ -31,34 +33,60 @@ def write_model(path: Path, record: Mapping[str, Any], arrays: Mapping[str, Arra
 
     record : what JSON can hold; numbers that are not finite become the strings "nan", "inf" and "-inf".
     """
+    with staged(path) as folder:
+        named = write_arrays(folder, arrays)
+        write_record(folder, record, named)
+    remove_others(path, [named["file"]])
+
+
+def write_arrays(folder: Path, arrays: Mapping[str, Array], of: str = "") -> dict[str, str]:
+    """Write arrays to a file that is named after its content; return its name and checksum."""
     from safetensors.numpy import save
 
     content = save({name: np.ascontiguousarray(array) for name, array in arrays.items()})
     digest = hashlib.sha256(content).hexdigest()
-    file = f"arrays-{digest[:16]}.safetensors"
-    head = {"format": FORMAT, "schema": SCHEMA, "arrays": {"file": file, "sha256": digest}}
-    whole = plain({**head, **record})
+    file = f"arrays-{of}{digest[:16]}.safetensors"
+    (folder / file).write_bytes(content)
+    return {"file": file, "sha256": digest}
+
+
+def write_record(folder: Path, record: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+    """Write what names the files of arrays."""
+    whole = plain({"format": FORMAT, "schema": SCHEMA, "arrays": arrays, **record})
     signed = {**whole, "sha256": _checksum(whole)}
     text = json.dumps(signed, indent=1, ensure_ascii=False, allow_nan=False)
-    with staged(path) as folder:
-        (folder / file).write_bytes(content)
-        (folder / RECORD).write_text(text + "\n", encoding="utf-8")
+    (folder / RECORD).write_text(text + "\n", encoding="utf-8")
+
+
+def remove_others(path: Path, kept: Iterable[str]) -> None:
+    """Remove arrays of models that were here before."""
+    kept = set(kept)
     for old in path.glob("arrays-*.safetensors"):
-        if old.name != file:
+        if old.name not in kept:
             old.unlink()
 
 
 def read_model(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
     """Return what :func:`write_model` was given, or say why the folder cannot be read."""
-    from safetensors.numpy import load
-
     record = _read_record(path)
     try:
-        content = _read_arrays(path, record)
+        return record, _all_arrays(path, record)
     except ModelFileError:
         record = _read_record(path)  # where the model has just been replaced, the new record names the new arrays
-        content = _read_arrays(path, record)
-    return record, load(content)
+        return record, _all_arrays(path, record)
+
+
+def _all_arrays(path: Path, record: dict[str, Any]) -> dict[str, Array]:
+    """The arrays of a model; where ranks wrote a file each, those of the whole network, whose nodes get their names."""
+    arrays = _read_arrays(path, record.get("arrays"))
+    if "parts" not in record["arrays"]:
+        return arrays
+    parts = [_read_arrays(path, named) for named in record["arrays"]["parts"]]
+    try:
+        record["nodes"], joined = join_parts(parts, record["text_ids"])
+    except (KeyError, ValueError, IndexError) as error:
+        raise ModelFileError(f"{path}: the model is damaged ({type(error).__name__}: {error})") from None
+    return arrays | joined
 
 
 def _checksum(record: Mapping[str, Any]) -> str:
@@ -88,15 +116,17 @@ def _read_record(path: Path) -> dict[str, Any]:
     return record
 
 
-def _read_arrays(path: Path, record: dict[str, Any]) -> bytes:
+def _read_arrays(path: Path, named: Any) -> dict[str, Array]:
+    from safetensors.numpy import load
+
     try:
-        content = (path / record["arrays"]["file"]).read_bytes()
-        whole = hashlib.sha256(content).hexdigest() == record["arrays"]["sha256"]
+        content = (path / named["file"]).read_bytes()
+        whole = hashlib.sha256(content).hexdigest() == named["sha256"]
     except (OSError, KeyError, TypeError) as error:
         raise ModelFileError(f"{path}: the model is damaged, its arrays cannot be read ({error})") from None
     if not whole:
-        raise ModelFileError(f"{path}: the model is damaged, {record['arrays']['file']} is not what was written")
-    return content
+        raise ModelFileError(f"{path}: the model is damaged, {named['file']} is not what was written")
+    return load(content)
 
 
 def plain(value: Any) -> Any:

@@ -168,16 +168,22 @@ def scan_rows(path: str | PathLike[str], columns: Columns) -> Iterator[Rows]:
         check_types(source, columns)
     found = False
     for source in files:
-        source.check_lengths()
-        first = 1
-        for frame, gaps in _batches(source, columns):
-            rows = Rows(source.file, first, frame, gaps)
-            check_values(rows, columns)
-            found = found or len(frame) > 0
+        for rows in rows_of(source, columns):
+            found = found or len(rows.frame) > 0
             yield rows
-            first += len(frame)
     if not found:
         raise EmptyDataError(f"{path}: there are no rows")
+
+
+def rows_of(source: Source, columns: Columns) -> Iterator[Rows]:
+    """Yield the rows of one file, checked, in batches."""
+    source.check_lengths()
+    first = 1
+    for frame, gaps in _batches(source, columns):
+        rows = Rows(source.file, first, frame, gaps)
+        check_values(rows, columns)
+        yield rows
+        first += len(frame)
 
 
 def read_rows(path: str | PathLike[str], columns: Columns) -> pl.DataFrame:

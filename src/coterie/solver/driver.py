@@ -85,8 +85,8 @@ class Run:
         expected: int,
     ) -> None:
         self.problem, self.incumbent, self.max_iter, self.callback = problem, incumbent, max_iter, callback
-        self.plain, in_pairs = engine, engine.for_pairs() if suit_pairs(problem) else None
-        self.engine = engine if in_pairs is None else in_pairs
+        self.plain, in_pairs = engine, engine.for_pairs()
+        self.engine = engine if in_pairs is None or not suit_pairs(problem) else in_pairs
         here = incumbent.prover.arrays is not None
         self.small, self.forest = here and is_small(problem), here and interior.applies(problem)
         self.second_order = CRAWLS if self.small else max_iter + 1
@@ -98,8 +98,11 @@ class Run:
         """Set the engine up, and choose steps."""
         self.engine.setup(self.problem, w, u)
         check()
-        lanczos = getattr(self.engine, "lanczos", None)
-        self.steps = Steps.of(self.problem, lanczos) if self.engine is self.plain else Steps.in_pairs()
+        lanczos, made = (getattr(self.engine, name, None) for name in ("lanczos", "steps"))
+        if self.engine is not self.plain:
+            self.steps = Steps.in_pairs()
+        else:
+            self.steps = Steps.of(self.problem, lanczos) if made is None else made()
         self.race = Race(*self.steps.modes)
 
     def to_its_end(self) -> Solution:

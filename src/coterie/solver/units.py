@@ -35,8 +35,11 @@ class Units:
         if design is None or not len(problem.M):
             return cls(problem)
         design.refuse_tiny()
-        x = _power_of_two(design.X)
-        y = _power_of_two(design.y) if design.psi.scales else 1.0
+        return cls.given(problem, power_of_two(design.X), power_of_two(design.y) if design.psi.scales else 1.0)
+
+    @classmethod
+    def given(cls, problem: BoundProblem, x: float, y: float) -> Units:
+        """Measure X and y in these."""
         changed = problem.f.in_units(x, y)
         if changed is None or (x == 1 and y == 1):
             _refuse_faint(problem, problem)
@@ -112,14 +115,26 @@ def _refuse_faint(problem: BoundProblem, inner: BoundProblem) -> None:
         )
 
 
-def _power_of_two(x: Array) -> float:
+def power_of_two(x: Array) -> float:
     """The power of two nearest to the root mean square of the entries that are not zero; 1 where there is none.
 
     Its square is a number, too, so that what is smaller than 1e-150 stays small.
     """
     largest = float(np.abs(x).max(initial=0.0))
+    return nearest_power(largest, *squares(x, largest))
+
+
+def squares(x: Array, largest: float) -> tuple[float, int]:
+    """The sum of squares of entries, in units of the largest, and how many are not zero."""
+    if largest == 0:
+        return 0.0, 0
+    there = x[x != 0] / largest
+    return float((there * there).sum()), len(there)
+
+
+def nearest_power(largest: float, total: float, count: float) -> float:
+    """That power, where the squares of so many entries add up to `total` in units of the largest."""
     if largest == 0:
         return 1.0
-    there = x[x != 0] / largest
-    exponent = np.round(np.log2(largest) + 0.5 * np.log2(np.mean(there * there)))
+    exponent = np.round(np.log2(largest) + 0.5 * np.log2(total / count))
     return float(2.0 ** np.clip(exponent, -LARGEST_EXPONENT, LARGEST_EXPONENT))

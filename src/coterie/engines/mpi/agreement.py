@@ -12,7 +12,7 @@ import numpy as np
 from coterie.engines.mpi.crew import Crew, RankFailed
 
 SIZE = 16  # bytes of a digest
-PACKAGES = "coterie", "numpy", "scipy", "numba"
+PACKAGES = "coterie", "numpy", "scipy", "numba", "polars"
 
 
 def refuse_differences(crew: Crew, given: dict[str, Any]) -> None:

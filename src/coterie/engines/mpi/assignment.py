@@ -26,9 +26,13 @@ def assign(problem: BoundProblem, crew: Crew) -> NDArray[np.int32]:
 
 def work(problem: BoundProblem) -> Array:
     """About what each node costs in an iteration: its half of every edge, its weights, and its loss."""
-    n = problem.n_features
-    cost = n * (problem.graph.degrees / 2 + PLAIN)
-    cost[problem.M] += n * n
+    return work_of(problem.graph.degrees, problem.n_features, problem.M)
+
+
+def work_of(degrees: NDArray[np.int64], n: int, labelled: NDArray[np.int64] | slice = slice(None)) -> Array:
+    """The same where degrees are known, and which nodes have a loss: all, where that is not known."""
+    cost = n * (degrees / 2 + PLAIN)
+    cost[labelled] += n * n
     return cost
 
 
@@ -54,9 +58,9 @@ def by_metis(graph: EmpiricalGraph, cost: Array, parts: int) -> NDArray[np.int32
     import pymetis
     from scipy.sparse import coo_array
 
-    i, j = graph.edges.T
-    V, half = graph.n_nodes, np.ones(len(i), dtype=np.int8)
-    both = coo_array((np.tile(half, 2), (np.r_[i, j], np.r_[j, i])), shape=(V, V)).tocsr()
+    i, j = graph.edges.T.astype(np.int32)
+    V, ones = graph.n_nodes, np.ones(2 * len(i), dtype=np.int8)
+    both = coo_array((ones, (np.r_[i, j], np.r_[j, i])), shape=(V, V)).tocsr()
     weights = np.maximum(cost * (WHOLE / cost.sum()), 1).astype(np.int32)
     rows = pymetis.CSRAdjacency(both.indptr.astype(np.int32), both.indices.astype(np.int32))
     _, of = pymetis.part_graph(parts, rows, vweights=weights)

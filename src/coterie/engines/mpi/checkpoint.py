@@ -20,10 +20,8 @@ import numpy as np
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
-from coterie.engines.mpi.agreement import digest
-from coterie.engines.mpi.part import Part
+from coterie.engines.mpi.part import Part, find
 from coterie.kernels.interruption import seconds_worked
-from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 
 INDEX, VERSION = "index.json", 1
@@ -47,14 +45,14 @@ class Checkpoints:
         self.folder, self.every, self.resume, self.resumed = folder, every, resume, 0
         self.last, self.problem, self.done, self.run = 0.0, "", 0, 0
 
-    def begin(self, problem: BoundProblem, part: Part, w: Array, u: Array) -> None:
-        """Take up a solve; where a checkpoint of the same problem is there, w and u become what it holds."""
-        self.problem, self.last, self.done = digest(problem).hex(), seconds_worked(), 0
+    def begin(self, problem: str, part: Part, w: Array, u: Array) -> None:
+        """Take up a solve; where a checkpoint of the problem of this name is there, w and u become what it holds."""
+        self.problem, self.last, self.done = problem, seconds_worked(), 0
         self.run = int(part.crew.of_first(np.array([time.time_ns()]))[0])  # no two solves use the same names
         if self.resume:
             found = part.crew.do(self._index, f"read {self.folder / INDEX}")
             if found is not None and found["problem"] == self.problem:
-                part.crew.do(lambda: self._fill(found, problem, part, w, u), f"read the checkpoint in {self.folder}")
+                part.crew.do(lambda: self._fill(found, part, w, u), f"read the checkpoint in {self.folder}")
                 self.resumed = self.done = int(found["n_iter"])
 
     def is_due(self) -> bool:
@@ -88,18 +86,14 @@ class Checkpoints:
             raise ValueError(f"it is of version {found.get('version')}, and version {VERSION} is known")
         return found
 
-    def _fill(self, index: dict[str, Any], problem: BoundProblem, part: Part, w: Array, u: Array) -> None:
+    def _fill(self, index: dict[str, Any], part: Part, w: Array, u: Array) -> None:
         """Put what all files hold of this part into w and u."""
-        for kind, ids, out, count in (
-            ("nodes", part.nodes, w, problem.graph.n_nodes),
-            ("edges", part.edges, u, problem.graph.n_edges),
-        ):
-            place = np.full(count, -1)
-            place[ids] = np.arange(len(ids))
-            for name in index["files"]:
-                with safe_open(self.folder / name, framework="numpy") as file:
-                    at, rows = place[file.get_tensor(kind)], file.get_tensor("w" if kind == "nodes" else "u")
-                    out[at[at >= 0]] = rows[at >= 0]
+        for kind, called, out, name in (("nodes", part.nodes, w, "w"), ("edges", part.edges, u, "u")):
+            order = np.argsort(called)
+            for path in index["files"]:
+                with safe_open(self.folder / path, framework="numpy") as file:
+                    at, rows = find(called[order], file.get_tensor(kind)), file.get_tensor(name)
+                    out[order[at[at >= 0]]] = rows[at >= 0]
         u *= part.sign
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.engines.mpi.exchange import Exchange
 from coterie.engines.mpi.part import Part
 from coterie.problem.arrays import Array
 
@@ -20,8 +21,10 @@ NOBODY = np.iinfo(np.int64).max
 class PartClusters:
     """The pieces of a part, and the names of their clusters."""
 
-    def __init__(self, part: Part, label: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
-        self.part = part
+    def __init__(
+        self, part: Part, label: NDArray[np.int64], counts: NDArray[np.int64], halo: Exchange | None = None
+    ) -> None:
+        self.part, self.halo = part, halo or part.halo
         self.piece = label + np.concatenate([[0], np.cumsum(counts)[:-1]])  # (V, n): pieces of all coordinates
         own = np.zeros(int(counts.sum()), dtype=bool)
         own[self.piece[: part.own]] = True
@@ -36,7 +39,7 @@ class PartClusters:
         theirs = self.piece[part.own :].ravel()
         while more:
             names = self.name[self.piece]
-            part.halo(names.view(np.float64))
+            self.halo(names.view(np.float64))
             heard = self.name.copy()
             if len(part.halo.receive):
                 np.minimum.at(heard, theirs, names[part.own :].ravel())
@@ -60,5 +63,5 @@ class PartClusters:
         answers, _ = part.crew.swapped(mean[here], counts)
         mean[self.shared[order]] = answers
         out = mean[self.piece]
-        part.halo(out)
+        self.halo(out)
         return out

@@ -137,10 +137,10 @@ class Crew:
         if not len(failed):
             return result
         first = int(failed[0])
-        text = self._text(f"{type(error).__name__}: {error}" if error is not None else "", first)
+        text = self.text(f"{type(error).__name__}: {error}" if error is not None else "", first)
         raise RankFailed(f"rank {first} of {self.size} cannot {what}: {text}") from error
 
-    def _text(self, text: str, rank: int) -> str:
+    def text(self, text: str, rank: int = 0) -> str:
         """What that rank says."""
         letters = np.frombuffer(text.encode(), dtype=np.uint8).copy()
         room = np.empty(int(self.every(np.array([len(letters)]))[rank, 0]), dtype=np.uint8)

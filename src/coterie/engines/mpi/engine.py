@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from coterie.engines.base import Engine, Mode, Travel
-from coterie.engines.mpi.agreement import refuse_differences
+from coterie.engines.mpi.agreement import digest, refuse_differences
 from coterie.engines.mpi.assignment import assign
 from coterie.engines.mpi.checkpoint import checkpoints
 from coterie.engines.mpi.crew import crew
 from coterie.engines.mpi.iteration import NumbaPart, NumpyPart
+from coterie.engines.mpi.outline import Outline
 from coterie.engines.mpi.part import Part
 from coterie.engines.mpi.prover import PartProver
 from coterie.kernels.forms import Form
@@ -56,6 +57,10 @@ class MpiEngine:
             self._prover = PartProver(problem, part)
         return self._prover
 
+    def hold(self, prover: PartProver) -> None:
+        """Work on the part of a prover, whose problem nobody holds as a whole."""
+        self._prover = prover
+
     def for_pairs(self) -> None:
         """There is none: pairs are solved one after the other."""
 
@@ -66,11 +71,12 @@ class MpiEngine:
         here, duals = self.part.nodes_in(w), self.part.duals_in(u)
         self.kept = checkpoints()
         if self.kept is not None:
-            self.kept.begin(problem, self.part, here, duals)
+            name = problem.name if isinstance(problem, Outline) else digest(problem).hex()
+            self.kept.begin(name, self.part, here, duals)
         self.iteration.setup(self.part.problem, here, duals)
 
     def set_steps(self, tau: Array, sigma: Array) -> None:
-        self.iteration.set_steps(tau[self.part.nodes], sigma[self.part.edges])
+        self.iteration.set_steps(self.part.nodes_in(tau), self.part.edges_in(sigma))
 
     def advance(self, n_iter: int, mode: Mode) -> float:
         if self.kept is not None and self.kept.is_due():

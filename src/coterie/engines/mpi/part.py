@@ -11,7 +11,10 @@ halo. Where sums are over edges, or where copies could differ in their last digi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +26,41 @@ from coterie.problem import BoundProblem, EmpiricalGraph
 from coterie.problem.arrays import Array
 
 Integers = NDArray[np.int64]
+State = Callable[[Integers, int, EmpiricalGraph], BoundProblem]
+
+
+class Share(NamedTuple):
+    """What a rank has of a network: its own nodes, and every edge that ends at one of them, in numbers of the whole.
+
+    Attributes
+    ----------
+    own : array of shape (V,)
+        Ascending.
+    pairs, weights : arrays of shape (E, 2) and (E,)
+        Ends i < j; two ranks have the edges that both have in the same order.
+    called : array of shape (E,)
+        What edges are called in the whole network.
+    far, ranks : arrays of shape (H,)
+        The ends of these edges that others own, ascending, and whose each is.
+    """
+
+    own: Integers
+    pairs: Integers
+    weights: Array
+    called: Integers
+    far: Integers
+    ranks: Integers
+
+    @classmethod
+    def of(cls, graph: EmpiricalGraph, rank_of: NDArray[np.int32], rank: int) -> Share:
+        """The share of a rank in a graph that it has as a whole."""
+        which = np.flatnonzero((rank_of[graph.edges] == rank).any(axis=1))
+        pairs = graph.edges[which]
+        ends = np.unique(pairs)
+        far = ends[rank_of[ends] != rank]
+        return cls(
+            np.flatnonzero(rank_of == rank), pairs, graph.weights[which], which, far, rank_of[far].astype(np.int64)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +82,8 @@ class Part:
         −1 where an edge runs in the other direction there.
     inner, counted : int
         How many of its edges are inner ones, and how many it counts.
-    halo, cut : Exchange
-        Of weights, and of duals.
+    halo, cut, single : Exchange
+        Of weights, of duals, and of one number a node.
     """
 
     crew: Crew
@@ -59,52 +97,74 @@ class Part:
     counted: int
     halo: Exchange
     cut: Exchange
+    single: Exchange
 
     @classmethod
     def of(cls, problem: BoundProblem, rank_of: NDArray[np.int32], crew: Crew) -> Part:
         """Take out the part of this rank from a whole problem that every rank has."""
-        graph, me = problem.graph, crew.rank
-        ranks = rank_of[graph.edges]
-        is_cut = ranks[:, 0] != ranks[:, 1]
-        inner, cut = (np.flatnonzero(kind & (ranks == me).any(axis=1)) for kind in (~is_cut, is_cut))
-        near = np.where(ranks[cut, 0] == me, 0, 1)
-        here, there = (graph.edges[cut, side] for side in (near, 1 - near))
-        halo = np.unique(there)
-        halo = halo[np.argsort(rank_of[halo], kind="stable")]
-        boundary, own = np.unique(here), np.flatnonzero(rank_of == me)
-        own = _with_first(_local_order(graph, own, inner, problem.n_features), boundary)
+        share = Share.of(problem.graph, rank_of, crew.rank)
+        return cls.joined(crew, share, problem.n_features, partial(_problem, problem))
+
+    @classmethod
+    def joined(cls, crew: Crew, share: Share, n: int, state: State) -> Self:
+        """Join up with the other ranks. `state` makes the problem of nodes, how many are own, and their graph."""
+        near = find(share.own, share.pairs) >= 0
+        inner, cut = np.flatnonzero(near.all(axis=1)), np.flatnonzero(~near.all(axis=1))
+        side = np.where(near[cut, 0], 0, 1)
+        here, there = (share.pairs[cut, end] for end in (side, 1 - side))
+        halo = share.far[np.argsort(share.ranks, kind="stable")]
+        own = _with_first(_local_order(share, inner, n), np.unique(here))
         nodes = np.concatenate([own, halo])
         if not len(nodes):  # arrays without any row are more trouble than a node that nobody counts
             nodes = np.zeros(1, dtype=np.int64)
-        place = np.full(graph.n_nodes, -1)
-        place[nodes] = np.arange(len(nodes))
-        counts = rank_of[graph.edges[cut, 0]] == me
-        groups = [_in_order(graph, which, place) for which in (inner, cut[counts], cut[~counts])]
+        order = np.argsort(nodes)
+
+        def place(x: Integers) -> Integers:
+            return order[find(nodes[order], x)]
+
+        groups = [_in_order(share.pairs, which, place) for which in (inner, cut[side == 0], cut[side == 1])]
         edges, pairs, sign = (np.concatenate(parts) for parts in zip(*groups, strict=True))
-        local = _problem(problem, nodes, len(own), pairs, edges)
-        peers = [int(q) for q in np.unique(rank_of[halo])]
-        far = rank_of[there]
-        halo_exchange = Exchange(
-            crew,
-            problem.n_features,
-            [(q, place[np.unique(here[far == q])]) for q in peers],
-            [(q, place[halo[rank_of[halo] == q]]) for q in peers],
-        )
-        at = np.full(graph.n_edges, -1)
+        local = state(nodes, len(own), EmpiricalGraph(len(nodes), pairs, share.weights[edges]))
+        peers, far = [int(q) for q in np.unique(share.ranks)], share.ranks[find(share.far, there)]
+        at = np.empty_like(edges)
         at[edges] = np.arange(len(edges))
-        duals = Exchange(
-            crew,
-            problem.n_features,
-            [(q, at[cut[counts & (far == q)]]) for q in peers],
-            [(q, at[cut[~counts & (far == q)]]) for q in peers],
-            opposite=True,
+        rows = (
+            [(q, place(np.unique(here[far == q]))) for q in peers],
+            [(q, place(share.far[share.ranks == q])) for q in peers],
         )
-        sizes = len(own), len(boundary), edges, sign[:, None], len(inner), len(inner) + int(counts.sum())
-        return cls(crew, local, nodes, *sizes, halo_exchange, duals)
+        sent, received = ([(q, at[cut[(side == end) & (far == q)]]) for q in peers] for end in (0, 1))
+        return cls(
+            crew,
+            local,
+            nodes,
+            len(own),
+            len(np.unique(here)),
+            share.called[edges],
+            sign[:, None],
+            len(inner),
+            len(inner) + int((side == 0).sum()),
+            Exchange(crew, n, *rows),
+            Exchange(crew, n, sent, received, opposite=True),
+            Exchange(crew, 1, *rows),
+        )
+
+    def told(self, x: Array) -> Array:
+        """One number a node, right in the halo, too."""
+        column = x.reshape(-1, 1)
+        self.single(column)
+        return column[:, 0]
 
     def nodes_in(self, x: Array) -> Array:
         """Values of nodes, from those of the whole network."""
         return x[self.nodes]
+
+    def own_in(self, x: Array) -> Array:
+        """The same for own nodes alone."""
+        return x[self.nodes[: self.own]]
+
+    def edges_in(self, x: Array) -> Array:
+        """Values of edges that do not depend on their direction."""
+        return x[self.edges]
 
     def duals_in(self, u: Array) -> Array:
         here = u[self.edges]
@@ -134,34 +194,67 @@ class Part:
         return self.problem.c[: self.counted]
 
 
-def _problem(whole: BoundProblem, nodes: Integers, own: int, pairs: Integers, edges: Integers) -> BoundProblem:
+class OwnPart(Part):
+    """A part of a problem that nobody holds as a whole: values come and go as this rank has them."""
+
+    def nodes_in(self, x: Array) -> Array:
+        return x
+
+    def own_in(self, x: Array) -> Array:
+        return x[: self.own]
+
+    def edges_in(self, x: Array) -> Array:
+        return x
+
+    def duals_in(self, u: Array) -> Array:
+        return u
+
+    def nodes_out(self, x: Array) -> Array:
+        """Values of own nodes."""
+        return x[: self.own]
+
+    def duals_out(self, u: Array) -> Array:
+        """Duals of the edges that are counted here, in the direction that they have in the whole network."""
+        return u[: self.counted] * self.sign[: self.counted]
+
+
+def find(known: Integers, x: Integers) -> Integers:
+    """Where each x stands among these numbers, which ascend; −1 where it does not."""
+    if not len(known):
+        return np.full(np.shape(x), -1)
+    at = np.minimum(np.searchsorted(known, x), len(known) - 1)
+    return np.where(known[at] == x, at, -1)
+
+
+def _problem(whole: BoundProblem, nodes: Integers, own: int, graph: EmpiricalGraph) -> BoundProblem:
     """The problem of a part: losses are those of its own nodes."""
     labelled = np.full(whole.graph.n_nodes, -1)
     labelled[whole.M] = np.arange(len(whole.M))
     which = labelled[nodes[:own]]
     M = np.flatnonzero(which >= 0)
-    graph = EmpiricalGraph(len(nodes), pairs, whole.graph.weights[edges])
     made = replace(whole, graph=graph, M=M, f=whole.f.of_nodes(which[M]))
     made.__dict__["undetermined"] = np.flatnonzero(np.isin(nodes, whole.undetermined))  # as the whole network has it
     return made
 
 
-def _local_order(graph: EmpiricalGraph, own: Integers, inner: Integers, n: int) -> Integers:
+def _local_order(share: Share, inner: Integers, n: int) -> Integers:
     """Own nodes in an order in which neighbours lie close together."""
-    pairs = np.searchsorted(own, graph.edges[inner])
-    ordering = Ordering.of(EmpiricalGraph(len(own), pairs, graph.weights[inner]), n)
-    return own[np.argsort(ordering.rank)]
+    pairs = np.searchsorted(share.own, share.pairs[inner])
+    ordering = Ordering.of(EmpiricalGraph(len(share.own), pairs, share.weights[inner]), n)
+    return share.own[np.argsort(ordering.rank)]
 
 
 def _with_first(nodes: Integers, first: Integers) -> Integers:
     """The same nodes with some of them, in the same order, before all others."""
-    return nodes[np.argsort(~np.isin(nodes, first), kind="stable")]
+    return nodes[np.argsort(find(first, nodes) < 0, kind="stable")]
 
 
-def _in_order(graph: EmpiricalGraph, which: Integers, place: Integers) -> tuple[Integers, Integers, Array]:
-    """Edges in the order of their ends here: what they are called, their ends, smaller first, and their signs."""
-    pairs = place[graph.edges[which]]
-    sign = np.where(pairs[:, 0] < pairs[:, 1], 1.0, -1.0)
-    pairs = np.sort(pairs, axis=1)
-    order = np.lexsort((pairs[:, 1], pairs[:, 0]))
-    return which[order], pairs[order], sign[order]
+def _in_order(
+    pairs: Integers, which: Integers, place: Callable[[Integers], Integers]
+) -> tuple[Integers, Integers, Array]:
+    """Edges in the order of their ends here: which they are, their ends, smaller first, and their signs."""
+    ends = place(pairs[which])
+    sign = np.where(ends[:, 0] < ends[:, 1], 1.0, -1.0)
+    ends = np.sort(ends, axis=1)
+    order = np.lexsort((ends[:, 1], ends[:, 0]))
+    return which[order], ends[order], sign[order]

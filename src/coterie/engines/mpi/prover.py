@@ -56,7 +56,7 @@ class PartRest(NamedTuple):
     def gathered(self, group: NDArray[np.int64], centre: Array) -> tuple[Array, ...]:
         """Sums over ranks are in any order: each is off by one rounding a rank of the sizes of its terms, at most."""
         part = self.part
-        first, lost, total, slack, size = self.own.gathered(group[part.nodes[: part.own]], centre)
+        first, lost, total, slack, size = self.own.gathered(part.own_in(group), centre)
         columns = [first, lost, np.abs(first)], [total, slack, size, np.abs(total)]
         ones = part.crew.added(np.stack(columns[0]))
         many = part.crew.added(np.stack(columns[1]))
@@ -68,14 +68,14 @@ class PartRest(NamedTuple):
 class PartProver:
     """Handles are arrays of the part: weights are right in the halo, and duals are those of all its edges.
 
-    `problem` is the whole one, and `mine` that of the part.
+    `problem` is the whole one, or its outline, and `mine` that of the part.
     """
 
     arrays = None
 
-    def __init__(self, problem: BoundProblem, part: Part) -> None:
+    def __init__(self, problem: BoundProblem, part: Part, enclosure: Enclosure | None = None) -> None:
         self.problem, self.mine, self.part, self.crew = problem, part.problem, part, part.crew
-        self.corrections, self.enclosure = PartCorrections(part), Enclosure(problem)
+        self.corrections, self.enclosure = PartCorrections(part), enclosure or Enclosure(problem)
         self.needs_repair, self.scales = self.corrections.needs_repair, self.corrections.scales
         self.largest_strength = self.corrections.largest_strength
         self.own, self.counted, self.kind = slice(part.own), slice(part.counted), problem.penalty.kind
