@@ -1,9 +1,9 @@
-"""Adaptive fusion on block models with wrong edges: clusters and errors of one fit and of two.
+"""Block models with wrong edges: clusters and errors of one fit, of two (adaptive), and with weights that are learnt.
 
     python -m benchmarks.adaptive [--seeds 3] [--penalty l1]
 
 Three blocks of 20 nodes with models (1, 1), (−1, 1) and (1, −1), eight edges per node of which 10 to 40 % lead to
-another block, three rows per node, noise 0.5. λ is chosen by four folds over rows, for the second fit with weights that
+another block, three rows per node, noise 0.5. λ is chosen by four folds over rows, for the last fit with weights that
 each fold makes of its own. Printed are means over seeds: the adjusted Rand index of the clusters, how many there are,
 and the root mean squared error on new rows.
 """
@@ -20,6 +20,7 @@ import coterie as ct
 SIZE, DEGREE, POINTS, NOISE, NEW = 20, 8, 3, 0.5, 20
 MODELS = np.array([[1.0, 1.0], [-1.0, 1.0], [1.0, -1.0]])
 WRONG = (0.1, 0.2, 0.3, 0.4)
+WAYS: dict[str, dict[str, bool]] = {"one fit": {}, "adaptive": {"adaptive": True}, "learnt": {"learn_graph": True}}
 
 
 def block_graph(wrong: float, of: np.ndarray, rng: np.random.Generator) -> ct.EmpiricalGraph:
@@ -40,19 +41,19 @@ def rows(of: np.ndarray, m: int, rng: np.random.Generator) -> tuple[np.ndarray, 
     return X, (X * MODELS[of[nodes]]).sum(axis=1) + NOISE * rng.standard_normal(len(nodes)), nodes
 
 
-def compare(wrong: float, penalty: str, seed: int) -> dict[bool, tuple[float, float, float]]:
-    """Rand index, number of clusters and error, without and with a second fit."""
+def compare(wrong: float, penalty: str, seed: int) -> dict[str, tuple[float, float, float]]:
+    """Rand index, number of clusters and error of each way."""
     rng, of = np.random.default_rng(seed), np.repeat(np.arange(3), SIZE)
     graph = block_graph(wrong, of, rng)
     (X, y, nodes), (X_new, y_new, nodes_new) = rows(of, POINTS, rng), rows(of, NEW, rng)
     found = {}
-    for adaptive in (False, True):
+    for way, options in WAYS.items():
         model = ct.NetworkedLinearRegressionCV(
-            graph, n_lams=12, cv=4, over="rows", random_state=seed, penalty=penalty, tol=1e-4, adaptive=adaptive
+            graph, n_lams=12, cv=4, over="rows", random_state=seed, penalty=penalty, tol=1e-4, **options
         ).fit(X, y, groups=nodes)
         error = np.sqrt(((model.predict(X_new, groups=nodes_new) - y_new) ** 2).mean())
         clusters = model.clusters_
-        found[adaptive] = (adjusted_rand_score(of, clusters), float(clusters.max() + 1), float(error))
+        found[way] = (adjusted_rand_score(of, clusters), float(clusters.max() + 1), float(error))
     return found
 
 
@@ -65,8 +66,8 @@ def main() -> None:
     for wrong in WRONG:
         runs = [compare(wrong, arguments.penalty, seed) for seed in range(arguments.seeds)]
         lines = []
-        for adaptive, name in ((False, "one fit"), (True, "adaptive")):
-            rand, count, error = np.mean([run[adaptive] for run in runs], axis=0)
+        for name in WAYS:
+            rand, count, error = np.mean([run[name] for run in runs], axis=0)
             lines.append(f"{name}: Rand index {rand:.2f}, {count:.1f} clusters, error {error:.3f}")
         print(f"{wrong:.0%} wrong edges, {arguments.penalty}: {'; '.join(lines)}", flush=True)
 

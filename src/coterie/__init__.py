@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     )
     from coterie.graphs import (
         Resolvability,
+        SimilarityGraph,
         knn_graph,
         product_graph,
         resolvability,
@@ -101,6 +102,7 @@ _HOMES = {
     ),
     "coterie.graphs": (
         "Resolvability",
+        "SimilarityGraph",
         "knn_graph",
         "product_graph",
         "resolvability",
@@ -180,6 +182,7 @@ __all__ = [
     "Record",
     "Resolvability",
     "RowLoss",
+    "SimilarityGraph",
     "Solution",
     "SquaredError",
     "SquaredHinge",

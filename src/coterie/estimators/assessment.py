@@ -11,8 +11,8 @@ from coterie.estimators.base import NetworkedModel
 from coterie.estimators.baselines import compare
 from coterie.estimators.comparison import Comparison
 from coterie.estimators.cross_validation import PATH_TOL, ChoosesLam, choice_of
-from coterie.estimators.fold_paths import how_to_solve, solve_folds
-from coterie.estimators.folds import Fold, Over, as_it_was, folds_for, without
+from coterie.estimators.fold_paths import how_to_solve, solve_folds, training_part
+from coterie.estimators.folds import Fold, Over, folds_for
 from coterie.estimators.held_out import held_out_of
 from coterie.estimators.lam_choice import LamChoice
 from coterie.estimators.new_nodes import warm_start
@@ -82,7 +82,7 @@ def _evaluate(model: NetworkedModel, folds: list[Fold], over: str, condensed: bo
         tell("held-out labels", 0.0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConverged)
-        known = as_it_was(without(problem, folds[0]), folds[0])
+        known, _ = training_part(problem, folds[0], model.made_)
         begin = warm_start(model.solution_, known.graph)
         trial = solve(known.bound.at(model.lam_), PATH_TOL, start=begin, **how)
     fit = max(seconds_in_numpy(problem.bound, model.solution_.n_iter), ALWAYS)

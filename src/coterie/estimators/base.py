@@ -13,12 +13,12 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from coterie.estimators.adaptive import adapted
 from coterie.estimators.cluster_count import lam_of_clusters
 from coterie.estimators.export import ExportMixin
 from coterie.estimators.fold_paths import Remade, how_to_solve
 from coterie.estimators.information import likelihood_of
 from coterie.estimators.input import InputMixin
+from coterie.estimators.made_graph import MakesGraph
 from coterie.estimators.new_nodes import (
     LocalModel,
     is_place,
@@ -32,6 +32,7 @@ from coterie.estimators.progress import Verbose, follow, listener
 from coterie.estimators.refit import Refit, check_refit, refitted, standard_errors
 from coterie.estimators.shared import inner_edges, without_hub
 from coterie.estimators.tables import node_ids
+from coterie.estimators.variants import one_after_the_other
 from coterie.problem import EmpiricalGraph, Problem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.base import with_offset
@@ -42,7 +43,7 @@ LAST = ("coef_penalised_", "intercept_penalised_", "shared_coef_", "shared_inter
 """Attributes that only some fits have: those of the last one are forgotten."""
 
 
-class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
+class NetworkedModel(MakesGraph, InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
     """Rows of all nodes and a graph in, one linear model per node out. The subclasses say which loss."""
 
     # Node ids go wherever rows go: with scikit-learn's metadata routing they need not be requested.
@@ -61,7 +62,6 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
     refit: str | None = None
     shared: bool = False
     n_clusters: int | None = None
-    adaptive: bool = False
     first_problem_: Problem
     first_graph_: EmpiricalGraph | None = None
     made_: Remade | None = None
@@ -177,11 +177,10 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If the model is adaptive.
+            If weights of edges are learnt, or the graph is made of the rows.
         """
         check_is_fitted(self)
-        if self.adaptive:
-            raise ValueError("the weights of new edges are not adapted; fit again, with the new nodes in the graph")
+        self._check_new_nodes()
         self._learn(*with_nodes(self, neighbours, X, y, groups))
         self.first_problem_ = self.problem_
         return self
@@ -206,35 +205,29 @@ class NetworkedModel(InputMixin, ExportMixin, PersistenceMixin, BaseEstimator):
     def _prepare(self, problem: Problem, order: Array | None) -> tuple[Problem, Solution | None]:
         """Choose λ and, among several, the strength in time; return the problem and where to start."""
         check_refit(self, problem)
-        self._check_adaptive()
+        self._check_graph()
         self._condensed = order is None
         problem, how = self._refined(problem, order), {"tol": self.tol, **how_to_solve(self)}
-        k = None if self.graph is None else self.n_clusters  # without a graph there is one model
-        if k is not None:
-            if self.shared:
-                raise ValueError("n_clusters= is for models without shared=True, whose nodes are all joined")
-            self.lam_, start = lam_of_clusters(problem, k, **how)
-        else:
-            self.lam_, start = float(self._choose_lam(problem, order)), None
+        clusters = None if self.graph is None else self.n_clusters  # without a graph there is one model
+        if clusters is not None and self.shared:
+            raise ValueError("n_clusters= is for models without shared=True, whose nodes are all joined")
+        if clusters is None:
+            self.lam_ = float(self._choose_lam(problem, order))
         if len(self._strengths) > 1:
             problem = self._in_time(problem, self.time_strength_)
-        self.first_problem_, self.made_ = problem, None
-        self.first_graph_ = problem.graph if self.adaptive else None
-        if self.adaptive:
-            self.made_ = partial(adapted, lam=self.lam_, options=how)
-            problem = self.made_(problem)
-            if k is not None:
-                self.lam_, start = lam_of_clusters(problem, k, **how)
+        self.first_problem_, self.made_, start = problem, self._made(), None
+        problem = problem if self.made_ is None else self.made_(problem)
+        if clusters is not None:
+            self.lam_, start = lam_of_clusters(problem, clusters, **how)
+        self.first_graph_ = None
+        if self._reweights is not None:
+            self.first_graph_, again = problem.graph, partial(self._reweights, lam=self.lam_, options=how)
+            problem, self.made_ = again(problem), one_after_the_other(self.made_, again)
+            if clusters is not None:
+                self.lam_, start = lam_of_clusters(problem, clusters, **how)
             else:
                 self.lam_ = float(self._choose_lam(self.first_problem_, order, self.made_))
         return problem, start or self._warm(problem.graph, problem.n_features)
-
-    def _check_adaptive(self) -> None:
-        """Refuse what a second fit on other weights of edges does not go with."""
-        if self.adaptive and self.shared:
-            raise ValueError("adaptive=True is for models without shared=True, whose edges to all nodes it would adapt")
-        if self.adaptive and getattr(self, "criterion", "cv") != "cv":
-            raise ValueError('adaptive=True chooses λ by folds, which learn the weights anew; use criterion="cv"')
 
     def _learn(self, problem: Problem, start: Solution | None) -> Self:
         """Solve for the λ that has been chosen."""

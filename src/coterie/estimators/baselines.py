@@ -12,12 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from coterie.estimators.adaptive import adapted
 from coterie.estimators.base import NetworkedModel
 from coterie.estimators.comparison import NETWORK, Comparison
 from coterie.estimators.criterion import CRITERIA, choose_by_criterion
 from coterie.estimators.cross_validation import ChoosesLam, cross_validate_lam, lam_values, steps
-from coterie.estimators.fold_paths import Remade, how_to_solve, mean_error
+from coterie.estimators.fold_paths import Remade, how_to_solve, mean_error, training_part
 from coterie.estimators.folds import Fold, Over, as_it_was, folds_for, folds_of, reachable, without
 from coterie.estimators.intercepts import has_intercepts, mixed_model, node_intercepts
 from coterie.estimators.lam_choice import LamChoice
@@ -25,6 +24,7 @@ from coterie.estimators.offsets import Offset
 from coterie.estimators.progress import listener
 from coterie.estimators.refit import refitted
 from coterie.estimators.space_time import carried, last_known
+from coterie.estimators.variants import Variant, one_after_the_other, recipe_of, variants_of, varies
 from coterie.problem import LocalDatasets, Problem, largest_useful_lam
 from coterie.problem.arrays import Array
 from coterie.problem.penalties import SquaredVariation
@@ -124,12 +124,10 @@ def compare(
     """
     tell, measure, unit = listener(model.verbose), problem.loss.measure, model.scaling_.y_spread
     methods = _methods(model, model.row_weight_ if condensed else None)
-    means = np.empty((len(methods), len(folds)))
+    means, graph_made = np.empty((len(methods), len(folds))), _graph_made(model, known)
     with expecting(len(folds)):
         for k, fold in enumerate(folds):
-            training = without(problem, fold)
-            rows = reachable(training, fold)
-            past = as_it_was(training, fold)
+            past, rows = training_part(problem, fold, graph_made)
             tested = np.unique(last_known(problem.data.nodes[rows], past.graph))
             for row, (name, weights_of) in enumerate(methods.items()):
                 if tell is not None:
@@ -143,7 +141,8 @@ def compare(
     if tuned:
         kappa = model._strengths[0] if known.time_strengths is None else float(known.time_strengths[known.best])
         squared = replace(model._in_time(problem, kappa), penalty=SquaredVariation())
-        smooth = _by_lam(model, squared, folds, over, SMOOTH_LAMS, SMOOTH, known.repeats)
+        graph_made = _graph_made(model, known)
+        smooth = _by_lam(model, squared, folds, over, SMOOTH_LAMS, SMOOTH, known.repeats, graph_made)
         errors[SMOOTH] = smooth.elsewhere()
     table, library = np.array(list(errors.values())), model.frame_library_
     return Comparison(tuple(errors), table, over, known.weights, library, measure.name, measure.degree, known.repeats)
@@ -185,10 +184,12 @@ def _by_lam(
     made: Remade | None = None,
 ) -> LamChoice:
     """The errors of every λ in every fold, in units of y; of one λ only, where there is one fold to choose by."""
-    values, tell = lam_values(problem, lams), listener(model.verbose)
+    whole = problem if made is None or not isinstance(lams, int | np.integer) else made(problem)
+    values, tell = lam_values(whole, lams), listener(model.verbose)
     how = how_to_solve(model)
     if len(folds) == 1 and len(values) > 1:
-        values = [_chosen_inside(model, without(problem, folds[0]), folds[0], values, how)]
+        inside = _inside(without(problem, folds[0]), folds[0], values, how, made)
+        values = [float(inside.lams[inside.by_rule(_rule_of(model))])]
     if len(values) == 1:
         how["tol"] = max(model.tol, 1e-5)
     told = None if tell is None else steps(tell, len(folds), len(values), f"{name}, ")
@@ -199,13 +200,13 @@ def _by_lam(
 
 
 def _by_folds(model: NetworkedModel, problem: Problem, folds: Sequence[Fold], over: str) -> LamChoice:
-    """The errors of every λ, and of every strength in time, in every fold, in units of y."""
-    tried = [model._in_time(problem, kappa) for kappa in model._strengths]
+    """The errors of every λ, and of what else is chosen, in every fold, in units of y."""
+    tried = variants_of(model, problem)
     if len(folds) == 1 and len(tried) > 1:
-        tried = [_strength_inside(model, tried, folds[0])]
-    found = [_by_lam(model, one, folds, over, _lams_of(model), NETWORK, repeats=1) for one in tried]
-    known, _ = LamChoice.joined(found, model._strengths[: len(found)])
-    return _adaptive(model, problem, folds, over, known) if model.adaptive else known
+        tried = [_best_inside(model, tried, folds[0])]
+    found = [_by_lam(model, one.problem, folds, over, _lams_of(model), NETWORK, 1, one.made) for one in tried]
+    known, _ = LamChoice.joined(found, [one.value for one in tried], varies(model))
+    return known if model._reweights is None else _second(model, tried, folds, over, known)
 
 
 def _by_criterion(model: NetworkedModel, problem: Problem, folds: Sequence[Fold], over: str) -> LamChoice:
@@ -227,43 +228,45 @@ def _by_criterion(model: NetworkedModel, problem: Problem, folds: Sequence[Fold]
     return LamChoice(np.array([np.nan]), found, np.zeros_like(found), over, np.array(weights), 1, measure.degree)
 
 
-def _chosen_inside(
-    model: NetworkedModel, training: Problem, fold: Fold, values: list[float], how: dict[str, Any]
-) -> float:
-    """The λ that cross-validation within a training part chooses, held out as the fold holds out."""
-    choice = _inside(training, fold, values, how)
-    return float(choice.lams[choice.by_rule(_rule_of(model))])
-
-
-def _inside(training: Problem, fold: Fold, values: list[float], how: dict[str, Any]) -> LamChoice:
+def _inside(training: Problem, fold: Fold, values: list[float], how: dict[str, Any], made: Remade | None) -> LamChoice:
     """Cross-validation within a training part, held out as the fold holds out."""
-    known = np.isin(training.data.nodes[reachable(training, fold)], training.M).mean()
+    rows = reachable(training if made is None else made(training), fold)
+    known = np.isin(training.data.nodes[rows], training.M).mean()
     over: Over = "rows" if known >= 0.5 else "nodes"
     n_folds = min(5, len(training.M) if over == "nodes" else len(training.data.labelled.y))
     classes, order = training.loss.measure.of_classes, np.arange(len(training.data.y))
     folds, _ = folds_of(training.data, n_folds, over, order, 0, of_classes=classes)
-    return cross_validate_lam(training, values, folds, over, **how)
+    return cross_validate_lam(training, values, folds, over, made=made, **how)
 
 
-def _adaptive(model: NetworkedModel, problem: Problem, folds: Sequence[Fold], over: str, first: LamChoice) -> LamChoice:
-    """The errors of the second fit of an adaptive model, whose first fit has the λ that is best here."""
+def _second(
+    model: NetworkedModel, tried: Sequence[Variant], folds: Sequence[Fold], over: str, first: LamChoice
+) -> LamChoice:
+    """The errors of the second fit, on edges that are weighed anew; the first has the λ that is best here."""
+    assert model._reweights is not None
     at = first.by_rule(_rule_of(model))
-    kappa = model._strengths[0] if first.time_strengths is None else float(first.time_strengths[at])
-    here = model._in_time(problem, kappa)
+    here = tried[0] if first.varied is None else next(one for one in tried if one.value == first.varied[at])
     how = {"tol": model.tol, **how_to_solve(model)}
-    made = partial(adapted, lam=float(first.lams[at]), options=how)
-    lams = _lams_of(model)
-    values = lam_values(made(here) if isinstance(lams, int | np.integer) else here, lams)
-    return _by_lam(model, here, folds, over, values, NETWORK, first.repeats, made)
+    made = one_after_the_other(here.made, partial(model._reweights, lam=float(first.lams[at]), options=how))
+    return _by_lam(model, here.problem, folds, over, _lams_of(model), NETWORK, first.repeats, made)
 
 
-def _strength_inside(model: NetworkedModel, tried: list[Problem], fold: Fold) -> Problem:
-    """The problem with the strength in time that is best within the training part of the only fold."""
+def _best_inside(model: NetworkedModel, tried: list[Variant], fold: Fold) -> Variant:
+    """The one that is best within the training part of the only fold."""
     errors = []
-    for problem in tried:
-        training, values = without(problem, fold), lam_values(problem, _lams_of(model))
-        errors.append(_inside(training, fold, values, how_to_solve(model)).mean.min())
+    for _, problem, made in tried:
+        values = lam_values(problem if made is None else made(problem), _lams_of(model))
+        errors.append(_inside(without(problem, fold), fold, values, how_to_solve(model), made).mean.min())
     return tried[int(np.argmin(errors))]
+
+
+def _graph_made(model: NetworkedModel, known: LamChoice | None) -> Remade | None:
+    """What makes the graph of the rows, with the number of neighbours that is known to be best, or else the first."""
+    recipe = recipe_of(model)
+    if recipe is None:
+        return None
+    chosen = None if known is None or known.neighbours is None else int(known.neighbours[known.best])
+    return partial(recipe.joined, k=chosen or recipe.ks[0])
 
 
 def _alone(model: NetworkedModel, training: Problem, tested: Nodes | None = None) -> Array:

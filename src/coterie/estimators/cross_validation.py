@@ -17,6 +17,7 @@ from coterie.estimators.refine_strength import RefinesStrength
 from coterie.estimators.scaling import Scaling
 from coterie.estimators.space_time import STRENGTHS, SpaceTime
 from coterie.estimators.tested_rows import ones_of
+from coterie.estimators.variants import Variant, variants_of, varies
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
 from coterie.solver import lam_grid
@@ -100,6 +101,7 @@ class ChoosesLam(RefinesStrength):
     time_strengths: Any = None
     space_time_: SpaceTime | None
     time_strength_: float
+    n_neighbours_: int
     _in_time: Callable[[Problem, float], Problem]
 
     @property
@@ -121,19 +123,21 @@ class ChoosesLam(RefinesStrength):
         if self.criterion != "cv":
             raise ValueError(f'criterion must be "cv", "aicc" or "bic", got {self.criterion!r}')
         drawn = self.over, order, self.random_state, self.cv_repeats
-        strengths = self._strengths if made is None else [getattr(self, "time_strength_", 1.0)]
+        variants = variants_of(self, problem) if made is None else [Variant(1.0, problem, made)]
         folds, over = folds_for(self, problem, self.cv, *drawn)
         n_lams, tell = self.n_lams if self.lams is None else len(self.lams), listener(self.verbose)
-        told = None if tell is None else steps(tell, len(folds), n_lams * len(strengths))
+        told = None if tell is None else steps(tell, len(folds), n_lams * len(variants))
         ones = ones_of(problem, order is None, self.fit_intercept)
-        tried = [self._tried(self._in_time(problem, kappa), folds, over, ones, told, made) for kappa in strengths]
-        choice, by_lam = LamChoice.joined([found for found, _ in tried], strengths)
+        tried = [self._tried(one.problem, folds, over, ones, told, one.made) for one in variants]
+        choice, by_lam = LamChoice.joined([found for found, _ in tried], [one.value for one in variants], varies(self))
         self.lam_choice_, self.cv_results_ = choice, choice.results()
         chosen = choice.by_rule(self.rule)
         paths = [FoldPath.joined(of_fold, by_lam) for of_fold in zip(*(paths for _, paths in tried), strict=True)]
         self.held_out_ = held_out_of(problem, paths, choice, chosen, self.rule, self.scaling_, self.shared)
         if choice.time_strengths is not None:
             self.time_strength_ = float(choice.time_strengths[chosen])
+        if choice.neighbours is not None:
+            self.n_neighbours_ = int(choice.neighbours[chosen])
         return float(choice.lams[chosen])
 
     def _choose_by_criterion(self, problem: Problem) -> float:

@@ -13,7 +13,8 @@ PARAMETERS = {
     "graph": """\
 EmpiricalGraph, networkx.Graph, scipy.sparse matrix or frame of edges
 As for :meth:`coterie.EmpiricalGraph.from_any`. None: one node. A pair (space, time) of such graphs: places at times,
-joined as :func:`product_graph` joins them, with groups that are pairs; :func:`time_graph` makes the second.""",
+joined as :func:`product_graph` joins them, with groups that are pairs; :func:`time_graph` makes the second. A
+:class:`SimilarityGraph`: the graph that the rows make.""",
     "lam": """\
 float
 λ ≥ 0. The larger it is, the more nodes share a model; at 0 each node is alone.""",
@@ -140,6 +141,11 @@ bool
 Fit twice: the weights A_e of the second fit are divided by ε + ‖ŵ_i − ŵ_j‖, the differences that the first one found,
 so that wrong edges count less and there are fewer, truer clusters. A CV form chooses λ for each of the two, and makes
 the weights again in each fold.""",
+    "learn_graph": """\
+bool
+Learn the weights of the edges with the models: in turn, models are fitted, and every node shares the weight of its
+edges out anew, more to neighbours with models like its own, until that changes little. The graph says which edges
+there may be. As with adaptive, a CV form chooses λ for the first fit and the last, and each fold learns weights.""",
     "n_clusters": """\
 int
 Instead of lam: find the smallest λ at which so many clusters remain, as clusters_ counts them, to a thousandth; an
@@ -200,8 +206,8 @@ feature_names_in_ : array of shape (n_features_in_,)
 
 CHOICE = """\
 cv_results_ : dict of arrays
-    For each λ: lam, time_strength where several were tried, mean_error (what held_out_.measure names, of all
-    rows held out, in units of y), standard_error, the error of each fold, and the largest gap any fold had left.
+    For each λ: lam, time_strength or k where several were tried, mean_error (what held_out_.measure names, of
+    all rows held out, in units of y), standard_error, the error of each fold, and the largest gap any fold had left.
 lam_choice_ : LamChoice
     The same, with both rules.
 held_out_ : HeldOut

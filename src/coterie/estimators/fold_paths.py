@@ -99,9 +99,7 @@ def _solve_fold(
         if progress is not None:
             progress(lam, solution.gap)
 
-    training = without(problem, fold)
-    rows, known = reachable(training, fold), as_it_was(training, fold)
-    known = known if made is None else made(known)
+    known, rows = training_part(problem, fold, made)
     if (start := options.get("start")) is not None:
         options = options | {"start": warm_start(start, known.graph)}
     with warnings.catch_warnings(), expecting(expected):
@@ -112,6 +110,14 @@ def _solve_fold(
     weights = [refitted(known.bound.at(lam), one.w) if refit else one.w for lam, one in path]
     test = TestedRows.of(problem, rows, [carried(w, problem.graph) for w in weights], ones)
     return FoldPath(test, [solution.gap for solution in path.solutions])
+
+
+def training_part(problem: Problem, fold: Fold, made: Remade | None) -> tuple[Problem, NDArray[np.bool_]]:
+    """The problem that a fold solves, and the rows held out that its labels reach."""
+    training = without(problem, fold)
+    known = as_it_was(training, fold)
+    known = known if made is None else made(known)
+    return known, reachable(training if fold.known is not None else known, fold)
 
 
 def mean_error(problem: Problem, rows: NDArray[np.bool_], w: Array) -> float:

@@ -72,6 +72,7 @@ class NetworkedHuberRegression(IntervalsMixin, NetworkedRowRegressor):
         time_strength: float = 1.0,
         n_clusters: int | None = None,
         adaptive: bool = False,
+        learn_graph: bool = False,
     ) -> None:
         self._keep(locals())
 
@@ -142,5 +143,6 @@ class NetworkedHuberRegressionCV(ChoosesLam, NetworkedHuberRegression):
         node: str | Sequence[str] | None = None,
         time_strengths: Any = None,
         adaptive: bool = False,
+        learn_graph: bool = False,
     ) -> None:
         self._keep(locals())

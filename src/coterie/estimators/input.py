@@ -28,6 +28,7 @@ from coterie.estimators.tables import (
     name_of,
     take_groups,
 )
+from coterie.graphs.similarity_recipe import SimilarityGraph
 from coterie.io.preparation import Preparation
 from coterie.problem import EmpiricalGraph, LocalDatasets, Problem
 from coterie.problem.arrays import Array
@@ -83,6 +84,7 @@ class InputMixin:
         "delta": [Interval(Real, 0, None, closed="neither")],
         "quantile": [Interval(Real, 0, 1, closed="neither")],
         "adaptive": ["boolean"],
+        "learn_graph": ["boolean"],
         "n_clusters": [None, Interval(Integral, 1, None, closed="left")],
         "class_weight": [None, dict, StrOptions({"balanced"})],
     }
@@ -123,7 +125,7 @@ class InputMixin:
         groups = self.node if groups is None else groups
         self.groups_column_ = columns_of_groups(X, groups)
         self.frame_library_, self.target_name_ = library_of(X), name_of(y)
-        graph = self._as_graph(groups)
+        graph = self._as_graph(groups, X)
         data, nodes = self._rows(X, y, groups, sample_weight, graph, offset, first=True)
         return self._stated(graph, data), np.argsort(nodes, kind="stable")
 
@@ -132,9 +134,18 @@ class InputMixin:
         """The strengths in time that may be chosen: one."""
         return [self.time_strength]
 
-    def _as_graph(self, groups: Any) -> EmpiricalGraph:
-        """The graph to learn on: of two graphs, their product with the first of the strengths in time."""
+    def _as_graph(self, groups: Any, X: Any = None) -> EmpiricalGraph:
+        """The graph to learn on: of two graphs, their product with the first of the strengths in time.
+
+        Where the rows X make the graph, these are its nodes alone.
+        """
         self.space_time_ = SpaceTime.of(self.graph)
+        if isinstance(self.graph, SimilarityGraph):
+            if groups is None or X is None:
+                raise ValueError(
+                    "SimilarityGraph joins the nodes of rows in memory; say with groups= which node each belongs to"
+                )
+            return self.graph.nodes(take_groups(X, groups)[1])
         if self.space_time_ is None:
             if self.time_strength != 1 or getattr(self, "time_strengths", None) is not None:
                 raise ValueError("a strength in time needs graph=(space, time), two graphs")

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from coterie.estimators.fold_paths import how_to_solve
-from coterie.estimators.folds import Over, as_it_was, folds_for, reachable, what_to_hold_out, without
+from coterie.estimators.fold_paths import how_to_solve, training_part
+from coterie.estimators.folds import Over, folds_for, what_to_hold_out
 from coterie.estimators.new_nodes import warm_start
 from coterie.estimators.refit import refitted
 from coterie.estimators.space_time import carried
@@ -185,9 +185,8 @@ def _of_folds(model: Any, by: Over, cv: int, rng: np.random.RandomState) -> tupl
     folds, held = folds_for(model, problem, cv, by, np.arange(len(problem.data.y)), rng)
     residuals, nodes = [], []
     for fold in folds:
-        training = without(problem, fold)
-        rows, known = reachable(training, fold), as_it_was(training, fold)
-        bound = (known if model.made_ is None else model.made_(known)).bound.at(model.lam_)
+        known, rows = training_part(problem, fold, model.made_)
+        bound = known.bound.at(model.lam_)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NotConverged)
             w = solve(bound, FOLD_TOL, start=warm_start(model.solution_, bound.graph), **how_to_solve(model)).w

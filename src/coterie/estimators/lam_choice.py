@@ -34,6 +34,8 @@ class LamChoice:
         Errors of many rows are a power mean of this degree: 2 where they are roots of mean squares.
     time_strengths : array of shape (K,), or None
         The strength in time that each λ was tried with; None where that was not chosen.
+    neighbours : array of shape (K,), or None
+        The number of neighbours that each λ was tried with, likewise.
     """
 
     lams: Array
@@ -44,28 +46,36 @@ class LamChoice:
     repeats: int = 1
     degree: int = 1
     time_strengths: Array | None = None
+    neighbours: Array | None = None
 
     @classmethod
-    def joined(cls, choices: Sequence[Self], strengths: Sequence[float]) -> tuple[Self, NDArray[np.int64]]:
-        """What is said of the λ of several strengths in time; and the order in which λ then descend."""
+    def joined(cls, choices: Sequence[Self], values: Sequence[float], what: str) -> tuple[Self, NDArray[np.int64]]:
+        """What is said of the λ of several values of `what` else is chosen; and the order in which λ then descend."""
         if len(choices) == 1:
             return choices[0], np.arange(len(choices[0].lams))
-        kappa = np.repeat(strengths, [len(choice.lams) for choice in choices])
+        tried = np.repeat(values, [len(choice.lams) for choice in choices])
         lams, errors, gaps = (
             np.concatenate([getattr(choice, name) for choice in choices]) for name in ("lams", "errors", "gaps")
         )
         order = np.argsort(-lams, kind="stable")
-        by_lam: dict[str, Any] = {"lams": lams, "errors": errors, "gaps": gaps, "time_strengths": kappa}
+        by_lam: dict[str, Any] = {"lams": lams, "errors": errors, "gaps": gaps, what: tried}
         return replace(choices[0], **{name: values[order] for name, values in by_lam.items()}), order
 
-    def curves(self) -> list[tuple[float | None, Self]]:
-        """The same for each strength in time; None where there is one only."""
-        if self.time_strengths is None:
+    @property
+    def varied(self) -> Array | None:
+        """What was chosen together with λ, for each of them; None where nothing was."""
+        return self.neighbours if self.time_strengths is None else self.time_strengths
+
+    def curves(self) -> list[tuple[str | None, Self]]:
+        """The same for each value of what was chosen together with λ, in words; None where there is one only."""
+        if self.varied is None:
             return [(None, self)]
-        return [(float(kappa), self._only(self.time_strengths == kappa)) for kappa in np.unique(self.time_strengths)]
+        words = "k = {:.3g}" if self.time_strengths is None else "{:.3g} times λ in time"
+        return [(words.format(value), self._only(self.varied == value)) for value in np.unique(self.varied)]
 
     def _only(self, kept: NDArray[np.bool_]) -> Self:
-        return replace(self, lams=self.lams[kept], errors=self.errors[kept], gaps=self.gaps[kept], time_strengths=None)
+        alone = replace(self, time_strengths=None, neighbours=None)
+        return replace(alone, lams=self.lams[kept], errors=self.errors[kept], gaps=self.gaps[kept])
 
     @property
     def mean(self) -> Array:
@@ -85,7 +95,7 @@ class LamChoice:
     @property
     def at_an_end(self) -> bool:
         """Whether that is the largest or the smallest λ of several, so that better ones may lie beyond."""
-        alike = True if self.time_strengths is None else self.time_strengths == self.time_strengths[self.best]
+        alike = True if self.varied is None else self.varied == self.varied[self.best]
         tried = self.lams[np.broadcast_to(alike, len(self.lams))]
         return len(tried) > 1 and float(self.lams[self.best]) in (float(tried[0]), float(tried[-1]))
 
@@ -120,8 +130,9 @@ class LamChoice:
 
     def results(self) -> dict[str, Array]:
         """The same as a dictionary of columns, which makes a frame."""
-        strengths = {} if self.time_strengths is None else {"time_strength": self.time_strengths}
-        columns = {"lam": self.lams, **strengths, "mean_error": self.mean, "standard_error": self.standard_error}
+        others = {"time_strength": self.time_strengths, "k": self.neighbours}
+        tried = {name: values for name, values in others.items() if values is not None}
+        columns = {"lam": self.lams, **tried, "mean_error": self.mean, "standard_error": self.standard_error}
         folds = {f"fold{k}_error": self.errors[:, k] for k in range(self.errors.shape[1])}
         return {**columns, **folds, "largest_gap": self.gaps.max(axis=1)}
 

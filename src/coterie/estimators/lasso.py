@@ -65,6 +65,7 @@ class NetworkedLasso(NetworkedRegressor):
         time_strength: float = 1.0,
         n_clusters: int | None = None,
         adaptive: bool = False,
+        learn_graph: bool = False,
     ) -> None:
         self._keep(locals())
 
@@ -127,5 +128,6 @@ class NetworkedLassoCV(ChoosesLam, NetworkedLasso):
         node: str | Sequence[str] | None = None,
         time_strengths: Any = None,
         adaptive: bool = False,
+        learn_graph: bool = False,
     ) -> None:
         self._keep(locals())

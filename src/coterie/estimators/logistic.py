@@ -84,6 +84,7 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
         time_strength: float = 1.0,
         n_clusters: int | None = None,
         adaptive: bool = False,
+        learn_graph: bool = False,
     ) -> None:
         self._keep(locals())
 
@@ -285,5 +286,6 @@ class NetworkedLogisticRegressionCV(ChoosesLam, NetworkedLogisticRegression):
         node: str | Sequence[str] | None = None,
         time_strengths: Any = None,
         adaptive: bool = False,
+        learn_graph: bool = False,
     ) -> None:
         self._keep(locals())

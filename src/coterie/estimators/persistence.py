@@ -121,7 +121,8 @@ class PersistenceMixin(InformationMixin):
         if isinstance(choice := getattr(self, "lam_choice_", None), LamChoice):
             record |= {"over": choice.over, "degree": choice.degree}
             arrays |= {f"cv_{name}": getattr(choice, name) for name in ("lams", "errors", "gaps", "weights")}
-            arrays |= {} if choice.time_strengths is None else {"cv_time_strengths": choice.time_strengths}
+            others = {name: getattr(choice, name) for name in ("time_strengths", "neighbours")}
+            arrays |= {f"cv_{name}": values for name, values in others.items() if values is not None}
         if self._refit is not None:
             arrays |= {"refit_w": self._refit.w, "refit_errors": self._refit.errors}
         if isinstance(calibration := getattr(self, "calibration_", None), Calibration):
@@ -225,7 +226,7 @@ def _restore(record: dict[str, Any], arrays: dict[str, Array]) -> NetworkedModel
         measure = model._loss(()).measure
         if "degree" not in record:  # means of errors of rows, as they were once written
             errors = measure.of_mean(errors)
-        how = model.cv_repeats, measure.degree, arrays.get("cv_time_strengths")
+        how = model.cv_repeats, measure.degree, arrays.get("cv_time_strengths"), arrays.get("cv_neighbours")
         model.lam_choice_ = LamChoice(lams, errors, gaps, record["over"], weights, *how)
         model.cv_results_ = model.lam_choice_.results()
     if "held_out" in record:

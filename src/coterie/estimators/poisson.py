@@ -81,6 +81,7 @@ class NetworkedPoissonRegression(NetworkedRowRegressor):
         time_strength: float = 1.0,
         n_clusters: int | None = None,
         adaptive: bool = False,
+        learn_graph: bool = False,
     ) -> None:
         self._keep(locals())
 
@@ -282,5 +283,6 @@ class NetworkedPoissonRegressionCV(ChoosesLam, NetworkedPoissonRegression):
         node: str | Sequence[str] | None = None,
         time_strengths: Any = None,
         adaptive: bool = False,
+        learn_graph: bool = False,
     ) -> None:
         self._keep(locals())

@@ -72,6 +72,7 @@ class NetworkedQuantileRegression(NetworkedRowRegressor):
         time_strength: float = 1.0,
         n_clusters: int | None = None,
         adaptive: bool = False,
+        learn_graph: bool = False,
     ) -> None:
         self._keep(locals())
 
@@ -141,5 +142,6 @@ class NetworkedQuantileRegressionCV(ChoosesLam, NetworkedQuantileRegression):
         node: str | Sequence[str] | None = None,
         time_strengths: Any = None,
         adaptive: bool = False,
+        learn_graph: bool = False,
     ) -> None:
         self._keep(locals())

@@ -135,6 +135,7 @@ class NetworkedLinearRegression(NetworkedRegressor):
         time_strength: float = 1.0,
         n_clusters: int | None = None,
         adaptive: bool = False,
+        learn_graph: bool = False,
     ) -> None:
         self._keep(locals())
 
@@ -199,5 +200,6 @@ class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
         node: str | Sequence[str] | None = None,
         time_strengths: Any = None,
         adaptive: bool = False,
+        learn_graph: bool = False,
     ) -> None:
         self._keep(locals())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -87,10 +87,18 @@ def similarity_graph(
     >>> ct.similarity_graph(X, y, list("aabbccdd"), k=1).edges.tolist()
     [[0, 1], [2, 3]]
     """
+    return similar_nodes(*_as_data(X, y, groups), k, weight, loss, ridge, by)
+
+
+def similar_nodes(
+    data: LocalDatasets, ids: Sequence[Hashable] | None, k: int, weight: Weight, loss: Loss, ridge: float, by: str
+) -> EmpiricalGraph:
+    """See :func:`similarity_graph`; here of rows that are in the nodes of a graph already."""
     check_strength(ridge, "ridge")
-    data, ids = _as_data(X, y, groups)
     if by not in ("models", "gradients", "means"):
         raise ValueError(f'by must be "models", "gradients" or "means", got {by!r}')
+    if len(data.labelled.M) < 2:
+        raise ValueError(f"at least two nodes need labels; {len(data.labelled.M)} of {data.n_nodes} have any")
     z = _means(data) if by == "means" else _embed(data, loss, ridge, by)
     M = data.labelled.M
     neighbours, distances = nearest(z, check_k(k, len(M)), "euclidean")
@@ -101,7 +109,8 @@ def similarity_graph(
         closest = np.argsort(from_pooled, kind="stable")[:k]
         pairs = np.concatenate([pairs, np.stack([np.repeat(unlabelled, k), np.tile(M[closest], len(unlabelled))], 1)])
         d = np.concatenate([d, np.tile(from_pooled[closest], len(unlabelled))])
-    return EmpiricalGraph.from_edges(pairs, edge_weights(d, weight, pairs, ids), ids=ids)
+    called = range(data.n_nodes) if ids is None else ids
+    return EmpiricalGraph.from_edges(pairs, edge_weights(d, weight, pairs, called), n_nodes=data.n_nodes, ids=ids)
 
 
 def _as_data(X: Any, y: Any, groups: Any) -> tuple[LocalDatasets, list[Hashable]]:
@@ -113,10 +122,7 @@ def _as_data(X: Any, y: Any, groups: Any) -> tuple[LocalDatasets, list[Hashable]
     if len(rows) != len(matrix):
         raise ValueError(f"X has {len(matrix)} rows but groups has {len(rows)}")
     ids = list(dict.fromkeys(rows))
-    data = LocalDatasets.from_rows(matrix, y, look_up(rows, numbering(ids)), n_nodes=len(ids))
-    if len(data.labelled.M) < 2:
-        raise ValueError(f"at least two nodes need labels; {len(data.labelled.M)} of {len(ids)} have any")
-    return data, ids
+    return LocalDatasets.from_rows(matrix, y, look_up(rows, numbering(ids)), n_nodes=len(ids)), ids
 
 
 def _means(data: LocalDatasets) -> NDArray[np.float64]:

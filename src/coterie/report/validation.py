@@ -28,10 +28,6 @@ def _marks(choice: LamChoice) -> list[tuple[str, float, str, str]]:
     return [("best", best, BEST, "dash"), ("one-SE rule", one_se, ONE_SE, "dot")]
 
 
-def _in_time(kappa: float) -> str:
-    return f"{short(kappa, 3)} times λ in time"
-
-
 def _scale(choice: LamChoice) -> str:
     return "log" if (choice.lams > 0).all() else "linear"
 
@@ -55,8 +51,8 @@ def error_label(over: str) -> str:
 def draw_lam_choice(ax: Any, choice: LamChoice) -> None:
     """Draw the cross-validated error of every λ on matplotlib axes, with standard errors and both rules marked."""
     look = {"color": LINE, "markersize": 4, "capsize": 2, "elinewidth": 0.8}
-    for number, (kappa, one) in enumerate(choice.curves()):
-        here = look if kappa is None else look | {"color": CURVES[number % len(CURVES)], "label": _in_time(kappa)}
+    for number, (which, one) in enumerate(choice.curves()):
+        here = look if which is None else look | {"color": CURVES[number % len(CURVES)], "label": which}
         ax.errorbar(one.lams, one.mean, one.standard_error, fmt="o-", **here)
     for name, lam, colour, style in _marks(choice):
         ax.axvline(lam, color=colour, linestyle={"dash": "--", "dot": ":"}[style], label=f"{name}: λ = {short(lam, 3)}")
@@ -75,11 +71,11 @@ def lam_choice_figure(choice: LamChoice, error: str) -> Any:
     low, high = float(choice.mean.min()) / 1.2, float((choice.mean + choice.standard_error).max())
     hover = "λ = %{x:.3~g}<br>error %{y:.4~g} ± %{error_y.array:.2~g}<extra></extra>"
     traces = []
-    for number, (kappa, one) in enumerate(choice.curves()):
+    for number, (which, one) in enumerate(choice.curves()):
         colour = CURVES[number % len(CURVES)]
         bars = {"type": "data", "array": one.standard_error, "thickness": 1, "width": 3, "color": colour}
         look = {"mode": "lines+markers", "line": {"color": colour}, "marker": {"size": 6}, "error_y": bars}
-        name = "mean, ± one standard error" if kappa is None else _in_time(kappa)
+        name = "mean, ± one standard error" if which is None else which
         traces.append(go.Scatter(x=one.lams, y=one.mean, name=name, hovertemplate=hover, **look))
     for name, lam, colour, dash in _marks(choice):
         line = {"mode": "lines", "line": {"color": colour, "dash": dash, "width": 2}, "hoverinfo": "skip"}

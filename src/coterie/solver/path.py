@@ -1,4 +1,4 @@
-"""A path of λ, from the largest useful one down, each solve starting where the last one ended."""
+"""A path of λ, from the largest useful one down, each solve starting from those of other λ nearby."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from coterie.problem.reuse import reusing
 from coterie.solver.pace import expecting
 from coterie.solver.solution import Solution, Status
 from coterie.solver.solve import solve
+from coterie.solver.strides import in_strides, start_at
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,10 +67,13 @@ def solve_path(
 ) -> Path:
     """Solve for many λ, warm-started.
 
+    Every fourth λ starts from the last one, and those in between from the means of two others around them, which
+    often prove themselves: the least objective is concave in λ.
+
     Parameters
     ----------
     problem : Problem
-        Solved for each λ of the path. Ctrl-C ends the path with the λ that it was at.
+        Solved for each λ of the path. Ctrl-C ends the path with those that have been solved.
     lams : sequence of float, default=None
         The values of λ. None: n_lams values, evenly spaced in logarithms, from the largest useful λ down to
         `smallest` times it.
@@ -82,7 +86,7 @@ def solve_path(
     start : Solution, default=None
         Where to begin at the first λ.
     progress : callable, default=None
-        Called as ``progress(lam, solution)`` after each solve.
+        Called as ``progress(lam, solution)``, in descending order of lam, as soon as all larger ones are solved.
     **options : dict
         Other options of :func:`solve`.
 
@@ -102,16 +106,19 @@ def solve_path(
     """
     problem = bound(problem)
     values = lam_grid(problem, n_lams, smallest) if lams is None else _descending(lams)
-    solutions: list[Solution] = []
+    found: dict[int, Solution] = {}
+    told = 0
     with expecting(len(values)), reusing():
-        for lam in values:
-            start = solutions[-1] if solutions else start
-            solutions.append(solve(problem.at(lam), tol, start=start, **options))
-            if progress is not None:
-                progress(lam, solutions[-1])
-            if solutions[-1].status is Status.INTERRUPTED:
+        for k, near in in_strides(len(values)):
+            start = start_at(values[k], [(values[j], found[j]) for j in near], start)
+            found[k] = solve(problem.at(values[k]), tol, start=start, **options)
+            while progress is not None and told in found:
+                progress(values[told], found[told])
+                told += 1
+            if found[k].status is Status.INTERRUPTED:
                 break
-    return Path(tuple(values[: len(solutions)]), tuple(solutions))
+    solved = sorted(found)
+    return Path(tuple(values[k] for k in solved), tuple(found[k] for k in solved))
 
 
 def _descending(lams: Sequence[float]) -> list[float]:

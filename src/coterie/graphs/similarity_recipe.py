@@ -1,0 +1,79 @@
+"""A graph that a model makes of the rows it learns from, so that no fold's graph has seen what the fold holds out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from coterie.graphs.knn import Weight
+from coterie.graphs.similarity import SQUARED, similar_nodes
+from coterie.problem import EmpiricalGraph, Problem
+from coterie.problem.arrays import as_whole
+from coterie.problem.ids import as_ids
+from coterie.problem.losses import Loss
+
+
+@dataclass(frozen=True)
+class SimilarityGraph:
+    """The :func:`similarity_graph` of the rows that a model learns from: give it to an estimator as its graph.
+
+    The nodes are the different groups of the rows. In cross-validation every fold makes the graph again from its
+    training rows, and of several k, the one with the smallest error is chosen, together with λ. What is compared
+    are models with the loss of the estimator, or with squared error where that is not smooth.
+
+    Parameters
+    ----------
+    k : int or sequence of int, default=5
+        How many neighbours each node looks for; several for the estimators that end in CV, which choose.
+    weight : {"inverse", "gaussian"} or callable, default="inverse"
+        As in :func:`knn_graph`.
+    ridge : float, default=0.1
+        As in :func:`similarity_graph`.
+    by : {"models", "gradients", "means"}, default="models"
+        As in :func:`similarity_graph`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import coterie as ct
+    >>> X = np.random.default_rng(0).normal(size=(40, 1))
+    >>> sites = np.repeat(list("abcdefgh"), 5)
+    >>> y = np.where(sites < "e", 1.0, -1.0) * X[:, 0]
+    >>> graph = ct.SimilarityGraph(k=[2, 3])
+    >>> model = ct.NetworkedLinearRegressionCV(graph, n_lams=4, cv=2, random_state=0).fit(X, y, groups=sites)
+    >>> model.n_neighbours_ in (2, 3), model.graph_.n_nodes
+    (True, 8)
+    """
+
+    k: int | Sequence[int] = 5
+    weight: Weight = "inverse"
+    ridge: float = 0.1
+    by: str = "models"
+
+    @property
+    def ks(self) -> list[int]:
+        """The numbers of neighbours to choose from."""
+        given: list[Any] = list(self.k) if isinstance(self.k, Sequence) else [self.k]
+        if not given:
+            raise ValueError("k is an empty sequence; give at least one number of neighbours")
+        return [as_whole(k, "k") for k in given]
+
+    def nodes(self, groups: Any) -> EmpiricalGraph:
+        """The nodes of these rows, which nothing joins yet."""
+        ids = list(dict.fromkeys(as_ids(groups, "groups")))
+        return EmpiricalGraph.from_edges([], n_nodes=len(ids), ids=ids)
+
+    def joined(self, problem: Problem, k: int) -> Problem:
+        """The same problem with the graph that its rows make."""
+        ids, loss = problem.graph.ids, _comparing(problem)
+        graph = similar_nodes(problem.data, ids, k, self.weight, loss, self.ridge, self.by)
+        return replace(problem, graph=graph)
+
+
+def _comparing(problem: Problem) -> Loss:
+    """The loss of the problem, by which a node has the mean of its rows; squared error where that is not smooth."""
+    loss: Any = problem.loss
+    if not problem.bound.f.smooth:
+        return SQUARED
+    return replace(loss, reduction="mean") if hasattr(loss, "reduction") else loss

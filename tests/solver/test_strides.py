@@ -1,0 +1,67 @@
+"""Means of two solutions between their λ: a start that proves itself, and the order that makes them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import coterie as ct
+from coterie.solver.strides import in_strides, start_at
+from problems import EVERY_PENALTY, FIRST_LOSSES, instance
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 5, 9, 30])
+def test_every_number_comes_once_after_those_it_starts_from(n: int) -> None:
+    seen: list[int] = []
+    for k, near in in_strides(n):
+        assert set(near) <= set(seen)
+        assert (near == ()) == (k == 0)
+        assert len(near) < 2 or near[0] < k < near[1]
+        seen.append(k)
+    assert sorted(seen) == list(range(n))
+
+
+@pytest.mark.parametrize("penalty", EVERY_PENALTY, ids=repr)
+@pytest.mark.parametrize("loss", FIRST_LOSSES, ids=repr)
+def test_means_of_duals_prove_the_chord(loss: ct.Loss, penalty: ct.Penalty) -> None:
+    problem = instance("few labelled", loss, penalty)
+    lams = (1e-2, 2e-3)
+    ends = [(lam, ct.solve(replace(problem, lam=lam), 1e-6, engine="numpy")) for lam in lams]
+    for lam in (8e-3, 5e-3, 3e-3):
+        start = start_at(lam, ends, None)
+        proof = ct.certify(replace(problem, lam=lam), start.w, start.u)
+        chord = np.interp(lam, sorted(lams), [ends[1][1].dual_bound, ends[0][1].dual_bound])
+        assert proof.dual_bound >= chord - 1e-5 * abs(chord) or not proof.unconditional
+
+
+def test_a_start_without_two_around_it() -> None:
+    one = ct.solve(replace(instance(), lam=0.1), engine="numpy")
+    assert start_at(0.05, [], None) is None
+    assert start_at(0.05, [], one) is one
+    assert start_at(0.05, [(0.1, one)], None) is one
+    assert start_at(0.1, [(0.1, one), (0.1, one)], None) is one
+
+
+def test_most_of_a_fine_path_takes_no_iterations() -> None:
+    problem = instance("few labelled")
+    path = ct.solve_path(problem, np.geomspace(0.02, 0.01, 17), tol=1e-3, engine="numpy")
+    assert sum(solution.n_iter == 0 for solution in path.solutions) > 8
+    for lam, solution in path:
+        assert solution.status is ct.Status.OPTIMAL
+        proof = ct.certify(replace(problem, lam=lam), solution.w, solution.u)
+        assert proof.objective - proof.dual_bound <= 1.01e-3 * proof.objective
+
+
+def test_what_is_certified_at_the_start_has_clusters_as_well() -> None:
+    problem = instance("few labelled")
+    path = ct.solve_path(problem, np.geomspace(0.02, 0.01, 9), tol=1e-3, engine="numpy")
+    coarse, fine = len(path.solutions[0].clusters()), len(path.solutions[-1].clusters())
+    assert all(len(solution.clusters()) <= max(coarse, fine) + 1 for solution in path.solutions)
+
+
+def test_progress_is_told_in_order() -> None:
+    told: list[float] = []
+    path = ct.solve_path(instance(), n_lams=7, tol=1e-2, engine="numpy", progress=lambda lam, _: told.append(lam))
+    assert told == list(path.lams)
