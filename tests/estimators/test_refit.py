@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import polars as pl
 import pytest
 from sklearn.linear_model import LinearRegression
 
 import coterie as ct
+from coterie.estimators.refit import check_refit
 from coterie.report.text import refit_in_words
 from tests.estimators.test_information import PATH, rows
 
@@ -166,3 +169,11 @@ def test_one_pass_over_a_file_gives_the_same(tmp_path):
     assert np.allclose(once._refit.errors[:6], model._refit.errors[:6])
     with pytest.raises(ValueError, match="training rows are not there"):
         once.calibrate()
+
+
+def test_bounds_on_weights_are_not_refitted():
+    X, y, nodes = rows(1)
+    data = ct.LocalDatasets.from_rows(X, y, nodes)
+    problem = ct.Problem(ct.EmpiricalGraph.from_edges(PATH), data, ct.Huber(positive=True), lam=0.1)
+    with pytest.raises(ValueError, match="would not keep bounds on weights"):
+        check_refit(SimpleNamespace(refit="clusters"), problem)

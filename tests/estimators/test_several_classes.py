@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 import coterie as ct
+from coterie.estimators.information import Likelihood
 
 SPECIES = np.array(["cat", "dog", "owl"])
 
@@ -147,3 +148,40 @@ def test_errors_are_log_losses(table: Any, model: ct.NetworkedLogisticRegression
     w = model.solution_.w[np.repeat(rows.M, rows.m)]
     ours = np.average(model.problem_.loss.error(rows.X, rows.y, w), weights=rows.weights)
     np.testing.assert_allclose(ours, log_loss(y, model.predict_proba(X, towns)), rtol=1e-9)
+
+
+def test_two_classes_have_the_same_information_in_either_form(graph: ct.EmpiricalGraph) -> None:
+    """w₁ = −w₀ = d/2 is the loss of two classes in d, with half the ridge and the same variation."""
+    rng = np.random.default_rng(3)
+    nodes = np.repeat(np.arange(8), 6)
+    X = rng.standard_normal((len(nodes), 2))
+    y = (X[:, 0] * np.where(nodes < 4, 2.0, -1.0) + rng.logistic(size=len(nodes)) > 0).astype(float)
+    data = ct.LocalDatasets.from_rows(X, y, nodes)
+    found = []
+    for loss in (ct.Logistic(ridge=0.05), ct.Multinomial(n_classes=2, ridge=0.1)):
+        problem = ct.Problem(graph, data, loss, lam=0.1)
+        w = ct.solve(problem, tol=1e-11, engine="numpy").w
+        found.append(Likelihood(problem, 1.0, 1.0).of(0.1, w))
+    one, other = found
+    assert 2 < one.effective_parameters < 16
+    assert other.effective_parameters == pytest.approx(one.effective_parameters, rel=1e-4)
+    assert other.deviance == pytest.approx(one.deviance, rel=1e-6)
+    assert other.n_rows == one.n_rows
+
+
+def test_criteria_choose_lam_for_several_classes(table: Any, graph: ct.EmpiricalGraph) -> None:
+    X, y, towns = table
+    model = ct.NetworkedLogisticRegressionCV(graph, lams=[10.0, 0.1], criterion="aicc").fit(X, y, groups=towns)
+    p = model.criterion_choice_.effective_parameters
+    assert p[0] == pytest.approx(2 * 3, abs=0.1)  # one model for all: of K classes, K − 1 are free
+    assert p[1] > 2 * 2 * 3 - 1
+    assert model.lam_ == 0.1
+    fit = model.predict_proba(X, towns)[np.arange(len(y)), np.searchsorted(SPECIES, y)]
+    k, N = model.effective_parameters_, len(y)
+    assert model.aicc_ == pytest.approx(-2 * np.log(fit).sum() + 2 * k * N / (N - k - 1), rel=1e-6)
+
+
+def test_classes_are_not_refitted(table: Any, graph: ct.EmpiricalGraph) -> None:
+    X, y, towns = table
+    with pytest.raises(ValueError, match="one prediction per row"):
+        ct.NetworkedLogisticRegression(graph, lam=0.3, refit="clusters").fit(X, y, groups=towns)

@@ -43,6 +43,7 @@ from coterie.cli.options import (
     OverName,
     PenaltyName,
     QuietOption,
+    RefitName,
     SeparatorOption,
     WeightName,
     WeightOption,
@@ -179,6 +180,30 @@ def fit(
             rich_help_panel=MODEL,
         ),
     ] = None,
+    refine_strength: Annotated[
+        bool,
+        typer.Option(
+            "--refine-strength",
+            help="Let the folds of --lam cv choose strengths, too, one column at a time; they are solved many times.",
+            rich_help_panel=MODEL,
+        ),
+    ] = False,
+    shared: Annotated[
+        bool,
+        typer.Option(
+            "--shared",
+            help="Draw nodes to a component that all of them share, too; nodes not in the graph are predicted with it.",
+            rich_help_panel=MODEL,
+        ),
+    ] = False,
+    refit: Annotated[
+        RefitName | None,
+        typer.Option(
+            help="clusters: refit the clusters found, without --lam pulling their models together.",
+            show_default="none",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
     over: Annotated[
         OverName,
         typer.Option(
@@ -283,9 +308,15 @@ def fit(
         own = _own(loss, alpha=alpha, ridge=ridge, delta=delta, quantile=quantile, offset=offset, exposure=exposure)
         place = place_column(node, time, time_strength, over)
         nearest = check_choice(graph, knn, weight, distance)
+        if refine_strength and lam != CV:
+            raise BadInputError(
+                f"--refine-strength lets folds choose, as --lam cv does; it does not go with --lam {lam}"
+            )
         choosing = {"cv": folds, "over": over.value, "cv_repeats": repeats, "random_state": seed}
+        choosing["refine_strength"] = refine_strength
         model, strengths = _new_model(loss, lam, own, choosing), read_strengths(strength)
         model.set_params(penalty=penalty.value, fit_intercept=intercept, tol=tol, max_iter=max_iter)
+        model.set_params(shared=shared, refit=None if refit is None else refit.value)
         model.set_params(standardize=scale, weight_by=weight_by.value, time_limit=time_limit, engine=engine)
         from coterie.cli.screen import say, working
         from coterie.estimators.assessment import assess

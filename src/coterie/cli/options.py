@@ -50,6 +50,12 @@ class LossName(StrEnum):
     quantile = "quantile"
 
 
+class RefitName(StrEnum):
+    """What is refitted, by the names of the option."""
+
+    clusters = "clusters"
+
+
 class PenaltyName(StrEnum):
     """Penalties by the names of the option."""
 

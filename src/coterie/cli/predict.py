@@ -87,12 +87,15 @@ def predict(
             added = {name: kind for name, kind in schema.items() if name not in keys}
             kept.refuse(list(added))
             schema = kept.schema | added
-        count = unreached = gaps = later = without = 0
+        count = unreached = gaps = later = without = elsewhere = 0
 
         def batches() -> Iterator[pl.DataFrame]:
-            nonlocal count, unreached, gaps, later, without
+            nonlocal count, unreached, gaps, later, without, elsewhere
             for rows in scan_rows(table, columns):
-                known.check_rows(rows, columns)
+                if fitted.shared:
+                    elsewhere += known.count_unknown(rows, columns)
+                else:
+                    known.check_rows(rows, columns)
                 frame = _predictions(fitted, rows, columns, given)
                 count += len(frame)
                 without += frame[PREDICTION].null_count()
@@ -111,6 +114,8 @@ def predict(
             last = _last_time(fitted)
             rows = plural(later, "prediction")
             say(f"{rows} for times after {last}, the last of the model: with the models of that time", quiet)
+        if elsewhere:
+            say(f"{elsewhere:,} rows of nodes that are not in the graph get the model that all nodes share", quiet)
         if unreached:
             say(
                 f"no label reaches the nodes of {unreached:,} rows, marked {UNDETERMINED}: nothing is known of them",

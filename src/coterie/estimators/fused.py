@@ -33,7 +33,7 @@ PROBES, CHUNK = 64, 256
 def can_fuse(problem: BoundProblem) -> bool:
     """Whether the curvature around a solution is known: a smooth loss that is a sum over rows, a penalty from here."""
     known = isinstance(_plain(problem)[0], TotalVariation | GroupTotalVariation | SquaredVariation)
-    return known and problem.f.design is not None and problem.f.smooth_part.smooth
+    return known and problem.f.below is not None and problem.f.smooth_part.smooth
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,13 +95,30 @@ class Fused:
     def ridge(self) -> Array:
         """The curvature of the ridge, of each group."""
         at = self.at[self.problem.M]
-        of_weight = np.broadcast_to(2 * self.design.ridge, at.shape)
+        of_weight = np.broadcast_to(2 * self._ridge, at.shape)
         return np.bincount(at[at >= 0], of_weight[at >= 0], minlength=self.count).astype(float)
 
+    @property
+    def _ridge(self) -> Array:
+        """Of each weight of a node."""
+        assert self.problem.f.below is not None
+        return self.problem.f.below.ridge
+
     def loss(self, w: Array, scale: Array | float = 1.0) -> Any:
-        """Xᵀ diag(scale s ψ'') X at w."""
+        """Xᵀ diag(scale s ψ'') X at w; of a loss that is no sum over such rows, the sum of its Hessians."""
+        if self.problem.f.design is None:
+            return self._of_nodes(w)
         bend = scale * self.design.bend(w[self.problem.M])
         return (self.X.T @ sparse.diags_array(bend) @ self.X).tocsc()
+
+    def _of_nodes(self, w: Array) -> Any:
+        """BᵀHB from the Hessian of each node, less its ridge."""
+        at = self.at[self.problem.M]
+        H = self.problem.f.smooth_part.hessian(w[self.problem.M]) - np.diag(2 * self._ridge)
+        row, column = (np.broadcast_to(part, H.shape) for part in (at[:, :, None], at[:, None, :]))
+        there = (row >= 0) & (column >= 0)
+        shape = self.count, self.count
+        return sparse.coo_array((H[there], (row[there], column[there])), shape=shape).tocsc()
 
     def ridged(self, loss: Any) -> Any:
         """A matrix with the curvature of the ridge added to it."""

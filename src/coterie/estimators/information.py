@@ -88,8 +88,10 @@ class Likelihood:
 
     def losses(self, w: Array) -> float:
         """Σ ψ over all rows, by their sample weights."""
-        design = self.problem.f.design
-        assert design is not None
+        design, rows = self.problem.f.design, self.problem.data.labelled
+        if design is None:  # of several classes, with −log likelihoods for errors
+            errors = self.problem.loss.error(rows.X, rows.y, np.repeat(w[rows.M], rows.m, axis=0))
+            return float(rows.weights @ errors / self.row_weight)
         node = np.repeat(self.problem.M, np.diff(design.starts))
         margin = np.einsum("rk,rk->r", design.X, w[node])
         psi = design.psi.psi(design.psi.direction(design.y) * margin + design.psi.shift(design.y), design.y)
@@ -104,7 +106,8 @@ class Likelihood:
         loss = fused.loss(w)
         T = fused.ridged(loss) if self.refit else fused.ridged(loss) + fused.variation
         p, N, total = Factors(T.tocsc()).trace(loss), self.n_rows, self.losses(w)
-        if fused.design.is_squared:
+        design = self.problem.f.design
+        if design is not None and design.is_squared:
             variance = self.unit**2 * total / N
             return Information(p, N * (log(2 * pi * variance) + 1) if variance > 0 else -inf, N, p + 1)
         return Information(p, 2 * total if self.problem.loss.is_likelihood else nan, N, p)

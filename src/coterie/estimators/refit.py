@@ -39,7 +39,9 @@ def check_refit(model: Any, problem: Problem) -> None:
         raise ValueError(f'refit must be None or "clusters", got {model.refit!r}')
     if not problem.penalty.is_norm:
         raise ValueError(f'refit="clusters" needs clusters, which {problem.penalty!r} does not make; use "l1" or "l2"')
-    if not can_fuse(problem.bound):
+    if problem.bound.f.bounds is not None:
+        raise ValueError('refit="clusters" would not keep bounds on weights: leave lower, upper and positive out')
+    if problem.bound.f.design is None or not can_fuse(problem.bound):
         name = type(problem.loss).__name__
         raise ValueError(f'refit="clusters" is for smooth losses of one prediction per row, which {name} is not')
 

@@ -47,6 +47,10 @@ class KnownNodes:
         if self._pairs is not None and columns.times is not None:
             self._check_times(rows, columns.times.name, self._pairs.second)
 
+    def count_unknown(self, rows: Rows, columns: Columns) -> int:
+        """How many rows are of nodes that are not in the graph."""
+        return sum(name not in self._known for name in rows.frame[columns.node])
+
     def _check_times(self, rows: Rows, name: str, times: Sequence[Any]) -> None:
         """Refuse times that are not known and do not come after the last."""
         here, last = rows.frame[name], times[-1]

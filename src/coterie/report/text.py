@@ -89,6 +89,9 @@ def target_of(model: NetworkedModel) -> str | None:
     return getattr(model, "target_name_", None)
 
 
+FLATTERED = "The same folds chose the strengths of columns, so that this error is somewhat too small."
+
+
 def unit_of(model: NetworkedModel) -> str | None:
     """What errors are in units of; log-losses and deviances have none."""
     return target_of(model) if measure_of(model).has_unit else None
@@ -105,7 +108,8 @@ def held_out_in_words(model: NetworkedModel) -> list[str]:
     folds = plural(found.n_folds, "fold") if found.n_folds > 1 else "one split"
     score = "" if found.score is None else f", {score_in_words(measure, found.score)}"
     below = "" if found.coverage is None else f", {found.coverage:.1%} of labels below"
-    return [f"Error on held-out {held}: {measure.name} {short(found.error, 3)}{sure}{unit}{score}{below} ({folds})."]
+    said = f"Error on held-out {held}: {measure.name} {short(found.error, 3)}{sure}{unit}{score}{below} ({folds})."
+    return [said, *([FLATTERED] if getattr(model, "refine_strength", False) else [])]
 
 
 def own_of(model: NetworkedModel) -> str:

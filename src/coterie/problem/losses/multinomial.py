@@ -61,6 +61,7 @@ class Multinomial(Grounded, Loss):
     unpenalised: tuple[int, ...] = ()
     reduction: Reduction = "mean"
 
+    is_likelihood = True
     measure = LOG_LOSS
 
     def __post_init__(self) -> None:
