@@ -12,7 +12,7 @@ GPU    := .venv-gpu
 PIP    := -m pip install --quiet --disable-pip-version-check
 FAST   := tests/problem tests/datasets tests/graphs tests/io tests/test_package.py tests/test_docstrings.py
 
-.PHONY: help demo paper check test test-slow docs coverage wheel lowest install bench bench-large bench-kernel bench-stream bench-gpu test-gpu lint types imports pytest clean
+.PHONY: help demo paper check test test-slow docs coverage wheel lowest install bench bench-large bench-kernel bench-stream bench-compared bench-gpu test-gpu lint types imports pytest clean
 
 help:            ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -105,6 +105,13 @@ bench-kernel: $(READY)   ## the kernels beside the memory bandwidth
 
 bench-stream: $(READY)   ## rows larger than memory: 50 million, beside a bare scan (needs 4 GB of disk)
 	$(BIN)/python -m benchmarks.stream $(ARGS)
+
+bench-compared: $(BENCH)/.compared   ## mgwr, mixed models, strat_models and Flower beside Coterie (half an hour)
+	$(BENCH)/bin/python -m benchmarks.compared $(ARGS)
+
+$(BENCH)/.compared: $(BENCH)/.ready benchmarks/requirements-compared.txt
+	$(BENCH)/bin/python $(PIP) --constraint constraints.txt --requirement benchmarks/requirements-compared.txt
+	@touch $@
 
 $(BENCH)/.ready: pyproject.toml constraints.txt benchmarks/requirements.txt benchmarks/requirements-proxtv.txt
 	$(PYTHON) -m venv $(BENCH)

@@ -14,7 +14,7 @@ PACKAGES = ("coterie", "numpy", "scipy", "numba", "polars", "cvxpy", "clarabel",
 
 def describe(cut_python: str | None = None) -> list[str]:
     """Lines about the machine and the packages; `cut_python` runs the environment of cut pursuit."""
-    versions = [f"{name} {found}" for name in PACKAGES if (found := _version(name))]
+    versions = [f"{name} {found}" for name in PACKAGES if (found := version_of(name))]
     if cut_python and (found := _version_there(cut_python, "pycut_pursuit")):
         versions.append(f"pycut_pursuit {found} with NumPy {_version_there(cut_python, 'numpy')}")
     return [
@@ -45,7 +45,7 @@ def _proc(name: str) -> dict[str, str]:
     return {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
 
 
-def _version(package: str) -> str:
+def version_of(package: str) -> str:
     try:
         return version(package)
     except PackageNotFoundError:
