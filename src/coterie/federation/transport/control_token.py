@@ -23,7 +23,7 @@ LENGTH = 32  # bytes
 Metadata = Sequence[tuple[str, str | bytes]]
 
 
-class ControlToken(ControlAuthnPlugin):
+class ControlToken(ControlAuthnPlugin):  # type: ignore[misc]  # Flower has no types
     """One account with one token, which cannot be asked for."""
 
     def __init__(self) -> None:
