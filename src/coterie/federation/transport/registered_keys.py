@@ -84,7 +84,7 @@ class RegisteredKeys:
         public = {path.stem: _public_key(path) for path in sorted(self.folder.glob("*.pub"))}
         if not public:
             raise ValueError(
-                f"there is no key in {self.folder}: a site is NAME.pub, made by ssh-keygen -t ecdsa -b 384"
+                f"there is no key in {self.folder}: a site is NAME.pub, made by ssh-keygen -t ecdsa -b 256"
             )
         twice = [name for name, key in public.items() if list(public.values()).count(key) > 1]
         if twice:
@@ -98,5 +98,5 @@ def _public_key(path: Path) -> bytes:
     except (ValueError, UnsupportedAlgorithm) as error:
         raise ValueError(f"{path} is no public key in OpenSSH's form: {error}") from None
     if not isinstance(key, ec.EllipticCurvePublicKey):
-        raise ValueError(f"{path} must be a key for ECDSA: ssh-keygen -t ecdsa -b 384")
+        raise ValueError(f"{path} must be a key for ECDSA: ssh-keygen -t ecdsa -b 256")
     return public_key_to_bytes(key)

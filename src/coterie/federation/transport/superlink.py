@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
+from fastapi import FastAPI
 from flwr.common.constant import TRANSPORT_TYPE_GRPC_RERE
 from flwr.proto.fleet_pb2 import PushMessagesRequest
 from flwr.supercore.constant import FLWR_IN_MEMORY_DB_NAME
@@ -25,7 +26,12 @@ from flwr.supercore.routers.runtime.tracing import RuntimeTracingMiddleware
 from flwr.superlink.cli.flower_superlink import SuperLinkLifespan
 from flwr.superlink.config_loader import SuperLinkLifespanConfig
 from flwr.superlink.main import create_app
-from flwr.superlink.routers.control.middlewares import ControlEventLogMiddleware, ControlLicenseMiddleware
+from flwr.superlink.routers.control.middlewares import (
+    ControlAuthenticationMiddleware,
+    ControlEventLogMiddleware,
+    ControlLicenseMiddleware,
+    ControlSensitiveResponseMiddleware,
+)
 from flwr.superlink.routers.fleet.middlewares import FleetEventLogMiddleware
 from google.protobuf.message import DecodeError
 
@@ -49,6 +55,7 @@ IDLE = (  # middleware that does nothing but take time where no part of Flower E
     FleetEventLogMiddleware,
     RuntimeTracingMiddleware,
 )
+OF_CONTROL = (ControlAuthenticationMiddleware, ControlSensitiveResponseMiddleware)  # they let all other calls pass
 HOLD, MANY = 1.0, 10_000  # seconds that a look may wait; connections that are remembered
 LARGEST = 1 << 26  # bytes of the outline of a reply, which has no arrays in it
 
@@ -62,11 +69,12 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 class Door:
     """Passes what comes to the control port on loopback, and the calls of sites to any other; of Fleet only these.
 
-    A look for messages waits here until there may be one, so that nobody has to look often.
+    A look for messages waits here until there may be one, so that nobody has to look often. `messages` is the way to
+    Fleet and Runtime, where it is another than that to the rest.
     """
 
-    def __init__(self, app: App, control_port: int) -> None:
-        self.app, self.control = app, (LOOPBACK, control_port)
+    def __init__(self, app: App, control_port: int, messages: App | None = None) -> None:
+        self.app, self.control, self.messages = app, (LOOPBACK, control_port), messages
         self.bells = {side: Bell() for side in OTHER}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -84,7 +92,8 @@ class Door:
         if side in OTHER and what == LOOK:
             self.bells[OTHER[side]].ring_if_fresh()
             await self.bells[side].wait(tuple(scope.get("client") or ()))
-        await self.app(scope, receive, send)
+        app = self.app if self.messages is None or side not in OTHER else self.messages
+        await app(scope, receive, send)
         if side in OTHER and what == PART:
             self.bells[OTHER[side]].fresh = True
 
@@ -221,13 +230,16 @@ def serve(
 
         run_server_apps(config.control_address, tls[0], secret)
     app = create_app(config, SuperLinkLifespan)
-    app.user_middleware = [layer for layer in app.user_middleware if layer.cls not in IDLE]
+    layers = [layer for layer in app.user_middleware if layer.cls not in IDLE]
+    app.user_middleware = [layer for layer in layers if layer.cls not in OF_CONTROL]
+    messages = app.build_middleware_stack()
+    app.user_middleware = layers
     registered = RegisteredKeys(app.state.linkstate_factory.state(), keys)
     told(registered.ids, registered.update())
     registered.watch(told)
     token.write(home, config.control_address)
     options = uvicorn.Config(
-        Door(app, control_port),
+        Door(app, control_port, _of(app, messages)),
         ssl_certfile=certificate,
         ssl_keyfile=private,
         access_log=False,
@@ -237,6 +249,16 @@ def serve(
         log_level="warning",
     )
     uvicorn.Server(options).run([_listening(*public), _listening(LOOPBACK, control_port)])
+
+
+def _of(app: FastAPI, layers: App) -> App:
+    """The app with other layers around its routes."""
+
+    async def call(scope: Scope, receive: Receive, send: Send) -> None:
+        scope["app"] = app
+        await layers(scope, receive, send)
+
+    return call
 
 
 def _listening(host: str, port: int) -> socket.socket:
