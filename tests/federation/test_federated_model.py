@@ -17,10 +17,11 @@ from typer.testing import CliRunner, Result
 import coterie as ct
 from coterie.cli import app
 from coterie.datasets import stochastic_block_model
+from coterie.federation.digest import data_digest
 from coterie.federation.loop import Outcome
 from coterie.federation.project import write_sites
 from coterie.federation.server_app import run
-from coterie.federation.site_files import BadSiteError
+from coterie.federation.site_files import BadSiteError, Settings, SiteFiles
 from coterie.solver.clusters import Clusters
 from flower_grid import CONFIG, InProcessGrid
 
@@ -32,7 +33,7 @@ LOSSES: dict[str, tuple[ct.Loss, dict[str, Any]]] = {
     "logistic": (ct.Logistic(ridge=0.01), {"ridge": 0.01}),
 }
 FAMILIES: dict[str, tuple[ct.Loss, dict[str, Any]]] = {
-    "poisson": (ct.Poisson(0.01), {"ridge": 0.01}),
+    "poisson": (ct.Poisson(0.01), {"ridge": 0.01, "offset": "offset"}),
     "huber": (ct.Huber(0.01, delta=0.5), {"ridge": 0.01, "delta": 0.5}),
     "quantile": (ct.Quantile(0.01, q=0.6), {"ridge": 0.01, "quantile": 0.6}),
 }
@@ -49,7 +50,8 @@ def federate(folder: Path, loss: str = "squared", **changes: Any) -> tuple[ct.Pr
     kind, strength = (LOSSES | FAMILIES)[loss]
     y = network.data.y if loss != "logistic" else np.where(np.isnan(network.data.y), np.nan, network.data.y > 0)
     y = np.floor(np.abs(y)) if loss == "poisson" else y
-    data = ct.LocalDatasets.from_rows(network.data.X, y, network.data.nodes, n_nodes=12)
+    offset = np.linspace(0.0, 1.0, len(y)) if loss == "poisson" else None
+    data = ct.LocalDatasets.from_rows(network.data.X, y, network.data.nodes, n_nodes=12, offset=offset)
     problem = ct.Problem(network.graph, data, kind, lam=0.05)
     write_sites(folder, problem, SITE_OF, NAMES)
     for name in NAMES:
@@ -88,15 +90,41 @@ def test_other_families_go_through_the_same_messages(tmp_path: Path, loss: str) 
     assert outcome.status is ct.Status.OPTIMAL
     assert problem.objective(w) == pytest.approx(outcome.objective, rel=1e-9)
     assert outcome.dual_bound <= ct.solve(problem, 1e-6).objective
-    assert model.get_params().items() >= FAMILIES[loss][1].items()
+    own = {name: value for name, value in FAMILIES[loss][1].items() if name != "offset"}
+    assert model.get_params().items() >= own.items()
     z = np.array([[1.0, 2.0]]) @ model.coef_[0]
-    predicted = model.predict(pl.DataFrame({"x0": [1.0], "x1": [2.0]}), groups=[model.nodes_[0]])
-    assert predicted == pytest.approx(np.exp(z) if loss == "poisson" else z)
+    row = {"x0": [1.0], "x1": [2.0]} | ({"offset": [0.5]} if loss == "poisson" else {})
+    predicted = model.predict(pl.DataFrame(row), groups=[model.nodes_[0]])
+    assert predicted == pytest.approx(np.exp(z + 0.5) if loss == "poisson" else z)
 
 
 def test_a_level_that_makes_no_sense_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadSiteError, match="q must be below 1"):
         federate(tmp_path, "quantile", quantile=1.5)
+
+
+COUNTS = {"loss": "poisson", "ridge": 0.01, "penalty": "l1", "lam": 0.1, "node": "node", "label": "y"}
+
+
+def test_counts_have_the_exposures_of_a_column(tmp_path: Path) -> None:
+    """The data that a site is asked about, and what a checkpoint knows of them, have the logarithms."""
+    (tmp_path / "data.csv").write_text("node,x,days,y\n1,1.0,2.0,3\n1,2.0,4.0,\n2,1.0,8.0,1\n")
+    settings = Settings.of({**COUNTS, "exposure": "days"})
+    read = SiteFiles.read(tmp_path, settings, ["x"])
+    assert read.columns == ("x", "y")
+    assert read.problem.data.offset is not None
+    assert read.problem.data.offset.tolist() == np.log([2.0, 4.0, 8.0]).tolist()
+    before = data_digest(read.nodes, read.problem)
+    (tmp_path / "data.csv").write_text("node,x,days,y\n1,1.0,2.0,3\n1,2.0,4.0,\n2,1.0,9.0,1\n")
+    changed = SiteFiles.read(tmp_path, settings, ["x"])
+    assert data_digest(changed.nodes, changed.problem) != before
+    (tmp_path / "data.csv").write_text("node,x,days,y\n1,1.0,0.0,3\n")
+    with pytest.raises(BadSiteError, match="the column 'days' has 0; exposures are numbers > 0"):
+        SiteFiles.read(tmp_path, settings, ["x"])
+    with pytest.raises(BadSiteError, match="for the loss poisson"):
+        Settings.of({**COUNTS, "loss": "squared", "exposure": "days"})
+    with pytest.raises(BadSiteError, match="one of the two columns"):
+        Settings.of({**COUNTS, "exposure": "days", "offset": "days"})
 
 
 def test_its_clusters_are_those_of_all_edges(tmp_path: Path) -> None:

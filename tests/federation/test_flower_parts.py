@@ -1,6 +1,6 @@
 """Flower's inner parts that Coterie uses, as they are in the version that is pinned: if one fails, read what changed.
 
-`transport/fleet.py`, `transport/superlink.py` and `transport/server_apps.py` are the only files to adapt.
+`transport/` has the only files to adapt: fleet, superlink, server_apps, registered_keys and control_token.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import inspect
+import queue
 import tomllib
 from dataclasses import fields
 from pathlib import Path
@@ -19,7 +20,10 @@ pytest.importorskip("flwr", reason="needs the extra coterie[flower]")
 
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from flwr.cli.utils import load_cli_auth_plugin_from_connection
+from flwr.common.constant import NOOP_FLWR_AID
 from flwr.proto import fleet_pb2, heartbeat_pb2, message_pb2
+from flwr.supercore.credential_store import file_credential_store
 from flwr.supercore.inflatable.inflatable_utils import pull_objects
 from flwr.supercore.protobuf.translation import PROTOBUF_REQUEST_TYPES
 from flwr.supercore.version import package_version
@@ -28,7 +32,9 @@ from flwr.superlink.grid import http_grid
 from flwr.superlink.main import create_app
 
 from coterie.federation.transport import fleet, superlink
+from coterie.federation.transport.control_token import ControlToken
 from coterie.federation.transport.keys import write_keys
+from coterie.federation.transport.registered_keys import RegisteredKeys
 from coterie.federation.transport.superlink import PUBLIC, Bell, Door
 
 PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
@@ -121,6 +127,7 @@ def test_the_public_port_passes_what_a_site_says_and_nothing_else() -> None:
             status, _ = call(make_door(), path, server[1], host=server[0])
             assert status == (200 if path in PUBLIC else 404), path
     assert call(make_door(), "/v1/control/start-run", CONTROL)[0] == 200
+    assert call(make_door(), "/v1/fleet/register-node", CONTROL)[0] == 404
     assert call(make_door(), "/v1/fleet/pull-object", 8000, method="GET")[0] == 404
     assert call(make_door(), "/v1/control/start-run", CONTROL, server=None)[0] == 404
 
@@ -179,21 +186,89 @@ def test_the_layers_that_are_left_out_do_nothing_here() -> None:
     assert importlib.util.find_spec("flwr.ee") is None
 
 
+# --- keys and tokens --------------------------------------------------------------------------------------------
+
+
+def fresh_state() -> Any:
+    return create_app().state.linkstate_factory.state()
+
+
 def test_a_server_knows_the_keys_in_its_folder_and_each_of_them_once(tmp_path: Path) -> None:
-    state = create_app().state.linkstate_factory.state()
+    state = fresh_state()
     with pytest.raises(ValueError, match="there is no key in"):
-        superlink.register(state, tmp_path)
+        RegisteredKeys(state, tmp_path).update()
     write_keys(tmp_path, ["north", "south"])
-    ids = superlink.register(state, tmp_path)
-    assert set(ids) == {"north", "south"}
-    assert len(set(ids.values())) == 2
+    known = RegisteredKeys(state, tmp_path)
+    assert known.update() == "north, south may take part"
+    assert set(known.ids) == {"north", "south"}
+    assert len(set(known.ids.values())) == 2
     (tmp_path / "west.pub").write_bytes((tmp_path / "north.pub").read_bytes())
     with pytest.raises(ValueError, match=r"north and west in .* are the same key"):
-        superlink.register(create_app().state.linkstate_factory.state(), tmp_path)
+        RegisteredKeys(fresh_state(), tmp_path).update()
     (tmp_path / "west.pub").write_text("ssh-something AAAA")
     with pytest.raises(ValueError, match=r"west\.pub is no public key"):
-        superlink.register(create_app().state.linkstate_factory.state(), tmp_path)
+        RegisteredKeys(fresh_state(), tmp_path).update()
     key = rsa.generate_private_key(65537, 2048).public_key()
     (tmp_path / "west.pub").write_bytes(key.public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH))
     with pytest.raises(ValueError, match=r"west\.pub must be a key for ECDSA"):
-        superlink.register(create_app().state.linkstate_factory.state(), tmp_path)
+        RegisteredKeys(fresh_state(), tmp_path).update()
+
+
+def test_keys_come_and_go_while_the_server_runs(tmp_path: Path) -> None:
+    state = fresh_state()
+    write_keys(tmp_path, ["north", "south"])
+    known = RegisteredKeys(state, tmp_path)
+    known.update()
+    before = dict(known.ids)
+    assert not known.update()
+    write_keys(tmp_path, ["west"])
+    removed = (tmp_path / "south.pub").read_bytes()
+    (tmp_path / "south.pub").unlink()
+    assert known.update() == "south may take part no more; west may take part"
+    assert set(known.ids) == {"north", "west"}
+    assert known.ids["north"] == before["north"]
+    registered = {node.node_id for node in state.get_node_info(statuses=["registered"])}
+    assert registered == set(known.ids.values())
+    (tmp_path / "east.pub").write_bytes(removed)
+    with pytest.raises(ValueError, match="east has a key that was known before"):
+        known.update()
+    assert set(known.ids) == {"north", "west"}
+
+
+def test_a_folder_of_keys_is_watched_and_what_cannot_be_used_is_said_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("coterie.federation.transport.registered_keys.LOOK", 0.01)
+    write_keys(tmp_path, ["north"])
+    known = RegisteredKeys(fresh_state(), tmp_path)
+    known.update()
+    told: queue.Queue[tuple[set[str], str]] = queue.Queue()
+    known.watch(lambda ids, what: told.put((set(ids), what)))
+    (tmp_path / "west.pub").write_text("half a key")
+    names, what = told.get(timeout=60.0)
+    assert names == {"north"}
+    assert what.endswith("all keys stay as they were")
+    write_keys(tmp_path / "new", ["west"])
+    (tmp_path / "new" / "west.pub").replace(tmp_path / "west.pub")
+    assert told.get(timeout=60.0) == ({"north", "west"}, "west may take part")
+
+
+def test_flowers_commands_get_the_token_of_the_control_port_and_nobody_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token, other = ControlToken(), ControlToken()
+    assert token.token != other.token
+    token.write(tmp_path, "127.0.0.1:8001")
+    path = tmp_path / "credentials.yaml"
+    assert path.stat().st_mode & 0o077 == 0
+    monkeypatch.setattr(file_credential_store, "CREDENTIAL_FILE_PATH", path)
+    plugin = load_cli_auth_plugin_from_connection("127.0.0.1:8001")
+    plugin.load_tokens()
+    sent = plugin.write_tokens_to_metadata([])
+    good, account = token.validate_tokens_in_metadata(sent)
+    assert good
+    assert account is not None
+    assert account.flwr_aid == NOOP_FLWR_AID
+    assert other.validate_tokens_in_metadata(sent) == (False, None)
+    assert token.validate_tokens_in_metadata([]) == (False, None)
+    assert token.refresh_tokens(sent) == (None, None)

@@ -159,11 +159,11 @@ def test_what_left_a_site_is_in_its_log(network: LocalFederation) -> None:
 # --- an outsider with ca.crt, who reaches the public port -------------------------------------------------------
 
 
-def post(network: LocalFederation, path: str, request: Any, **headers: str) -> httpx.Response:
-    """A call to the public port, without a key."""
+def post(network: LocalFederation, path: str, request: Any, port: int | None = None, **headers: str) -> httpx.Response:
+    """A call to the public port, or another, without a key."""
     media = {"content-type": PROTOBUF_MEDIA_TYPE, "accept": PROTOBUF_MEDIA_TYPE}
     with httpx.Client(verify=ssl.create_default_context(cafile=str(network.tls[0]))) as client:
-        url = f"https://127.0.0.1:{network.port}{path}"
+        url = f"https://127.0.0.1:{port or network.port}{path}"
         return client.post(url, content=request.SerializeToString(), headers={**media, **headers})
 
 
@@ -176,6 +176,19 @@ def test_nobody_submits_an_app_takes_a_task_or_registers_at_the_public_port(netw
         ("/openapi.json", StartRunRequest()),
     ):
         assert post(network, path, request).status_code == 404, path
+
+
+def test_another_user_of_the_machine_starts_no_run_and_takes_no_task(network: LocalFederation) -> None:
+    """Whoever cannot read the server's folder has neither its token nor its secret."""
+    start, task = "/v1/control/start-run", "/v1/runtime/acquire-task"
+    wanted = AcquireTaskRequest(supported_task_types=["serverapp"])
+    for headers in ({}, {"authorization": "Bearer mine"}, {"host": "a/v1/fleet?"}):
+        assert not post(network, start, StartRunRequest(), network.control_port, **headers).is_success
+        assert not post(network, task, wanted, network.control_port, **headers).is_success
+    assert post(network, start, StartRunRequest(), network.control_port).status_code == 401
+    assert post(network, task, wanted, network.control_port).status_code == 401
+    folder = network.work / "superlink"
+    assert folder.stat().st_mode & 0o077 == 0
 
 
 def test_nobody_without_a_key_is_a_site(network: LocalFederation, tmp_path: Path) -> None:

@@ -99,6 +99,7 @@ def test_a_column_of_features_cannot_be_asked_for_as_nodes(folder: Path) -> None
         ({"loss": "logistic"}, Code.LOSS),
         ({"loss": "no such loss"}, Code.SETTINGS),
         ({"penalty": "l2"}, Code.PENALTY),
+        ({"loss": "poisson", "exposure": "x0"}, Code.COLUMNS),
         ({"lam": "much"}, Code.SETTINGS),
         ({"privacy_noise": -1.0}, Code.SETTINGS),
     ],
@@ -251,6 +252,7 @@ def test_a_line_that_a_full_disk_cut_short_spoils_no_other(folder: Path) -> None
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
+        ("[problem]", "exposure = 1\n[problem]", r"\[columns\] exposure must be of type str"),
         ("[server]", "[sever]", "the sections are columns, problem, questions, server"),
         ("share-weights = true", "share-weight = true", r"\[questions\] has the keys"),
         ("share-weights = true", 'share-weights = "no"', r"\[questions\] share-weights must be of type bool"),

@@ -14,7 +14,7 @@ from coterie.cli.echo import echo
 from coterie.cli.errors import BadInputError, end, plain_errors
 
 if TYPE_CHECKING:
-    from coterie.federation.gossip_run import Verdict
+    from coterie.federation.gossip_certificate import Verdict
 
 
 def gossip(

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from coterie.cli.echo import echo
 from coterie.cli.errors import BadInputError, plain_errors
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 def serve(
@@ -24,8 +27,9 @@ def serve(
 ) -> None:
     """Serve a federation: a SuperLink whose public port is for authenticated sites only.
 
-    Sites reach the Fleet API, over TLS and with a key from --keys. Whatever starts runs or gets tasks is at the control
-    port, on loopback: people with an account on this machine can start runs, and nobody else.
+    Sites reach the Fleet API, over TLS and with a key from --keys, which is watched: a key that is put there may take
+    part at once, and one that is removed no more. Whatever starts runs or gets tasks is at the control port, on
+    loopback, for whoever can read --state: the user who runs this command, and nobody else.
     """
     with plain_errors():
         for option, path in (("--ca", ca), ("--certificate", certificate), ("--private-key", private_key)):
@@ -43,16 +47,16 @@ def serve(
         from coterie.federation.local import write_connection
         from coterie.federation.transport.superlink import serve as serve_until_signal
 
-        def ready(ids: dict[str, int]) -> None:
+        def told(ids: Mapping[str, int], what: str) -> None:
             write_roster(roster, ids)
-            write_connection(home, control_port, ca.resolve())
-            where = f"sites at {host}:{port}; runs are started on this machine"
-            echo(f"coterie: {len(ids)} sites may take part ({', '.join(ids)}); {where}:", err=True)
-            echo(f"FLWR_HOME={home} flwr run APP coterie --stream --run-config 'sites={len(ids)} …'", err=True)
+            echo(f"coterie: {what}", err=True)
 
+        write_connection(home, control_port, ca.resolve())
+        echo(f"coterie: sites at {host}:{port}; runs are started on this machine:", err=True)
+        echo(f"FLWR_HOME={home} flwr run APP coterie --stream --run-config 'sites=N …'", err=True)
         try:
             tls = (ca.resolve(), certificate.resolve(), private_key.resolve())
-            serve_until_signal((host, port), control_port, tls, keys, ready)
+            serve_until_signal((host, port), control_port, tls, keys, home, told)
         except ValueError as error:
             raise BadInputError(str(error)) from None
         finally:

@@ -25,5 +25,6 @@ def digest_of(facts: object, *arrays: ArrayLike) -> bytes:
 def data_digest(nodes: Sequence[str], problem: Problem) -> str:
     """Return a short digest of all that a site has: the names of its nodes, its rows, labels and inner edges."""
     data, graph = problem.data, problem.graph
-    arrays = (data.X, data.y, data.nodes, data.weights, graph.edges, graph.weights)
+    known = () if data.offset is None else (data.offset,)
+    arrays = (data.X, data.y, data.nodes, data.weights, *known, graph.edges, graph.weights)
     return digest_of(list(nodes), *arrays).hex()[:SAID]

@@ -9,6 +9,7 @@ by kill -9.
 from __future__ import annotations
 
 import ctypes
+import gc
 import json
 import os
 import signal
@@ -24,11 +25,12 @@ from typing import Any, NoReturn
 from coterie.federation.programs import program
 
 FORKS = sys.platform == "linux"  # elsewhere system libraries may have threads that do not survive a fork
-GRACE = 0.5  # seconds that programs may take to end when asked to: all of them survive kill -9
+GRACE = 0.5  # seconds that programs which are no forks may take to end when asked to
 POLL = 0.02
+SITE = ("coterie.cli", "coterie.federation.resident")
 NEEDS = {  # by the words that a program is started with: what to import before the fork. Polars would start threads.
-    ("coterie", "federate", "serve"): ("coterie.cli", "coterie.federation.transport.superlink"),
-    ("coterie", "federate", "join"): ("coterie.cli", "coterie.federation.resident"),
+    ("coterie", "federate", "serve"): (*SITE, "coterie.federation.transport.superlink"),  # its ServerApps solve, too
+    ("coterie", "federate", "join"): SITE,
     ("coterie", "federate", "gossip"): ("coterie.cli", "coterie.federation.gossip_life"),
     ("flwr",): ("flwr.cli.app",),
 }
@@ -111,7 +113,7 @@ def fork() -> int:
 
 def serve() -> None:
     """Start programs as they are asked for, until there is nobody left to ask."""
-    running: set[int] = set()
+    running: dict[int, bool] = {}  # whether it is a fork
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     try:
@@ -123,7 +125,7 @@ def serve() -> None:
                     running.clear()  # they are the parent's, and so is the pipe
                     answers.close()
                     _become(request["start"])
-                running.add(pid)
+                running[pid] = _is_forked(request["start"])
                 answer: int | None = pid
             else:
                 answer = _poll(request["poll"], running)
@@ -134,16 +136,24 @@ def serve() -> None:
     os._exit(0)  # nothing is left to tidy up
 
 
+def _needs(argv: Sequence[str]) -> tuple[str, ...]:
+    return next((modules for words, modules in NEEDS.items() if words == tuple(argv[: len(words)])), ())
+
+
+def _is_forked(argv: Sequence[str]) -> bool:
+    return FORKS and bool(_needs(argv))
+
+
 def _start(argv: Sequence[str], log: str) -> int:
     """Return the id of a new process; 0 in a fork."""
-    needs = [modules for words, modules in NEEDS.items() if words == tuple(argv[: len(words)])]
     into = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:
-        if not FORKS or not needs:
+        if not _is_forked(argv):
             actions = [(os.POSIX_SPAWN_DUP2, into, 1), (os.POSIX_SPAWN_DUP2, into, 2)]
             return os.posix_spawn(program(argv[0]), tuple(argv), os.environ, file_actions=actions)
-        for module in needs[0]:
+        for module in _needs(argv):
             import_module(module)
+        gc.freeze()  # what all have in common stays where it is: no copies when garbage is looked for
         pid = fork()
         if pid == 0:
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -161,20 +171,21 @@ def _become(argv: Sequence[str]) -> NoReturn:
     sys.exit(entry.load()())
 
 
-def _poll(pid: int, running: set[int]) -> int | None:
+def _poll(pid: int, running: dict[int, bool]) -> int | None:
     ended, status = os.waitpid(pid, os.WNOHANG)
     if not ended:
         return None
-    running.remove(pid)
+    del running[pid]
     return os.waitstatus_to_exitcode(status)
 
 
-def _end(running: set[int]) -> None:
-    for pid in running:
-        os.kill(pid, signal.SIGTERM)
+def _end(running: dict[int, bool]) -> None:
+    """End forks at once, since all that they write is whole at any time; others are asked first."""
+    for pid, is_fork in running.items():
+        os.kill(pid, signal.SIGKILL if is_fork else signal.SIGTERM)
     deadline = time.monotonic() + GRACE
-    while running and time.monotonic() < deadline:
-        for pid in [*running]:
+    while not all(running.values()) and time.monotonic() < deadline:
+        for pid in [pid for pid, is_fork in running.items() if not is_fork]:
             _poll(pid, running)
         time.sleep(POLL)
     for pid in running:

@@ -10,6 +10,9 @@ Both ends of an edge compute its dual. The one whose site has the smaller name *
 message; the other takes that, so that rounding on two machines never makes two duals out of one.
 
 The certificate is that of `federated_certificate.py`; all of it are sums over sites, and two maxima.
+
+The weights of a site that is away stay as they are: the far ends of its edges are numbers, and the end that is there
+owns them.
 """
 
 from __future__ import annotations
@@ -90,20 +93,34 @@ class Neighbourhood:
 
 @dataclass(frozen=True, eq=False)
 class Gossip:
-    """What one site knows of all: its cut edges and the penalty on them; the state is a :class:`Place`."""
+    """What one site knows of all: its cut edges and the penalty on them; the state is a :class:`Place`.
+
+    `held` are the neighbours that are away.
+    """
 
     hood: Neighbourhood
     penalty: Penalty
     c: Array
     steps: Steps
+    held: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, hood: Neighbourhood, penalty: Penalty, lam: float, mean: float) -> Gossip:
+    def of(cls, hood: Neighbourhood, penalty: Penalty, lam: float, mean: float, held: tuple[str, ...] = ()) -> Gossip:
         """Steps for these edges; `mean` is that of λA_e over the cut edges of all sites."""
         c = lam * hood.graph.weights
         s = np.sqrt(c / mean) if mean > 0 else np.ones(len(c))
         d = np.bincount(hood.graph.edges.ravel(), weights=np.repeat(s, 2), minlength=len(hood.nodes))
-        return cls(hood, penalty, c, Steps(s, d))
+        return cls(hood, penalty, c, Steps(s, d), held)
+
+    @cached_property
+    def kept(self) -> NDArray[np.bool_]:
+        """The nodes of neighbours that are away."""
+        return np.isin(self.hood.sites, self.held)
+
+    @cached_property
+    def ours(self) -> NDArray[np.bool_]:
+        """The edges that count here: those that this site owns, and those to sites that are away."""
+        return self.hood.owned | self.kept[self.hood.graph.edges].any(axis=1)
 
     @property
     def tau(self) -> Array:
@@ -128,11 +145,11 @@ class Gossip:
         duals = int((self.hood.shared(neighbour) & ~self.hood.owned).sum())
         return {"w": (theirs, n), "x": (theirs, n), "u": (duals, n), "inside": (duals, n)}
 
-    def meet(self, place: Place, w_hat: Array, said: Mapping[str, Mapping[str, Array]]) -> Meeting:
-        """Put together what all neighbours have said, and what this site has."""
-        hood, (_, n) = self.hood, place.w.shape
-        w, x = np.zeros((2, len(hood.nodes), n))
-        u, inside = place.u.copy(), self.penalty.into_domain(place.u, self.c)
+    def meet(self, place: Place, w_hat: Array, said: Mapping[str, Mapping[str, Array]], far: Array) -> Meeting:
+        """Put together what all neighbours have said, and what this site has; `far` are weights of those away."""
+        hood = self.hood
+        w = np.where(self.kept[:, None], far, 0.0)
+        x, u, inside = w.copy(), place.u.copy(), self.penalty.into_domain(place.u, self.c)
         w[hood.own], x[hood.own] = w_hat, 2 * w_hat - place.w
         for neighbour, arrays in said.items():
             at, theirs = hood.sites == neighbour, hood.shared(neighbour) & ~hood.owned
@@ -148,21 +165,23 @@ class Gossip:
 
     def evidence(self, request: ProxRequest, reply: ProxReply, met: Meeting) -> tuple[Array, Array]:
         """What this site adds to the certificate: terms of sums, and of maxima; `verdict` says what they are."""
-        hood, ours = self.hood, self.hood.owned
+        hood, ours, kept = self.hood, self.ours, self.kept
         D, u = hood.graph.D, met.inside
         force = (request.v - reply.w) / request.tau[:, None]
+        fixed = (D.T @ u)[kept] * met.w[kept]
         rest = force + (D.T @ u)[hood.own]
         size = np.abs(force) + (abs(D).T @ np.abs(u))[hood.own]
         edges = self.penalty.value((D @ met.w)[ours], self.c[ours])
         conjugate = self.penalty.conjugate(u[ours], self.c[ours])
         charge = reply.left + float(np.abs(rest).sum() + SUM_ERROR * size.sum())
-        sizes = abs(reply.bound) + abs(conjugate)
-        largest = float(np.abs(reply.w).max(initial=0.0))
-        return np.array([reply.value + edges, reply.bound - conjugate, charge, sizes]), np.array([reply.reach, largest])
+        sizes = abs(reply.bound) + abs(conjugate) + float(np.abs(fixed).sum())
+        largest = max(float(np.abs(w).max(initial=0.0)) for w in (reply.w, met.w[kept]))
+        proven = reply.bound - conjugate + float(fixed.sum())
+        return np.array([reply.value + edges, proven, charge, sizes]), np.array([reply.reach, largest])
 
     def travel(self, before: Place, after: Place) -> Array:
         """How far the weights and the owned duals have gone, squared."""
-        ours, sigma = self.hood.owned, self.steps.sigma[:, None]
+        ours, sigma = self.ours, self.steps.sigma[:, None]
         primal = ((after.w - before.w) ** 2 / self.tau[:, None]).sum()
         return np.array([primal, ((after.u - before.u) ** 2 / sigma)[ours].sum()])
 

@@ -37,9 +37,14 @@ SHAPE: dict[str, type | tuple[type, ...]] = {
     "listen": str,
     "tol": float,
     "most-iterations": int,
+    "hold-after": float,
+    "checked": bool,
     "problem": dict,
     "neighbours": dict,
 }
+
+
+USUAL = {"hold-after": 60.0, "checked": True}  # what need not be written
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +81,8 @@ class GossipFolder:
         policy.check_rows(files.rows)
         hood = Neighbourhood.of(config["name"], _edges(folder, config))
         policy.check_nodes(node for site, node in hood.nodes if site == hood.name)
-        agreed = (sorted(config["sites"]), settings, files.columns, config["tol"], config["most-iterations"])
+        rules = [config[key] for key in ("tol", "most-iterations", "checked")]
+        agreed = (sorted(config["sites"]), settings, files.columns, *rules)
         data = digest_of(data_digest(files.nodes, files.problem), hood.graph.edges, hood.graph.weights).hex()
         return cls(folder, config, files, hood, policy, digest_of(agreed).hex(), data)
 
@@ -86,8 +92,9 @@ class GossipFolder:
         return self.files.site(boundary, self.policy.round_to)
 
     @property
-    def ranks(self) -> dict[str, int]:
-        return {name: k for k, name in enumerate(sorted(self.config["sites"]))}
+    def everyone(self) -> list[str]:
+        """All sites, in the order of their names."""
+        return sorted(self.config["sites"])
 
     def save(self, progress: Progress, board: Board) -> None:
         """Write all that the site needs to go on; the file is whole at any time."""
@@ -95,11 +102,12 @@ class GossipFolder:
         said = [(kind, number, who) for (kind, number), messages in board.entries.items() for who in messages]
         facts = {"run": self.run, "data": self.data, "number": progress.number, "omega": float(progress.omega)}
         arrays: dict[str, Any] = {"w": progress.place.w, "u": progress.place.u, "w_hat": progress.reply.w}
-        arrays |= {"anchor_w": progress.anchor.w, "anchor_u": progress.anchor.u}
+        arrays |= {"anchor_w": progress.anchor.w, "anchor_u": progress.anchor.u, "far": progress.far}
         for k, (kind, number, who) in enumerate(said):
             arrays[f"message{k}"] = np.frombuffer(board.entries[kind, number][who], np.uint8)
         with staged_file(self.folder / MEMORY) as temporary:
-            np.savez(temporary, facts=np.array(json.dumps({**facts, "said": said})), **arrays)
+            facts |= {"said": said, "standing": board.standing}
+            np.savez(temporary, facts=np.array(json.dumps(facts)), **arrays)
 
     def restore(self) -> tuple[Progress, Board] | None:
         """Where the site was when it was killed; None where there is nothing, or something of another run.
@@ -118,17 +126,18 @@ class GossipFolder:
                 if facts["run"] != self.run:
                     return None
                 place, anchor = Place(file["w"], file["u"]), Place(file["anchor_w"], file["anchor_u"])
-                reply, omega = without_evidence(file["w_hat"]), float(facts["omega"])
-                board = Board()
+                reply, omega, far = without_evidence(file["w_hat"]), float(facts["omega"]), file["far"]
+                board = Board(self.everyone, tuple(map(int, facts["standing"])))
                 for k, (kind, number, who) in enumerate(facts["said"]):
                     board.entries.setdefault((kind, number), {})[who] = file[f"message{k}"].tobytes()
         except UNREADABLE as error:
             raise FederationError(f"{path} cannot be read ({error}); {ANEW}") from None
         n, b, e = self.files.problem.n_features, len(self.hood.own), self.hood.graph.n_edges
-        found = [array.shape for array in (place.w, anchor.w, reply.w, place.u, anchor.u)]
-        if facts["data"] != self.data or found != [(b, n)] * 3 + [(e, n)] * 2 or not omega > 0:
+        found = [array.shape for array in (place.w, anchor.w, reply.w, place.u, anchor.u, far)]
+        fits = found == [(b, n)] * 3 + [(e, n)] * 2 + [(len(self.hood.nodes), n)]
+        if facts["data"] != self.data or not fits or not omega > 0 or len(board.standing) != len(board.sites):
             raise FederationError(f"{path} is about other data; {ANEW}")
-        return Progress(place, anchor, int(facts["number"]), omega, reply=reply), board
+        return Progress(place, anchor, far, int(facts["number"]), omega, reply=reply), board
 
     def forget(self) -> None:
         """Remove what the run has kept: it has ended."""
@@ -141,7 +150,7 @@ ANEW = "remove it at every site to start anew"
 def _config(folder: Path) -> dict[str, Any]:
     path = folder / GOSSIP
     try:
-        config = tomllib.loads(path.read_text(encoding="utf-8"))
+        config = {**USUAL, **tomllib.loads(path.read_text(encoding="utf-8"))}
         wrong = [key for key, kind in SHAPE.items() if not isinstance(config.get(key), kind)]
         if wrong or config.keys() - SHAPE:
             raise ValueError(f"{', '.join([*wrong, *(config.keys() - SHAPE)])}: missing, unknown or of another type")

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from coterie.federation.audit import AuditLog
+from coterie.federation.gossip_certificate import Verdict
 from coterie.federation.gossip_files import CERTIFICATES, GossipFolder
-from coterie.federation.gossip_run import GossipRun, Progress, Verdict
+from coterie.federation.gossip_run import GossipRun, Progress
 from coterie.federation.refusals import Code, RefusedError
 from coterie.federation.site_files import write_weights
 from coterie.federation.transport.board import Board
@@ -33,26 +34,25 @@ def live(
         read.forget()
     name, certificates = read.hood.name, read.folder / CERTIFICATES
     former = read.restore()
-    board = Board() if former is None else former[1]
+    board = Board(read.everyone) if former is None else former[1]
     neighbours = {
         who: read_neighbour(address, certificates / f"{who}.crt") for who, address in read.config["neighbours"].items()
     }
     mine = read_neighbour(read.config["listen"], certificates / f"{name}.crt")
-    with (
-        expecting(MANY),
-        GrpcPeers(name, mine.address, key, mine.certificate, neighbours, read.run, _noting(read), say, board) as peers,
-    ):
+    tls, patience = (key, mine.certificate, neighbours), read.config["hold-after"]
+    peers = GrpcPeers(name, mine.address, *tls, read.run, _noting(read), say, patience, board)
+    with expecting(MANY), peers:
         site = read.site()
 
         def save(progress: Progress) -> None:
             board.keep = lambda: read.save(progress, board)
             board.keep()
 
-        run = GossipRun(site, read.hood, peers, read.ranks, save)
+        ranks = {site: k for k, site in enumerate(read.everyone)}
+        run = GossipRun(site, read.hood, peers, ranks, save, read.config["checked"])
         progress = run.start() if former is None else former[0]
         if former is not None:
             say(f"{name} goes on from iteration {progress.number}")
-            progress.level = run.start().level
         tol, most = read.config["tol"], read.config["most-iterations"]
         request, verdict, number = run.until(tol, most, progress, see)
         write_weights(read.folder / "weights.csv", read.files.nodes, read.files.columns[:-1], site.weights(request))
@@ -80,7 +80,8 @@ def _write_result(read: GossipFolder, verdict: Verdict, number: int) -> None:
         "objective": verdict.objective,
         "dual_bound": verdict.bound.value,
         "gap": verdict.gap,
-        "condition": verdict.bound.condition,
+        "condition": verdict.condition,
+        "held": list(verdict.away),
         "iterations": number,
         "sites": sorted(read.config["sites"]),
     }

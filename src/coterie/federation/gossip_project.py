@@ -22,7 +22,7 @@ from coterie.federation.policy import Policy
 from coterie.federation.site_files import read_edges
 from coterie.federation.transport.keys import write_own_certificates
 
-PROBLEM = ("loss", "alpha", "ridge", "delta", "quantile", "penalty", "lam", "node", "label")
+PROBLEM = ("loss", "alpha", "ridge", "delta", "quantile", "penalty", "lam", "node", "label", "offset", "exposure")
 MOST = 5000  # iterations
 NOT_CONVERGED = 3  # the exit code of a site whose run ended without the gap that was asked for
 

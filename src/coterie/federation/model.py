@@ -23,6 +23,7 @@ from coterie.estimators import (
     NetworkedQuantileRegression,
 )
 from coterie.estimators.base import NetworkedModel
+from coterie.estimators.offsets import Offset
 from coterie.estimators.scaling import Scaling
 from coterie.federation.loop import Outcome
 from coterie.federation.partition import Cut
@@ -106,6 +107,9 @@ def federated_model(
     model.n_labelled_, model.node_errors_ = np.full(V, UNKNOWN), np.full(V, np.nan)
     if isinstance(loss, Logistic):
         model.classes_ = np.array([0, 1])
+    known_before = Offset.of(settings.offset or None, settings.exposure or None)
+    if known_before is not None:
+        model.offset_ = known_before
     model._take(_solution(known, outcome))
     return model
 

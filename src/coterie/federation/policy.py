@@ -31,7 +31,7 @@ TEXT = """\
 node = {node}
 label = {label}
 features = {features}
-
+{known}
 [problem]
 loss = {loss}            # squared, lasso, logistic, poisson, huber or quantile
 penalty = {penalty}              # l1, l2 or squared
@@ -71,6 +71,8 @@ SHAPE: dict[str, dict[str, type]] = {
     "questions": {"kinds": list, "most": int, "share-weights": bool, "round-to": float, "nodes": list},
     "server": {"certificate": str, "runs": list},
 }
+OPTIONAL = {"columns": {"offset", "exposure"}}  # keys that may be left out, of text
+KNOWN = '# exposure = "days"        # of counts: how long or how many they were counted in; or offset, its logarithm'
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,8 @@ class Policy:
     node: str
     label: str
     features: tuple[str, ...]
+    offset: str
+    exposure: str
     loss: str
     penalty: str
     least_rows: int
@@ -120,6 +124,8 @@ class Policy:
             columns["node"],
             columns["label"],
             tuple(map(str, columns["features"])),
+            columns.get("offset", ""),
+            columns.get("exposure", ""),
             problem["loss"],
             problem["penalty"],
             problem["min-rows-per-node"],
@@ -149,11 +155,13 @@ class Policy:
         for name, ours, code in (
             ("node", self.node, Code.COLUMNS),
             ("label", self.label, Code.COLUMNS),
+            ("offset", self.offset, Code.COLUMNS),
+            ("exposure", self.exposure, Code.COLUMNS),
             ("loss", self.loss, Code.LOSS),
             ("penalty", self.penalty, Code.PENALTY),
         ):
-            if settings.get(name) != ours:
-                raise RefusedError(code, f"the run has the {name} {settings.get(name)!r}, the policy {ours!r}")
+            if settings.get(name, "") != ours:
+                raise RefusedError(code, f"the run has the {name} {settings.get(name, '')!r}, the policy {ours!r}")
         if settings.get("share-weights") and not self.share_weights:
             raise RefusedError(Code.SHARE)
 
@@ -190,6 +198,7 @@ def write_policy(
     *,
     node: str = "node",
     label: str = "y",
+    offset: str = "",
     loss: str = "squared",
     penalty: str = "l1",
     least_rows: int = LEAST_ROWS,
@@ -201,6 +210,7 @@ def write_policy(
         node=json.dumps(node),
         label=json.dumps(label),
         features=json.dumps(list(features)),
+        known=f"offset = {json.dumps(offset)}\n" if offset else f"{KNOWN}\n",
         loss=json.dumps(loss),
         penalty=json.dumps(penalty),
         least_rows=least_rows,
@@ -220,8 +230,9 @@ def _check_shape(content: Mapping[str, Any]) -> None:
         may = "perhaps privacy or row-privacy"
         raise ValueError(f"the sections are {', '.join(SHAPE)} and {may}, not {', '.join(content)}")
     for section, keys in SHAPE.items():
-        if content[section].keys() != keys.keys():
+        optional = OPTIONAL.get(section, set())
+        if content[section].keys() - optional != keys.keys():
             raise ValueError(f"[{section}] has the keys {', '.join(keys)}, not {', '.join(content[section])}")
-        for key, kind in keys.items():
+        for key, kind in {**keys, **dict.fromkeys(optional & content[section].keys(), str)}.items():
             if type(content[section][key]) is not kind:
                 raise ValueError(f"[{section}] {key} must be of type {kind.__name__}")

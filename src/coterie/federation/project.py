@@ -17,6 +17,7 @@ from coterie.problem.losses import Huber, Lasso, Logistic, Poisson, Quantile, Sq
 from coterie.problem.penalties import PENALTIES
 from coterie.problem.strengths import refuse_strengths
 
+OFFSET = "offset"  # the column of what is known of counts beforehand, where something is
 LOSS_NAMES = {
     SquaredError: "squared",
     Lasso: "lasso",
@@ -61,6 +62,8 @@ lam = 0.01                  # the strength of the edges
 # The columns of every site's data; all others are features
 node = "node"
 label = "y"
+offset = ""                 # of poisson: a column that is added to ⟨x, w⟩; or
+exposure = ""               # of poisson: a column whose logarithm is
 # The run
 sites = 3                   # how many sites take part
 tol = 1e-6                  # the certified relative gap to reach
@@ -122,18 +125,21 @@ def write_sites(folder: Path, problem: Problem, site_of: Any, names: Sequence[st
     parts, cut = partition(problem.graph, site_of)
     data = problem.data
     features = [f"x{k}" for k in range(data.n_features)]
+    known = [] if data.offset is None else [OFFSET]
     for part, name in zip(parts, names, strict=True):
         site = folder / "sites" / name
         site.mkdir(parents=True)
         rows = np.flatnonzero(np.isin(data.nodes, part.own))
-        lines = ([data.nodes[r], *map(repr, data.X[r].tolist()), _label(data.y[r])] for r in rows)
-        _write_csv(site / "data.csv", ["node", *features, "y"], lines)
+        X = data.X if data.offset is None else np.column_stack([data.X, data.offset])
+        lines = ([data.nodes[r], *map(repr, X[r].tolist()), _label(data.y[r])] for r in rows)
+        _write_csv(site / "data.csv", ["node", *features, *known, "y"], lines)
         _write_edges(site / "edges.csv", part.own[part.graph.edges], part.graph.weights)
         labelled = np.unique(data.nodes[rows][~np.isnan(data.y[rows])], return_counts=True)[1]
         write_policy(
             site,
             features,
             [str(node) for node in part.own[part.boundary]],
+            offset="".join(known),
             loss=LOSS_NAMES[type(problem.loss)],
             penalty=next(name for name, one in PENALTIES.items() if one == problem.penalty),
             least_rows=int(labelled.min(initial=LEAST_ROWS)),

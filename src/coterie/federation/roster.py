@@ -10,6 +10,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from coterie.io.files import write_whole
+
 ROSTER = "COTERIE_ROSTER"  # in the environment: the path of the file
 
 
@@ -23,4 +25,4 @@ def read_roster() -> dict[int, str]:
 
 def write_roster(path: Path, ids: Mapping[str, int]) -> None:
     """Write the id of each name."""
-    path.write_text(json.dumps(dict(ids), indent=2) + "\n", encoding="utf-8")
+    write_whole(path, (json.dumps(dict(ids), indent=2) + "\n").encode())

@@ -39,7 +39,8 @@ LOSSES: dict[str, Callable[[Mapping[str, Any]], Loss]] = {
 }
 MOMENTS = (SquaredError, Lasso)  # losses that see moments of the rows, and nothing else of them
 SETTINGS = (  # of a run, as far as sites have to know them
-    *("loss", "alpha", "ridge", "delta", "quantile", "penalty", "lam", "node", "label", "share-weights"),
+    *("loss", "alpha", "ridge", "delta", "quantile", "penalty", "lam", "share-weights"),
+    *("node", "label", "offset", "exposure"),
     *("privacy-noise", "privacy-clip", "privacy-rounds", "privacy-delta"),
     *("row-privacy-epsilon", "row-privacy-delta", "row-privacy-x-clip", "row-privacy-y-clip"),
 )
@@ -51,7 +52,10 @@ class BadSiteError(ValueError):
 
 @dataclass(frozen=True)
 class Settings:
-    """What all sites agree on, from the app's configuration."""
+    """What all sites agree on, from the app's configuration.
+
+    `offset` or `exposure` is the column of what is known of a count beforehand; empty where there is none.
+    """
 
     node: str
     label: str
@@ -59,6 +63,8 @@ class Settings:
     penalty: Penalty
     lam: float
     row_privacy: RowPrivacy | None = None
+    offset: str = ""
+    exposure: str = ""
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> Settings:
@@ -66,7 +72,13 @@ class Settings:
         loss, row_privacy = _loss(config), RowPrivacy.of(config)
         if row_privacy is not None and not isinstance(loss, MOMENTS):
             raise BadSiteError("row-level privacy is for the losses squared and lasso, which see moments only")
-        return cls(str(config["node"]), str(config["label"]), loss, _penalty(config), float(config["lam"]), row_privacy)
+        known = str(config.get("offset", "")), str(config.get("exposure", ""))
+        if any(known) and not isinstance(loss, Poisson):
+            raise BadSiteError("offset and exposure are for the loss poisson")
+        if all(known):
+            raise BadSiteError("an exposure is an offset, its logarithm: name one of the two columns, not both")
+        node, label = str(config["node"]), str(config["label"])
+        return cls(node, label, loss, _penalty(config), float(config["lam"]), row_privacy, *known)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +107,8 @@ class SiteFiles:
         path, inner = find_table(folder, "data"), find_table(folder, "edges")
         if path is None:
             raise BadSiteError("there is neither data.parquet nor data.csv")
-        columns = Columns.of(path, settings.node, settings.label, features)
+        known = settings.offset or settings.exposure or None
+        columns = Columns.of(path, settings.node, settings.label, features, offset=known)
         table = read_rows(path, columns)
         of_rows = [str(node) for node in table[settings.node].to_list()]
         ends, weights = ([], np.empty(0)) if inner is None else read_edges(inner)
@@ -104,7 +117,8 @@ class SiteFiles:
         pairs = np.array([[number[a], number[b]] for a, b in ends], dtype=np.int64).reshape(-1, 2)
         graph = EmpiricalGraph.from_edges(pairs, weights, n_nodes=len(nodes))
         X, y = table.select(columns.features).to_numpy(), table[settings.label].to_numpy()
-        rows = LocalDatasets.from_rows(X, y, [number[node] for node in of_rows], len(nodes))
+        offset = None if known is None else _offset(settings, table[known].to_numpy())
+        rows = LocalDatasets.from_rows(X, y, [number[node] for node in of_rows], len(nodes), offset=offset)
         shown = promised_rows(folder, rows, settings.row_privacy)
         problem = Problem(graph, shown, settings.loss, settings.penalty, settings.lam)
         return cls(folder, nodes, (*columns.features, settings.label), problem, rows)
@@ -133,6 +147,15 @@ def write_weights(path: Path, nodes: Sequence[str], features: Sequence[str], w: 
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["node", *features])
         writer.writerows([node, *(repr(float(x)) for x in row)] for node, row in zip(nodes, w, strict=True))
+
+
+def _offset(settings: Settings, known: Array) -> Array:
+    """What is added to ⟨x, w⟩ of each row."""
+    if settings.offset:
+        return known
+    if not (known > 0).all():
+        raise BadSiteError(f"the column {settings.exposure!r} has {known.min():g}; exposures are numbers > 0")
+    return np.log(known)
 
 
 def _loss(config: Mapping[str, Any]) -> Loss:

@@ -16,8 +16,27 @@ from coterie.federation.loop import FederationError
 from coterie.problem.arrays import Array
 
 
+class ChangedError(Exception):
+    """Other sites take part than before: what was begun with them is to begin anew."""
+
+
+class LeftBehindError(FederationError):
+    """This site could not be reached for a while: its end is not that of the others."""
+
+
 class Peers(Protocol):
-    """Whoever carries messages between a site and its neighbours."""
+    """Whoever carries messages between a site and its neighbours.
+
+    `away` are the sites that do not take part; `may_be_held` the neighbours that may go, as their weights are known.
+    """
+
+    may_be_held: set[str]
+
+    @property
+    def away(self) -> frozenset[str]: ...
+
+    def begin_anew(self, may_return: bool) -> bool:
+        """Go on with whoever takes part now, after a ChangedError; False: the others go on without this site."""
 
     def publish(self, kind: str, number: int, messages: Mapping[str, Mapping[str, Array]]) -> None:
         """Have a message ready for each of these neighbours, as often as they ask for it."""
@@ -26,7 +45,13 @@ class Peers(Protocol):
         """What was published under this number, perhaps in a former life; None: nothing."""
 
     def pull(self, neighbour: str, kind: str, number: int, shapes: Mapping[str, tuple[int, int]]) -> dict[str, Array]:
-        """Ask a neighbour for its message, and wait until it has one of these shapes."""
+        """Ask a neighbour for its message, and wait until it has one of these shapes.
+
+        Raises
+        ------
+        ChangedError
+            When other sites take part than before.
+        """
 
 
 @dataclass(frozen=True)
@@ -43,7 +68,7 @@ class SpanningTree:
         Raises
         ------
         FederationError
-            When there are sites that no path of edges leads to.
+            When there are sites that no path of edges leads to; unless some are away, which may cut off others.
         """
         root, distance, parent = rank, 0, None
         for k in range(len(ranks)):
@@ -53,7 +78,7 @@ class SpanningTree:
                 theirs, far = peers.pull(one, "tree", k, {"root": (1, 2)})["root"][0]
                 if (theirs, far + 1) < (root, distance):
                     root, distance, parent = int(theirs), int(far) + 1, one
-        if root != 0:
+        if root != 0 and not peers.away:
             raise FederationError("no path of edges between sites leads from this site to all others")
         chosen = {one: {"parent": _row([float(one == parent)])} for one in neighbours}
         peers.publish("parent", 0, chosen)

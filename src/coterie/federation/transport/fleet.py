@@ -219,7 +219,7 @@ def _key_pair(path: Path) -> tuple[ec.EllipticCurvePrivateKey, ec.EllipticCurveP
     except (OSError, ValueError, TypeError) as error:
         raise NeverError(f"{path} is no private key in OpenSSH's form without a password: {error}") from None
     if not isinstance(private, ec.EllipticCurvePrivateKey):
-        raise NeverError(f"{path} must be a key for ECDSA: ssh-keygen -t ecdsa -b 384")
+        raise NeverError(f"{path} must be a key for ECDSA: ssh-keygen -t ecdsa -b 256")
     return private, private.public_key()
 
 

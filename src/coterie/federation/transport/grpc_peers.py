@@ -3,6 +3,9 @@
 Every site has a certificate of its own, which it signs itself, and those of its neighbours. A connection is made to a
 neighbour only if it shows exactly the certificate that is known of it, and taken only from those whose certificates are
 known; a name is that of the certificate.
+
+With every question and every answer goes the standing, who takes part and who is away (`board.py`). A neighbour whose
+weights are known and that cannot be reached for `patience` seconds is away from then on.
 """
 
 from __future__ import annotations
@@ -17,11 +20,13 @@ from pathlib import Path
 from types import TracebackType
 
 import grpc
+import numpy as np
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from coterie.federation.loop import FederationError
-from coterie.federation.transport.board import Board, packed, unpacked
+from coterie.federation.spanning_tree import ChangedError, LeftBehindError
+from coterie.federation.transport.board import Board, Standing, packed, unpacked
 from coterie.problem.arrays import Array
 
 SERVICE = "coterie.Gossip"
@@ -29,6 +34,11 @@ HELD = 5.0  # seconds that a question waits at the other end for its answer
 AGAIN = 0.3  # seconds until a neighbour that is away is asked again
 LARGEST = 1 << 28  # bytes of a message
 LAST = 60.0  # seconds that a site which has ended waits for others that are away
+LATER, HERE, OVER = (
+    b"\0",
+    b"\1",
+    b"\2",
+)  # the first byte of an answer: ask again, a message, or why the run has ended there
 OPTIONS = (
     ("grpc.max_receive_message_length", LARGEST),
     ("grpc.max_send_message_length", LARGEST),
@@ -60,10 +70,12 @@ class GrpcPeers:
         A digest of all that sites must agree on: nothing is said to a neighbour with another.
     note : callable
         Is given the kind, number and bytes of every message before anyone can ask for it.
-    board : Board, optional
-        Of a former life.
     say : callable
         For sentences to the user.
+    patience : float
+        Seconds that a neighbour may be out of reach.
+    board : Board
+        New, or of a former life.
     """
 
     def __init__(
@@ -76,9 +88,13 @@ class GrpcPeers:
         run: str,
         note: Callable[[str, int, bytes], None],
         say: Callable[[str], None],
-        board: Board | None = None,
+        patience: float,
+        board: Board,
     ) -> None:
-        self.run, self.note, self.say, self.board = run, note, say, board or Board()
+        self.name, self.run, self.note, self.say, self.board, self.patience = name, run, note, say, board, patience
+        self.may_be_held: set[str] = set()
+        self.waiting = ""  # for whom; said once
+        self.told: dict[str, threading.Event] = {who: threading.Event() for who in neighbours}  # that it is over
         self.known = {_der(one.certificate): who for who, one in neighbours.items()}
         self.done: dict[str, threading.Event] = {who: threading.Event() for who in neighbours}
         self.server = grpc.server(ThreadPoolExecutor(2 * len(neighbours) + 2), options=OPTIONS)
@@ -107,6 +123,9 @@ class GrpcPeers:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if error is None:
             self._part()
+        elif isinstance(error, FederationError) and not isinstance(error, LeftBehindError):
+            self.board.close(str(error))
+            self._wait_for({who: event for who, event in self.told.items() if who not in self.away})
         self.server.stop(grace=0.5).wait()
         for channel in self.channels.values():
             channel.close()
@@ -119,37 +138,67 @@ class GrpcPeers:
     def published(self, kind: str, number: int, shapes: Mapping[str, tuple[int, int]]) -> dict[str, Array] | None:
         return self.board.published(kind, number, shapes)
 
-    def pull(self, neighbour: str, kind: str, number: int, shapes: Mapping[str, tuple[int, int]]) -> dict[str, Array]:
-        question = json.dumps({"run": self.run, "kind": kind, "number": number}).encode()
-        return unpacked(neighbour, kind, self._call(neighbour, "Pull", question), shapes)
+    @property
+    def away(self) -> frozenset[str]:
+        return self.board.away
 
-    def _call(self, neighbour: str, method: str, question: bytes, seconds: float = float("inf")) -> bytes:
-        """Ask until there is an answer."""
-        call = self.channels[neighbour].unary_unary(f"/{SERVICE}/{method}")
-        away, deadline = False, time.monotonic() + seconds
-        while time.monotonic() < deadline:
+    def begin_anew(self, may_return: bool) -> bool:
+        return self.board.begin_anew(self.name, may_return)
+
+    def pull(self, neighbour: str, kind: str, number: int, shapes: Mapping[str, tuple[int, int]]) -> dict[str, Array]:
+        question = {"run": self.run, "kind": kind, "number": number, "standing": self.board.standing}
+        call = self.channels[neighbour].unary_unary(f"/{SERVICE}/Pull")
+        there = time.monotonic()
+        while True:
+            if self.board.heard != self.board.standing:
+                raise ChangedError
             try:
-                answer: bytes = call(question, timeout=4 * HELD)
-                return answer
+                answer: bytes = call(json.dumps(question).encode(), timeout=4 * HELD)
+                there, content = time.monotonic(), self._content(neighbour, answer)
+                if content is not None and self.board.heard == self.board.standing:
+                    return unpacked(neighbour, kind, content, shapes)
             except grpc.RpcError as error:
-                if error.code() in (grpc.StatusCode.FAILED_PRECONDITION, grpc.StatusCode.PERMISSION_DENIED):
-                    raise FederationError(f"site {neighbour!r}: {error.details()}") from None
-                if error.code() is not grpc.StatusCode.NOT_FOUND:  # it is there, and has no answer yet
-                    if not away:
-                        self.say(f"waiting for {neighbour}")
-                    away = True
-                    time.sleep(AGAIN)
-        return b""
+                self._unreached(neighbour, error, there)
+                time.sleep(AGAIN)
+
+    def _content(self, neighbour: str, answer: bytes) -> bytes | None:
+        """What a neighbour has said; None: nothing yet, or of who takes part."""
+        said, size = answer[:1], 8 * len(self.board.sites)
+        if said == OVER:
+            raise FederationError(answer[1:].decode(errors="replace"))
+        if len(answer) < 1 + size:
+            raise FederationError(f"site {neighbour!r} has sent an answer that is cut short")
+        self.board.hear(tuple(int(x) for x in np.frombuffer(answer[1 : 1 + size], "<i8")))
+        return answer[1 + size :] if said == HERE else None
+
+    def _unreached(self, neighbour: str, error: grpc.RpcError, there: float) -> None:
+        """Complain where that helps; after a while a neighbour that cannot be reached is away."""
+        if error.code() in (grpc.StatusCode.FAILED_PRECONDITION, grpc.StatusCode.PERMISSION_DENIED):
+            raise FederationError(f"site {neighbour!r}: {error.details()}") from None
+        if self.waiting != neighbour:
+            self.waiting = neighbour
+            self.say(f"waiting for {neighbour}")
+        if neighbour in self.may_be_held and time.monotonic() - there > self.patience:
+            self.board.add_one(neighbour)
+            self.say(f"{neighbour} is away: its weights stay as they are, and the others go on")
 
     def _serve(self, question: bytes, context: grpc.ServicerContext) -> bytes:
         who = self._who(context)
-        asked = json.loads(question)
-        if asked["run"] != self.run:
+        try:
+            asked = json.loads(question)
+            run, kind, number = str(asked["run"]), str(asked["kind"]), int(asked["number"])
+            standing: Standing = tuple(map(int, asked["standing"]))
+        except (ValueError, KeyError, TypeError):
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, "does not understand the question")  # raises
+        if run != self.run or len(standing) != len(self.board.sites):
             context.abort(grpc.StatusCode.FAILED_PRECONDITION, "has other settings, columns or sites")
-        answer = self.board.wait(str(asked["kind"]), int(asked["number"]), who, HELD)
-        if answer is None:
-            context.abort(grpc.StatusCode.NOT_FOUND, "not yet")  # raises
-        return answer or b""
+        self.board.hear(standing)
+        content = self.board.wait(kind, number, who, HELD, standing)
+        if self.board.end:
+            self.told[who].set()
+            return OVER + self.board.end.encode()
+        heard = np.array(self.board.heard, "<i8").tobytes()
+        return LATER + heard if content is None else HERE + heard + content
 
     def _note_done(self, question: bytes, context: grpc.ServicerContext) -> bytes:
         self.done[self._who(context)].set()
@@ -165,10 +214,21 @@ class GrpcPeers:
 
     def _part(self) -> None:
         """Stay until all neighbours have said that they need nothing more, or are away for long."""
+        near = [who for who in self.channels if who not in self.away]
         deadline = time.monotonic() + LAST
-        for who in self.channels:
-            self._call(who, "Done", b"", deadline - time.monotonic())
-        for event in self.done.values():
+        for who in near:
+            call = self.channels[who].unary_unary(f"/{SERVICE}/Done")
+            while time.monotonic() < deadline:
+                try:
+                    call(b"", timeout=HELD)
+                    break
+                except grpc.RpcError:
+                    time.sleep(AGAIN)
+        self._wait_for({who: self.done[who] for who in near}, deadline)
+
+    def _wait_for(self, events: Mapping[str, threading.Event], deadline: float | None = None) -> None:
+        deadline = time.monotonic() + LAST if deadline is None else deadline
+        for event in events.values():
             event.wait(max(deadline - time.monotonic(), 0.0))
 
 

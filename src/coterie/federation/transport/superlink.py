@@ -2,14 +2,15 @@
 
 Flower serves three APIs at one port: Fleet (for sites; TLS and keys), Control (who submits an app has it run) and
 Runtime (who asks first gets the tasks). Keys guard the first only. So the public port passes the calls of the Fleet API
-that a site makes and no other, and all APIs are at a second port, on loopback. Like `fleet.py` this is for one version
-of Flower.
+that a site makes and no other, and the others are at a second port, on loopback, for whoever has the token that is in
+the server's own folder (`control_token.py`). Like `fleet.py` this is for one version of Flower.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 import socket
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
@@ -17,40 +18,44 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
-from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import load_ssh_public_key
-from flwr.common.constant import NOOP_ACCOUNT_NAME, NOOP_FLWR_AID, TRANSPORT_TYPE_GRPC_RERE
+from fastapi import FastAPI
+from flwr.common.constant import TRANSPORT_TYPE_GRPC_RERE
 from flwr.proto.fleet_pb2 import PushMessagesRequest
-from flwr.server.superlink.linkstate import LinkState
 from flwr.supercore.constant import FLWR_IN_MEMORY_DB_NAME
-from flwr.supercore.primitives.asymmetric import public_key_to_bytes
 from flwr.supercore.routers.runtime.tracing import RuntimeTracingMiddleware
-from flwr.superlink.auth_plugin import NoOpControlAuthnPlugin
 from flwr.superlink.cli.flower_superlink import SuperLinkLifespan
 from flwr.superlink.config_loader import SuperLinkLifespanConfig
 from flwr.superlink.main import create_app
-from flwr.superlink.routers.control.middlewares import ControlEventLogMiddleware, ControlLicenseMiddleware
+from flwr.superlink.routers.control.middlewares import (
+    ControlAuthenticationMiddleware,
+    ControlEventLogMiddleware,
+    ControlLicenseMiddleware,
+    ControlSensitiveResponseMiddleware,
+)
 from flwr.superlink.routers.fleet.middlewares import FleetEventLogMiddleware
 from google.protobuf.message import DecodeError
 
 from coterie.federation.fork_server import FORKS, fork
+from coterie.federation.transport.control_token import LENGTH, ControlToken
+from coterie.federation.transport.registered_keys import RegisteredKeys, Told
 
 LOOPBACK = "127.0.0.1"
-PUSH = "/v1/fleet/push-messages"
+FLEET, RUNTIME = "/v1/fleet", "/v1/runtime"
+PUSH = f"{FLEET}/push-messages"
 PUBLIC = {  # what a site calls; it registers by file, never by itself
     PUSH,
-    *(f"/v1/fleet/{name}" for name in ("activate-node", "deactivate-node", "send-node-heartbeat", "pull-messages")),
-    *(f"/v1/fleet/{name}" for name in ("pull-object", "push-object", "confirm-message-received", "get-run", "get-fab")),
+    *(f"{FLEET}/{name}" for name in ("activate-node", "deactivate-node", "send-node-heartbeat", "pull-messages")),
+    *(f"{FLEET}/{name}" for name in ("pull-object", "push-object", "confirm-message-received", "get-run", "get-fab")),
 }
-LOOK, PART = "pull-messages", "push-object"  # what both sides call: sites at /v1/fleet, the ServerApp at /v1/runtime
-OTHER = {"/v1/fleet": "/v1/runtime", "/v1/runtime": "/v1/fleet"}
+LOOK, PART = "pull-messages", "push-object"  # what both sides call, sites and the ServerApp
+OTHER = {FLEET: RUNTIME, RUNTIME: FLEET}
 IDLE = (  # middleware that does nothing but take time where no part of Flower Enterprise is installed
     ControlEventLogMiddleware,
     ControlLicenseMiddleware,
     FleetEventLogMiddleware,
     RuntimeTracingMiddleware,
 )
+OF_CONTROL = (ControlAuthenticationMiddleware, ControlSensitiveResponseMiddleware)  # they let all other calls pass
 HOLD, MANY = 1.0, 10_000  # seconds that a look may wait; connections that are remembered
 LARGEST = 1 << 26  # bytes of the outline of a reply, which has no arrays in it
 
@@ -62,20 +67,22 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class Door:
-    """Passes everything that comes to the control port on loopback, and the calls of sites to any other.
+    """Passes what comes to the control port on loopback, and the calls of sites to any other; of Fleet only these.
 
-    A look for messages waits here until there may be one, so that nobody has to look often.
+    A look for messages waits here until there may be one, so that nobody has to look often. `messages` is the way to
+    Fleet and Runtime, where it is another than that to the rest.
     """
 
-    def __init__(self, app: App, control_port: int) -> None:
-        self.app, self.control = app, (LOOPBACK, control_port)
+    def __init__(self, app: App, control_port: int, messages: App | None = None) -> None:
+        self.app, self.control, self.messages = app, (LOOPBACK, control_port), messages
         self.bells = {side: Bell() for side in OTHER}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
-        if scope["type"] != "http" or tuple(scope.get("server") or ()) != self.control:
+        at_control = scope["type"] == "http" and tuple(scope.get("server") or ()) == self.control
+        if not at_control or scope["path"].startswith(FLEET):
             body = await self._admitted(scope, receive)
             if body is None:
                 await _refuse(scope, send)
@@ -85,7 +92,8 @@ class Door:
         if side in OTHER and what == LOOK:
             self.bells[OTHER[side]].ring_if_fresh()
             await self.bells[side].wait(tuple(scope.get("client") or ()))
-        await self.app(scope, receive, send)
+        app = self.app if self.messages is None or side not in OTHER else self.messages
+        await app(scope, receive, send)
         if side in OTHER and what == PART:
             self.bells[OTHER[side]].fresh = True
 
@@ -164,36 +172,13 @@ async def _refuse(scope: Scope, send: Send) -> None:
         await send({"type": "http.response.body", "body": b""})
 
 
-def register(state: LinkState, keys: Path) -> dict[str, int]:
-    """Make the keys in a folder, NAME.pub, known to the SuperLink; return the id of each name."""
-    public = {path.stem: _public_key(path) for path in sorted(keys.glob("*.pub"))}
-    if not public:
-        raise ValueError(f"there is no key in {keys}: a site is NAME.pub, made by ssh-keygen -t ecdsa -b 384")
-    twice = [name for name, key in public.items() if list(public.values()).count(key) > 1]
-    if twice:
-        raise ValueError(f"{' and '.join(twice)} in {keys} are the same key; a site is its key")
-    return {
-        name: int(state.create_node(NOOP_FLWR_AID, NOOP_ACCOUNT_NAME, key, 0, name=name))
-        for name, key in public.items()
-    }
-
-
-def _public_key(path: Path) -> bytes:
-    try:
-        key = load_ssh_public_key(path.read_bytes())
-    except (ValueError, UnsupportedAlgorithm) as error:
-        raise ValueError(f"{path} is no public key in OpenSSH's form: {error}") from None
-    if not isinstance(key, ec.EllipticCurvePublicKey):
-        raise ValueError(f"{path} must be a key for ECDSA: ssh-keygen -t ecdsa -b 384")
-    return public_key_to_bytes(key)
-
-
 def serve(
     public: tuple[str, int],
     control_port: int,
     tls: tuple[Path, Path, Path],
     keys: Path,
-    ready: Callable[[dict[str, int]], None],
+    home: Path,
+    told: Told,
 ) -> None:
     """Serve until a signal comes; state is in memory, as whoever starts anew registers the same keys again.
 
@@ -206,13 +191,16 @@ def serve(
     tls : (Path, Path, Path)
         The certificate authority, the server's certificate and its private key.
     keys : Path
-        A folder with the public keys of all sites.
-    ready : callable
-        Is given the id of each name before anyone is served.
+        A folder with the public keys of all sites; sites come and go with it.
+    home : Path
+        FLWR_HOME of those who may start runs: gets the token for the control port.
+    told : callable
+        Is given the id of each name, and what is new, before anyone is served and whenever the keys change.
     """
     for name in ("FLWR_INTERNAL_GRPC_CONTROL_API", "FLWR_INTERNAL_GRPC_FLEET_API"):
         os.environ.pop(name, None)  # they would open more ports
     ca, certificate, private = (str(path) for path in tls)
+    token, secret = ControlToken(), secrets.token_bytes(LENGTH) if FORKS else None  # SuperExec would not know it
     config = SuperLinkLifespanConfig(
         control_address=f"{LOOPBACK}:{control_port}",
         health_server_address=None,
@@ -220,8 +208,8 @@ def serve(
         port=control_port,
         insecure=False,
         certificates=tuple(path.read_bytes() for path in tls),
-        superexec_auth_secret=None,
-        authn_plugin=NoOpControlAuthnPlugin(),
+        superexec_auth_secret=secret,
+        authn_plugin=token,
         event_log_plugin=None,
         fleet_event_log_plugin=None,
         enable_event_log=False,
@@ -237,15 +225,21 @@ def serve(
         isolation="process" if FORKS else "subprocess",  # who runs ServerApps: we do, or Flower's SuperExec
         runtime_dependency_install=False,
     )
-    if FORKS and fork() == 0:
+    if secret is not None and fork() == 0:
         from coterie.federation.transport.server_apps import run_server_apps
 
-        run_server_apps(config.control_address, tls[0])
+        run_server_apps(config.control_address, tls[0], secret)
     app = create_app(config, SuperLinkLifespan)
-    app.user_middleware = [layer for layer in app.user_middleware if layer.cls not in IDLE]
-    ready(register(app.state.linkstate_factory.state(), keys))
+    layers = [layer for layer in app.user_middleware if layer.cls not in IDLE]
+    app.user_middleware = [layer for layer in layers if layer.cls not in OF_CONTROL]
+    messages = app.build_middleware_stack()
+    app.user_middleware = layers
+    registered = RegisteredKeys(app.state.linkstate_factory.state(), keys)
+    told(registered.ids, registered.update())
+    registered.watch(told)
+    token.write(home, config.control_address)
     options = uvicorn.Config(
-        Door(app, control_port),
+        Door(app, control_port, _of(app, messages)),
         ssl_certfile=certificate,
         ssl_keyfile=private,
         access_log=False,
@@ -255,6 +249,16 @@ def serve(
         log_level="warning",
     )
     uvicorn.Server(options).run([_listening(*public), _listening(LOOPBACK, control_port)])
+
+
+def _of(app: FastAPI, layers: App) -> App:
+    """The app with other layers around its routes."""
+
+    async def call(scope: Scope, receive: Receive, send: Send) -> None:
+        scope["app"] = app
+        await layers(scope, receive, send)
+
+    return call
 
 
 def _listening(host: str, port: int) -> socket.socket:

@@ -12,11 +12,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.linalg.lapack import dgetrf as getrf
+from scipy.linalg.lapack import dgetrs as getrs
 from scipy.sparse.linalg import splu
 
 from coterie.kernels.interruption import TimeUp, aside
@@ -26,6 +28,7 @@ from coterie.problem.losses.design import Design
 
 LARGEST = 6_000  # unknowns, rows included: a factorisation then takes milliseconds, half a second where it fills up
 DENSEST = 400_000  # numbers in rows and edges; group total variation couples all columns of an edge
+DENSE = 300  # unknowns, rows included, up to which a full matrix takes less time
 SPARSE = 40  # numbers per row, up to which an order of unknowns for symmetric patterns is found fast (decision 14)
 TRACES = 1e-28, 1e-14  # added to the diagonal, for directions that nothing sees, or that only rounding hides
 
@@ -62,6 +65,16 @@ class Factors:
         step[self.free] = self.unit * z[: len(self.free)]
         pull[self.used] = self.root * z[len(self.free) :]
         return step, pull
+
+
+class _FullFactors(NamedTuple):
+    """Of a full matrix, by LAPACK."""
+
+    lu: Array
+    pivots: NDArray[np.int32]
+
+    def solve(self, b: Array) -> Array:
+        return np.asarray(getrs(self.lu, self.pivots, b)[0])
 
 
 @dataclass(eq=False)
@@ -140,11 +153,30 @@ class JointSystem:
         out[M] = q + low
         return out.ravel(), self.design.bend(w.reshape(self.shape)[M])
 
+    def curvature(self, W: Any, ridge: Array | None = None) -> Any:
+        """K = DᵀWD, and a ridge; W is sparse, mostly a diagonal. As one full matrix where the problem is very small."""
+        if self.is_tiny and isinstance(W, sparse.dia_array):
+            K = (self.full_D.T * W.diagonal()) @ self.full_D
+            return K if ridge is None else K + np.diag(ridge)
+        K = (self.D.T @ W @ self.D).tocsr()
+        return K if ridge is None else K + sparse.diags_array(ridge)
+
+    @cached_property
+    def is_tiny(self) -> bool:
+        """Whether full matrices take less time."""
+        return self.size <= DENSE and len(self.c) <= 4 * DENSE
+
+    @cached_property
+    def full_D(self) -> Array:
+        return np.asarray(self.D.toarray())
+
     def factorised(self, K: Any, bend: Array, fixed: NDArray[np.bool_]) -> Factors | None:
         """What solves (K + Xᵀ diag(bend) X) δw = …, over the weights that are not fixed; None where nothing does."""
         free, used = np.flatnonzero(~fixed), np.flatnonzero(bend > 0)
         root = np.sqrt(bend[used])
-        X, K = sparse.diags_array(root) @ self.X[used][:, free], K[free][:, free]
+        if len(free) + len(used) <= DENSE:
+            return self._factorised_densely(K, free, used, root)
+        X, K = sparse.diags_array(root) @ self.X[used][:, free], sparse.csr_array(K)[free][:, free]
         diagonal = K.diagonal() + np.asarray((X * X).sum(axis=0)).ravel()
         unit = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
         scale = sparse.diags_array(unit)
@@ -159,6 +191,29 @@ class JointSystem:
             except RuntimeError:  # a pivot that rounding has made zero
                 continue
         return None
+
+    def _factorised_densely(
+        self, K: Any, free: NDArray[np.int64], used: NDArray[np.int64], root: Array
+    ) -> Factors | None:
+        """The same with a full matrix, which takes less time than finding out where a sparse one has its zeros."""
+        X, K = root[:, None] * self.full_X[np.ix_(used, free)], K.toarray() if sparse.issparse(K) else K
+        K = K[np.ix_(free, free)]
+        diagonal = K.diagonal() + (X * X).sum(axis=0)
+        unit = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+        matrix, f = np.zeros((len(free) + len(used),) * 2), len(free)
+        matrix[:f, :f], matrix[f:, :f] = unit[:, None] * K * unit, X * unit
+        matrix[:f, f:], matrix[f:, f:] = matrix[f:, :f].T, -np.eye(len(used))
+        for trace in TRACES:
+            traced = matrix + np.diag(np.concatenate([np.where(diagonal > 0, trace, 1.0), np.zeros(len(used))]))
+            lu, pivots, singular = getrf(traced)
+            if not singular:
+                return Factors(traced, _FullFactors(lu, pivots), free, used, unit, root)
+        return None
+
+    @cached_property
+    def full_X(self) -> Array:
+        """The rows as one full matrix, for problems that are very small."""
+        return np.asarray(self.X.toarray())
 
     def inside(self, u: Array) -> Array:
         """u, moved back into the domain of the duals where it has left it."""

@@ -97,7 +97,7 @@ class _Newton(JointSystem):
             if not size < 0.5 * least:
                 break
             S = np.where(cut, CUT, 1.0) * self.slack(u, LEAST_SLACK)
-            K = (self.D.T @ sparse.diags_array(S) @ self.D).tocsr()
+            K = self.curvature(sparse.diags_array(S))
             potential = self._solve(K, np.zeros(len(self.design.X)), rest, pinned.ravel())
             if potential is None or not np.isfinite(potential).all():
                 break
@@ -141,7 +141,7 @@ class _Newton(JointSystem):
             pull[self.edges] = (2 * self.c * d)[self.edges]
         slope, bend = self.loss(w)
         slope = slope + self.D.T @ pull
-        K = (self.D.T @ W @ self.D).tocsr() + sparse.diags_array(self.ridge)
+        K = self.curvature(W, self.ridge)
         dw = self._solve(K, bend, -slope, self.fixed)
         if dw is None or not (np.abs(dw) < FURTHEST).all():
             return None

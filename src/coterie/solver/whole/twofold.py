@@ -154,7 +154,7 @@ def _correction(
 ) -> Duals | None:
     """What all duals together can do against ρ at least cost; None where that cannot be found."""
     S = _shares(system, hi, w)
-    K = (system.D.T @ S @ system.D).tocsr() + sparse.diags_array(system.ridge)
+    K = system.curvature(S, system.ridge)
     factors = system.factorised(K, bend, fixed.ravel())
     if factors is None:
         return None
