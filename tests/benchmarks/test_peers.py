@@ -49,6 +49,7 @@ def test_agrees_with_coterie(name, family):
     assert result.seconds_to(1e-6, optimum) > 0
 
 
+@pytest.mark.slow
 def test_coterie_is_measured_with_its_certificate():
     result = measure("e", "Coterie", scale=TINY)
     assert [run.setting for run in result.runs] == [1e-4, 1e-6, 1e-8]

@@ -103,6 +103,7 @@ def test_the_machine_is_described_without_names():
     assert platform.node() not in text
 
 
+@pytest.mark.slow
 def test_the_kernel_report():
     bandwidths, best = kernel.measure(side=30, rounds=1)
     text = kernel.report(bandwidths, best, 2 * 30 * 29 * kernel.N)

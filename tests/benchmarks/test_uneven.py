@@ -1,6 +1,7 @@
 """The benchmarks of weighting and of the choice of λ, on little."""
 
 import numpy as np
+import pytest
 
 import coterie as ct
 from benchmarks.choice_of_lam import formerly
@@ -24,6 +25,7 @@ def test_former_folds_hold_out_everything_once():
         assert (sum(fold.test.astype(int) for fold in formerly(data, over, 0)) == 1).all()
 
 
+@pytest.mark.slow
 def test_weightings_are_compared_on_rows_held_out():
     by_rows, by_nodes = compare(ct.NetworkedLinearRegressionCV, drawn(0, classes=False, n_nodes=12)[0], "rows", 0)
     assert 0.2 < by_rows < 5

@@ -33,6 +33,7 @@ def test_a_reader_that_has_enough_is_no_error(model):
     assert process.wait() == 0
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_rows_come_in_is_one_line(model, tmp_path):
     words = ("predict", str(model), "-", "--out", str(tmp_path / "p.csv"))
     process = subprocess.Popen([*COTERIE, *words], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -13,6 +13,7 @@ def reference(model, target="rain"):
     return model.fit(table.select("station", "humidity", "wind"), table[target], groups="station")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "model"),
     [
@@ -129,6 +130,7 @@ def test_what_counts_alike_and_how_sure_the_choice_is(tmp_path):
     assert run(*common, "--weight-by", "sites").exit_code == ExitCode.USAGE
 
 
+@pytest.mark.slow
 def test_what_people_ask_first_is_said_first(tmp_path):
     data, graph = write(tmp_path)
     arguments = ("fit", data, *FIT, "--graph", graph, "--folds", 2, "--out", tmp_path / "m")
@@ -449,6 +451,7 @@ def test_baselines_that_cannot_be_had_do_not_cost_the_model(tmp_path):
     assert "baselines" not in ct.load(tmp_path / "model").notes_
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [("--lam", 0.1), ("--over", "rows", "--folds", 2)])
 def test_features_of_very_different_sizes_are_worth_a_warning(tmp_path, options):
     data, graph = write(tmp_path, rows=rows().with_columns(wind=500 * pl.col("wind")))

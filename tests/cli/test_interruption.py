@@ -27,6 +27,7 @@ def until(terminal, word, seconds=60):
     assert word in seen, seen[-1000:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
 def test_a_fit_that_is_ended_writes_the_best_model_so_far(tmp_path, number):
     rng = np.random.default_rng(0)
@@ -67,6 +68,7 @@ def test_a_fit_that_is_ended_writes_the_best_model_so_far(tmp_path, number):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["edges.parquet", "model", "rows.parquet"]
 
 
+@pytest.mark.slow
 def test_nothing_but_results_in_a_pipe(tmp_path):
     from commands import FIT, write
 

@@ -179,6 +179,7 @@ def test_report_of_a_model(tmp_path, model):
     assert_one_line(run("report", model, "--out", tmp_path), ExitCode.USAGE, "is a folder")
 
 
+@pytest.mark.slow
 def test_all_that_fit_notes_can_be_shown(tmp_path):
     data, _ = write(tmp_path)
     options = ("--knn", "lat,lon:3", "--baselines", "--folds", 4, "--out", tmp_path / "m")

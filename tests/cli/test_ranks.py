@@ -83,6 +83,7 @@ def test_errors_are_said_once(network: list[str]) -> None:
     assert not Path("model").exists()
 
 
+@pytest.mark.slow
 def test_alone_it_says_how_to_launch(network: list[str]) -> None:
     done = run("data.csv", *network, "--engine", "mpi", "--out", "model")
     assert done.returncode != 0

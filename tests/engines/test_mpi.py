@@ -87,6 +87,7 @@ def test_all_ranks_end_alike(name: str) -> None:
     all_is_fine(begin(3, name))
 
 
+@pytest.mark.slow
 @needs_mpi
 def test_a_rank_that_fails_alone_ends_the_job() -> None:
     code, said = told(begin(2, "failure"))
@@ -94,6 +95,7 @@ def test_a_rank_that_fails_alone_ends_the_job() -> None:
     assert "coterie: rank 1 of 2 ends the job: MemoryError: there is no more" in said
 
 
+@pytest.mark.slow
 @needs_mpi
 def test_nobody_waits_for_a_silent_peer_for_ever() -> None:
     code, said = told(begin(2, "silence", COTERIE_MPI_PATIENCE="2"))
@@ -133,6 +135,7 @@ def is_running(pid: int) -> bool:
     return not (stat.exists() and stat.read_text().rpartition(")")[2].split()[0] == "Z")
 
 
+@pytest.mark.slow
 @needs_mpi
 def test_a_killed_rank_ends_the_job(tmp_path: Path) -> None:
     job = begin(2, "forever", PIDS=str(tmp_path))

@@ -111,6 +111,7 @@ def test_every_edge_is_solved_in_turn(threads: int, equal: bool) -> None:
             naive.restart()
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=30)
 @given(graph=graphs(largest=8), lam=DECADES, data=st.data())
 def test_curvatures_and_strengths_over_decades(graph: Graph, lam: float, data: Any) -> None:
@@ -154,6 +155,7 @@ def test_as_certified_as_by_other_ways(lam: float, monkeypatch: pytest.MonkeyPat
     assert found.n_iter <= other.n_iter
 
 
+@pytest.mark.slow
 def test_momentum_that_runs_away_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leaves of a star hear of each other only through their hub: there, matchings undo each other's momentum."""
     problem = denoising(stars(30, 60), lam=20 / 2, X=np.ones(60 * 31))

@@ -41,6 +41,7 @@ def test_the_tree_is_one_of_scikit_learn(model):
     assert (model.children_.max(axis=1) < V + np.arange(V - 1)).all()
 
 
+@pytest.mark.slow
 def test_cuts_are_nested(model):
     counts = [2, 3, 5, 10, len(X)]
     labels = [ct.ConvexClustering(k, penalty=model.penalty, n_lams=30).fit_predict(X) for k in counts]

@@ -277,6 +277,7 @@ def test_coverage_is_near_the_quantile():
     assert (y <= model.predict(X, names(nodes))).mean() == pytest.approx(0.9, abs=0.04)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FAMILIES)
 def test_it_is_compared_with_baselines(kind):
     model, X, y, towns = fit(kind, lam=0.1, tol=1e-3)

@@ -282,6 +282,7 @@ def test_a_choice_of_repeated_folds(model, tmp_path):
     assert (again.mean == choice.mean).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", CHOOSING)
 @pytest.mark.parametrize("over", ["nodes", "rows"])
 def test_a_model_that_chooses(model, over):

@@ -58,6 +58,7 @@ def test_with_rows(penalty, loss, m, lam):
     assert mine <= peer * (1 + 1e-7) + 1e-10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("penalty", EVERY_PENALTY)
 @pytest.mark.parametrize("loss", FIRST_LOSSES)
 def test_many_neighbours_and_features(penalty, loss):

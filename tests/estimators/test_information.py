@@ -31,6 +31,7 @@ def followed(model: ct.NetworkedLinearRegression, X: np.ndarray, y: np.ndarray, 
     return total
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("penalty", "kind"),
     [("l1", "plain"), ("l1", "ridge"), ("l1", "lasso"), ("l2", "plain"), ("l2", "lasso"), ("squared", "nodes")],

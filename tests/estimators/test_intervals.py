@@ -33,6 +33,7 @@ def test_intervals_are_those_of_the_quantile():
     assert model.calibration_[:2] == ("rows", "split")
 
 
+@pytest.mark.slow
 def test_new_rows_are_covered():
     shares = []
     for seed in range(20):
@@ -45,6 +46,7 @@ def test_new_rows_are_covered():
     assert 0.86 < np.mean(shares, axis=0)[1] < 0.95
 
 
+@pytest.mark.slow
 def test_nodes_without_labels_are_covered_by_nodes_and_not_by_rows():
     inside = []
     for seed in range(8):

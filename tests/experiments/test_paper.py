@@ -50,6 +50,7 @@ def test_figure_1_falls_as_the_papers_does():
     assert printed.at(500) > 3.3
 
 
+@pytest.mark.slow
 def test_figure_2_rises_with_edges_across():
     curve = boundary_curve((1e-3, 0.2, 0.4), (1e-3, 3e-3), 1, quiet)
     assert curve.at(1e-3) < 1e-4

@@ -110,6 +110,7 @@ def test_a_bound_above_the_objective_ends_the_run_whoever_caused_it() -> None:
         federate(Conspiring(sites), state, Rules(tol=0.0, max_rounds=20))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("loss", [ct.SquaredError(), ct.Lasso(0.1), ct.Logistic(ridge=0.1)], ids=str)
 def test_nobody_honest_is_accused(loss: ct.Loss, seed: int) -> None:

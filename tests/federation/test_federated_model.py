@@ -64,6 +64,7 @@ def federate(folder: Path, loss: str = "squared", **changes: Any) -> tuple[ct.Pr
     return problem, run(grid, config, folder / "model")  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 def test_it_is_the_model_of_all_rows_in_one_place(tmp_path: Path, loss: str) -> None:
     problem, outcome = federate(tmp_path, loss)
@@ -138,6 +139,7 @@ def test_its_clusters_are_those_of_all_edges(tmp_path: Path) -> None:
     assert (ct.load(tmp_path / "copy").clusters_ == model.clusters_).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 def test_predict(tmp_path: Path, loss: str) -> None:
     federate(tmp_path, loss)

@@ -371,6 +371,7 @@ def _spoiled(how: str) -> Any:
     return spoil
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["nan", "shape", "garbage", "text"])
 def test_nonsense_is_named_and_stops_the_run_or_is_set_aside(tmp_path: Path, problem: ct.Problem, how: str) -> None:
     with pytest.raises(FederationError, match="site 'north' answered with weights"):

@@ -52,6 +52,7 @@ def run(stale: int, **rules: Any) -> tuple[ct.Problem, Outcome, int]:
     return problem, federate(transport, state, Rules(**rules)), transport.clock
 
 
+@pytest.mark.slow
 def test_a_site_that_is_twenty_times_slower_is_neither_held_nor_left_out() -> None:
     problem, outcome, clock = run(stale=4)
     best = ct.solve(problem, 1e-9).objective

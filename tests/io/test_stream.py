@@ -110,6 +110,7 @@ def test_the_same_digits_with_any_number_of_threads(tmp_path, monkeypatch):
         np.testing.assert_array_equal(other.comoments, found[0].comoments)
 
 
+@pytest.mark.slow
 def test_wide_tables_take_what_their_nodes_take(tmp_path, monkeypatch):
     """Room for 1,024 nodes of 3,000 features would be 37 GB."""
     rng = np.random.default_rng(0)

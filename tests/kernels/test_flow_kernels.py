@@ -73,6 +73,7 @@ def test_saturate_cuts(n: int) -> None:
                 assert (u[e, k], fixed[e, k]) == (C[e] * np.sign(w[i, k] - w[j, k]), True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("far", [False, True])
 @pytest.mark.parametrize("grounded", [False, True])
 @sizes

@@ -95,6 +95,7 @@ def gradient(i: int, z: np.ndarray, X: np.ndarray, y: np.ndarray, ridge: np.ndar
     return total
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 4])
 @pytest.mark.parametrize("size", [0.0, 1.0, 30.0])
 def test_newton_is_stationary_from_wherever_it_starts(n: int, size: float) -> None:
@@ -173,6 +174,7 @@ def test_newton_in_pieces_takes_the_same_steps(monkeypatch: pytest.MonkeyPatch) 
     np.testing.assert_array_equal(newton(LOGISTIC, *problem), whole)
 
 
+@pytest.mark.slow
 def test_a_column_that_is_kept_at_zero_does_not_end_the_descent() -> None:
     H, target, curvature, alpha = quadratics(5, 6, 3)
     alpha[:, 2] = 1e300

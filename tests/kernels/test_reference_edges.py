@@ -201,6 +201,7 @@ def test_products_of_clusters(seed: int, n: int) -> None:
     agree(clusters.multiply, plain_clusters.multiply, H, rng.integers(0, 7, (4, n)), x, np.empty(7))
 
 
+@pytest.mark.slow
 @given(CASES, st.booleans())
 def test_contraction(case: Case, leaves_only: bool) -> None:
     via, root, order = np.full((3, case.V), -1)

@@ -17,6 +17,7 @@ def invert_one(room, A):
     invert(room, scratch(len(room)), A)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 2, 4, 10, 11, 12, 13, 14, 50])
 def test_an_inverse_in_place(n: int) -> None:
     B = np.random.default_rng(n).standard_normal((n, n + 5))

@@ -183,6 +183,7 @@ def test_a_part_of_a_larger_graph_cannot_be_shifted_alone() -> None:
     assert Enclosure(problem.bound, shift=False).charge(rest, 1.0) == -np.inf
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["all labelled", "few labelled", "weighted edges", "isolated nodes"])
 @pytest.mark.parametrize("loss", ENCLOSED, ids=str)
 def test_reach_holds_the_labelled_weights_of_every_point_at_the_level(kind: str, loss: ct.Loss) -> None:

@@ -56,6 +56,7 @@ def colours(browser: Browser) -> list:
     return browser.run(f"[...{NETWORK}._fullData[2].marker.color]")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 400])
 def test_loads_from_disk_alone(browser, pages, dark, width):
@@ -208,6 +209,7 @@ def test_nothing_can_be_fetched_even_on_demand(browser, pages):
     assert any("Content Security Policy" in e["entry"]["text"] for e in browser.of("Log.entryAdded"))
 
 
+@pytest.mark.slow
 def test_a_large_network_is_drawn_with_webgl(browser, pages):
     browser.open(pages / "large.html")
     assert browser.run(f"{NETWORK}._fullData.map(t => t.type)") == ["scattergl"] * 4

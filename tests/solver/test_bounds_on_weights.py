@@ -29,6 +29,7 @@ BARE = (
 KINDS = ("all labelled", "few labelled", "few points", "disconnected")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("bare", "ground", "penalty", "kind"), in_pairs(BARE, GROUNDS, EVERY_PENALTY, KINDS), ids=lambda one: str(one)[:24]
 )
@@ -92,6 +93,7 @@ def test_a_federation_says_that_it_knows_no_bounds() -> None:
         Site(problem, np.empty(0, dtype=np.int64))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1e-6, 30.0])
 @pytest.mark.parametrize("ground", GROUNDS, ids=str)
 def test_no_point_proves_more_than_is_true(ground: Any, size: float) -> None:

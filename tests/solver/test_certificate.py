@@ -62,6 +62,7 @@ def test_near_the_optimum(problem: ct.Problem, distance: float, seed: int) -> No
     never_too_good(problem, best.w + dw, near.u + du, best.value)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(problems(lam=st.just(0.0)), SIZES, SIZES, st.integers(0, 99))
 def test_without_coupling(problem: ct.Problem, w_size: float, u_size: float, seed: int) -> None:
@@ -88,6 +89,7 @@ def test_the_gap_closes_at_the_optimum(penalty: ct.Penalty, kind: str) -> None:
     assert proof.objective - proof.dual_bound <= 1.1e-8 * proof.objective
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", EVERY_LOSS, ids=repr)
 def test_which_bounds_are_unconditional(loss: ct.Loss) -> None:
     """All, even without ridge: these rows cannot be separated."""
@@ -151,6 +153,7 @@ def test_without_repair_the_dual_stays_where_it_is(loss: ct.Loss) -> None:
     np.testing.assert_array_equal(Certifier(ArrayProver(problem.bound))(w, u, rounds=0).u, u)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", EVERY_LOSS, ids=repr)
 def test_repair_tightens_the_bound_near_the_optimum(loss: ct.Loss) -> None:
     problem = instance("few points", loss)

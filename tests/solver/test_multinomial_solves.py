@@ -96,6 +96,7 @@ def test_one_vector_for_all_classes_changes_no_loss() -> None:
     assert solution.objective - proof.dual_bound <= 1e-5 * solution.objective
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lam", [0.0, 0.05])
 @pytest.mark.parametrize(
     ("X", "y", "nodes"),
@@ -131,6 +132,7 @@ def test_more_classes_and_units_of_their_own() -> None:
     assert two.gap <= 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1e-6, 30.0])
 @pytest.mark.parametrize(
     "loss", [ct.Multinomial(3), ct.Multinomial(3, ridge=0.1), ct.Multinomial(3, l1=0.05)], ids=repr

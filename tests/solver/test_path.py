@@ -12,6 +12,7 @@ from problems import EVERY_PENALTY, FIRST_LOSSES, instance, oracle
 CUTTING = [ct.TotalVariation(), ct.GroupTotalVariation()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("penalty", CUTTING, ids=repr)
 @pytest.mark.parametrize("loss", FIRST_LOSSES, ids=repr)
 def test_it_agrees_with_cold_solves(loss: ct.Loss, penalty: ct.Penalty) -> None:

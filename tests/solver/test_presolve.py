@@ -105,6 +105,7 @@ def test_there_and_back(problem: ct.Problem, seed: int) -> None:
     np.testing.assert_allclose(u_again, u, rtol=1e-12, atol=1e-14 * problem.c.max(initial=0.0))
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(sparse_problems())
 def test_the_certificate_of_the_lifted_point_holds_on_the_original(problem: ct.Problem) -> None:

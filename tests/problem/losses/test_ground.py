@@ -53,6 +53,7 @@ def test_subgradients_make_fenchels_inequality_an_equality(name: str) -> None:
         assert ((h.domain[0] <= s) & (s <= h.domain[1])).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LOSSES)
 @pytest.mark.parametrize("name", GROUNDS)
 def test_prox_conjugate_and_pooled_models(kind: Any, name: str) -> None:

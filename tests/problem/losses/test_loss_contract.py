@@ -77,6 +77,7 @@ def test_value_is_the_formula(f: Any, rows: Any, naive: Callable) -> None:
     np.testing.assert_allclose(f.value(w), [naive(k, w[k]) for k in range(len(w))], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_prox_is_the_minimiser(f: Any, rows: Any, naive: Callable) -> None:
     v = points(rows, size=2.0)
     tau = np.geomspace(0.05, 20, len(v))
@@ -173,6 +174,7 @@ def test_hessian_by_differences(f: Any, rows: Any) -> None:
     np.testing.assert_allclose(f.hessian(w), np.stack(columns, axis=2), rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_pooled_minimises_the_sum_over_a_group(f: Any, rows: Any, naive: Callable) -> None:
     groups = np.arange(len(rows.M)) % 2
     v, p = f.pooled(groups, 3)

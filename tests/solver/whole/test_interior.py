@@ -39,6 +39,7 @@ def test_an_interior_point_is_certified(kind: str, loss: ct.Loss, labelled: floa
     assert proof.dual_bound <= oracle(problem).value * (1 + 1e-7)
 
 
+@pytest.mark.slow
 def test_regression_that_changes_over_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fewer rows than features at every node of a path."""
     problem = on_tree("path", 20, 2, ct.SquaredError(), V=200)

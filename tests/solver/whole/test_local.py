@@ -236,6 +236,7 @@ def test_on_ugly_data(problem: ct.Problem, tol: float, noise: float, seed: int) 
     attack(problem, tol, noise, seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("penalty", EVERY_PENALTY, ids=repr)
 @pytest.mark.parametrize("loss", FIRST_LOSSES, ids=repr)
 def test_something_is_claimed(loss: ct.Loss, penalty: ct.Penalty) -> None:
@@ -244,6 +245,7 @@ def test_something_is_claimed(loss: ct.Loss, penalty: ct.Penalty) -> None:
     assert any(attack(problem, 1e-5, noise, 0) for problem in (some, every) for noise in (1e-6, 1e-9))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("size", "noise", "penalty"), in_pairs([1.0, 10.0, 40.0, 300.0], [0.0, 1e-12, 1e-6, 1e-2], EVERY_PENALTY), ids=str
 )
