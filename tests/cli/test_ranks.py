@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import os
 import shutil
 import subprocess
@@ -10,9 +12,14 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
+from safetensors.numpy import load_file
 
 import coterie as ct
+from coterie.cli.errors import BadInputError
+from coterie.cli.ranks import refuse_partition, why_whole
+from coterie.io.formats import Table
 
 MPIEXEC = shutil.which("mpiexec", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
 needs_mpi = pytest.mark.skipif(
@@ -76,6 +83,31 @@ def test_ranks_fit_what_one_process_fits(network: list[str]) -> None:
 
 @needs_mpi
 @pytest.mark.slow
+def test_ranks_read_parquet_and_go_by_a_partition(network: list[str]) -> None:
+    rows = pl.read_csv("data.csv").with_columns(
+        pl.when(pl.col("y") > 0).then(pl.lit("yes")).otherwise(pl.lit("no")).alias("y")
+    )
+    rows.write_parquet("data.parquet", row_group_size=7)
+    Path("parts.csv").write_text("node,part\n" + "".join(f"p{i},{2 * (i % 2)}\n" for i in range(20)))
+    logistic = ["data.parquet", *network, "--loss", "logistic", "--scale"]
+    done = run(*logistic, "--engine", "mpi", "--partition", "parts.csv", "--json", "--out", "ranks", ranks=3)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["labelled_rows"] == 80
+    assert run(*logistic, "--engine", "numpy", "--out", "alone").returncode == 0
+    one, other = ct.load("ranks"), ct.load("alone")
+    assert one.classes_.tolist() == ["no", "yes"]
+    assert one.nodes_.tolist() == other.nodes_.tolist()
+    np.testing.assert_allclose(one.coef_, other.coef_, atol=1e-2)
+    np.testing.assert_allclose(one.node_errors_, other.node_errors_, atol=1e-3)
+    assert sorted(len(part) for part in (load_file(path)["w"] for path in Path("ranks").glob("*-of-3-*"))) == [
+        0,
+        10,
+        10,
+    ]
+
+
+@needs_mpi
+@pytest.mark.slow
 def test_errors_are_said_once(network: list[str]) -> None:
     done = run("nothing.csv", *network, "--engine", "mpi", "--out", "model", ranks=2)
     assert done.returncode != 0
@@ -91,6 +123,23 @@ def test_alone_it_says_how_to_launch(network: list[str]) -> None:
     assert "Traceback" not in done.stderr
     assert not Path("model").exists()
     done = run("data.csv", *network, "--profile", "--out", "model")
-    assert "--profile and --checkpoint belong to --engine mpi" in done.stderr
+    assert "--profile, --checkpoint and --partition belong to --engine mpi" in done.stderr
     done = run("data.csv", *network, "--resume", "--out", "model")
     assert "--resume goes on from what --checkpoint holds: name that folder" in done.stderr
+
+
+@pytest.mark.skipif(find_spec("mpi4py") is None, reason="mpi4py is not installed (coterie[mpi])")
+def test_what_needs_the_whole_problem_says_so(network: list[str]) -> None:
+    rows, edges = Table("data.csv"), Table("edges.csv")
+    linear = ct.NetworkedLinearRegression(lam=0.1)
+    assert why_whole(linear, rows, edges, knn=None, baselines=False) is None
+    assert why_whole(linear, rows, edges, one_hot="x") == "--one-hot asks for it"
+    assert "--lam is not a number" in str(why_whole(ct.NetworkedLassoCV(), rows, edges))
+    assert "--lam is not a number" in str(why_whole(ct.NetworkedLasso(lam=0.0), rows, edges))
+    assert "--loss is none of" in str(why_whole(ct.NetworkedPoissonRegression(lam=0.1), rows, edges))
+    with gzip.open("data.csv.gz", "wb") as packed:
+        packed.write(Path("data.csv").read_bytes())
+    assert "cannot be read in shares" in str(why_whole(linear, Table("data.csv.gz"), edges))
+    with pytest.raises(BadInputError, match=r"--partition p\.csv: every rank holds the whole problem here, as it must"):
+        refuse_partition(Path("p.csv"), "it must")
+    refuse_partition(None, "it must")

@@ -382,6 +382,17 @@ def resumes(crew: Crew) -> None:
         assert kept.resumed == 0
 
 
+def keeps_parts(crew: Crew) -> None:
+    """A fit of which every rank has its own nodes, and its checkpoints."""
+    chosen.set(Form.NUMPY)
+    if crew.rank == 0:
+        places(Path(os.environ["FILES"]))
+    crew.any(False)
+    with keeping(os.environ["KEPT"], every=0.0, resume=True) as kept:
+        fit_places(crew)
+    assert (kept.resumed > 0) == (crew.size == 3)
+
+
 def silence(crew: Crew) -> None:
     """The last rank does not come for long."""
     if crew.rank == crew.size - 1:

@@ -125,6 +125,13 @@ def test_a_killed_job_goes_on_with_another_number_of_ranks(tmp_path: Path) -> No
     all_is_fine(begin(3, "resumes", KEPT=str(tmp_path)))
 
 
+@needs_mpi
+@pytest.mark.slow
+def test_parts_go_on_with_another_number_of_ranks(tmp_path: Path) -> None:
+    for ranks in (2, 3):
+        all_is_fine(begin(ranks, "keeps_parts", KEPT=str(tmp_path / "kept"), FILES=str(tmp_path)))
+
+
 def is_running(pid: int) -> bool:
     """Whether there is such a process, and it is more than a number that nobody has asked for yet."""
     try:

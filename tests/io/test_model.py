@@ -69,7 +69,7 @@ def test_a_failure_between_the_two_files_leaves_the_old_model(tmp_path, monkeypa
 
 def test_a_model_that_is_replaced_while_it_is_read(tmp_path, monkeypatch):
     write_model(tmp_path / "m", {"name": "old"}, ARRAYS)
-    real, reads = models._read_arrays, []
+    real, reads = models._all_arrays, []
 
     def read_arrays(path, record):
         reads.append(record["name"])
@@ -77,7 +77,7 @@ def test_a_model_that_is_replaced_while_it_is_read(tmp_path, monkeypatch):
             write_model(tmp_path / "m", {"name": "new"}, {"w": np.zeros(3)})
         return real(path, record)
 
-    monkeypatch.setattr(models, "_read_arrays", read_arrays)
+    monkeypatch.setattr(models, "_all_arrays", read_arrays)
     record, arrays = read_model(tmp_path / "m")
     assert reads == ["old", "new"]
     assert record["name"] == "new"
@@ -112,7 +112,7 @@ def edit(folder, **changes):
         (lambda m: (m / "model.json").write_text("[1]"), "is not a coterie model"),
         (lambda m: (m / "model.json").write_text("{}"), "is not a coterie model"),
         (lambda m: (m / "model.json").unlink(), "is not a model folder: it has no model.json"),
-        (lambda m: edit(m, schema=5), r"newer Coterie \(schema 5, this one reads up to 4\)"),
+        (lambda m: edit(m, schema=6), r"newer Coterie \(schema 6, this one reads up to 5\)"),
         (lambda m: edit(m, gap=0.0), r"model\.json: the model is damaged, the file is not what was written"),
         (lambda m: edit(m, sha256=None), "is not what was written"),
         (lambda m: as_pipe(m / "model.json"), "is not a model folder"),

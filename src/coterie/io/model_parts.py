@@ -28,7 +28,7 @@ def join_parts(parts: Sequence[dict[str, Array]], text_ids: bool) -> tuple[list[
     """
     names = [name if text_ids else int(name) for part in parts for name in _names(part)]
     numbers = np.concatenate([part["numbers"] for part in parts])
-    order = sorted(range(len(names)), key=names.__getitem__)
+    order = sorted(range(len(names)), key=names.__getitem__)  # numbers are those of names sorted as text
     place = np.empty(len(names), dtype=np.int64)
     place[numbers[order]] = np.arange(len(names))
     arrays = {name: np.concatenate([part[name] for part in parts])[order] for name in OF_NODES}

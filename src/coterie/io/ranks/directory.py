@@ -1,7 +1,7 @@
 """Which number each node has, and which rank it belongs to, where no rank knows all nodes.
 
-Every id has a *home*, a rank that its letters choose; that rank knows its number, and whose node it is. Numbers of one
-home follow each other.
+Every id has a *home*, the rank of its range of the alphabet, which knows its number, and whose node it is. Numbers are
+those that all ids have when they are sorted: the same for any number of ranks.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from coterie.problem.arrays import Array
 if TYPE_CHECKING:
     import polars as pl
 
-SEED = 17  # of the hash that chooses homes
+SAMPLES = 200  # ids of each rank, by which the alphabet is cut into ranges that have about as many
 UNKNOWN = -1
 
 
@@ -39,6 +39,7 @@ class Directory:
     def __init__(self, crew: Crew, ids: pl.Series) -> None:
         """Number all ids that some rank has; `ids`, text, are different ones."""
         self.crew = crew
+        self.cuts = _cuts(crew, ids)
         order, counts = self._by_home(ids)
         there, _ = sent_text(crew, ids.gather(order), counts)
         self.names = there.unique().sort()
@@ -83,8 +84,17 @@ class Directory:
 
     def _by_home(self, ids: pl.Series) -> tuple[Integers, Integers]:
         """An order in which ids of one home follow each other, and how many each home has."""
-        home = (ids.hash(SEED) % self.crew.size).to_numpy().astype(np.int64)
+        home = np.asarray(self.cuts.search_sorted(ids, side="right"), dtype=np.int64)
         return np.argsort(home, kind="stable"), np.bincount(home, minlength=self.crew.size)
+
+
+def _cuts(crew: Crew, ids: pl.Series) -> pl.Series:
+    """Where the alphabet is cut, the same at every rank."""
+    pl = import_polars()
+    some = ids.sort().gather(np.linspace(0, len(ids) - 1, min(SAMPLES, len(ids))).astype(np.int64))
+    to_all = pl.concat([some] * crew.size)
+    samples = sent_text(crew, to_all, np.full(crew.size, len(some)))[0].sort()
+    return samples.gather(np.arange(1, crew.size) * len(samples) // crew.size)
 
 
 def sent_text(crew: Crew, texts: pl.Series, counts: Integers) -> tuple[pl.Series, Integers]:
