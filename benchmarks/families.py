@@ -138,10 +138,17 @@ def _draw_rows(rng: np.random.Generator, truth: Array, labelled: Array, points: 
 
 
 def _labels_for(loss: ct.Loss, data: ct.LocalDatasets) -> ct.LocalDatasets:
-    """The sign of each label, where the loss wants classes."""
-    if not isinstance(loss, ct.Logistic):
+    """Labels as the loss wants them: signs, as many of each class, or counts around e^{.3y}."""
+    y, known = data.y.copy(), ~np.isnan(data.y)
+    if isinstance(loss, ct.Logistic | ct.SquaredHinge):
+        y[known] = y[known] > 0
+    elif isinstance(loss, ct.Multinomial):
+        K = loss.n_classes
+        y[known] = np.searchsorted(np.quantile(y[known], np.arange(1, K) / K), y[known])
+    elif isinstance(loss, ct.Poisson):
+        y[known] = np.random.default_rng(0).poisson(np.exp(0.3 * y[known]))
+    else:
         return data
-    y = np.where(np.isnan(data.y), np.nan, data.y > 0)
     return ct.LocalDatasets.from_rows(data.X, y, data.nodes, n_nodes=data.n_nodes)
 
 

@@ -24,15 +24,15 @@ class Stacked:
 
     Attributes
     ----------
-    Z : (R, Vn) sparse; y, share : (R,)
-        Labelled rows, block by block; 1/m_i of each.
+    by_class : list of (R, Vn) sparse; y, share : (R,)
+        Labelled rows, block by block, at the weights of each class (of the only one, mostly); 1/m_i of each row.
     B : (En, Vn) sparse; c : (En,)
         Differences over the edges, coordinate by coordinate; λA_e of each.
     charged : (|M| n,)
         The weights of labelled nodes.
     """
 
-    Z: Any
+    by_class: list[Any]
     y: Array
     share: Array
     B: Any
@@ -42,13 +42,21 @@ class Stacked:
     @classmethod
     def of(cls, problem: ct.Problem) -> Stacked:
         rows, n, V = problem.data.labelled, problem.n_features, problem.graph.n_nodes
-        node = np.repeat(rows.M, rows.m)
-        columns = node[:, None] * n + np.arange(n)
-        starts = np.arange(0, rows.X.size + 1, n)
-        Z = csr_array((rows.X.ravel(), columns.ravel(), starts), shape=(len(node), V * n))
+        node, p = np.repeat(rows.M, rows.m), rows.X.shape[1]
+        starts = np.arange(0, rows.X.size + 1, p)
+        by_class = []
+        for first in range(0, n, p):
+            columns = node[:, None] * n + np.arange(first, first + p)
+            by_class.append(csr_array((rows.X.ravel(), columns.ravel(), starts), shape=(len(node), V * n)))
         B = kron(problem.graph.D, eye_array(n), format="csr")
         charged = (rows.M[:, None] * n + np.arange(n)).ravel()
-        return cls(Z, rows.y, np.repeat(1.0 / rows.m, rows.m), B, np.repeat(problem.c, n), charged)
+        return cls(by_class, rows.y, np.repeat(1.0 / rows.m, rows.m), B, np.repeat(problem.c, n), charged)
+
+    @property
+    def Z(self) -> Any:
+        """The rows, where there is one class."""
+        (only,) = self.by_class
+        return only
 
     @property
     def least_squares(self) -> tuple[Any, Array]:

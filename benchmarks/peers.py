@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+from scipy.special import xlogy
 
 import coterie as ct
 from benchmarks import quadratic_programs
@@ -96,17 +97,36 @@ def cvxpy_problem(problem: ct.Problem) -> tuple[Any, tuple[int, int]]:
     import cvxpy as cp
 
     model, loss = Stacked.of(problem), problem.loss
-    x = cp.Variable(model.Z.shape[1])
+    x = cp.Variable(model.B.shape[1])
     charged = x[model.charged]
-    if isinstance(loss, ct.Logistic):
-        margins = model.Z @ x
-        objective = model.share @ cp.logistic(margins) - (model.share * model.y) @ margins
+    if isinstance(loss, ct.RowLoss | ct.Multinomial):
+        objective = model.share @ row_costs(loss, [Z @ x for Z in model.by_class], model.y)
         objective += loss.ridge * cp.sum_squares(charged)
     else:
         A, b = model.least_squares
         objective = cp.sum_squares(A @ x - b) + alpha_of(problem) * cp.norm1(charged)
     objective += model.c @ cp.abs(model.B @ x)
     return cp.Problem(cp.Minimize(objective)), (problem.graph.n_nodes, problem.n_features)
+
+
+def row_costs(loss: Any, margins: list[Any], y: Array) -> Any:
+    """What each row costs, in CVXPY's words, given its margin, or that of every class."""
+    import cvxpy as cp
+
+    z = margins[0]
+    if isinstance(loss, ct.Multinomial):
+        own = sum(cp.multiply(y == k, margin) for k, margin in enumerate(margins))
+        return cp.log_sum_exp(cp.vstack(margins), axis=0) - own
+    if isinstance(loss, ct.Logistic):
+        return cp.logistic(z) - cp.multiply(y, z)
+    if isinstance(loss, ct.Poisson):
+        return cp.exp(z) - cp.multiply(y, z) + (xlogy(y, y) - y)
+    if isinstance(loss, ct.Huber):
+        return cp.huber(z - y, loss.delta)
+    if isinstance(loss, ct.SquaredHinge):
+        return cp.square(cp.pos(1 - cp.multiply(2 * y - 1, z)))
+    assert isinstance(loss, ct.Quantile)
+    return cp.maximum(loss.q * (y - z), (loss.q - 1) * (y - z))
 
 
 def clarabel(model: tuple[Any, tuple[int, int]], tol: float) -> Answer:

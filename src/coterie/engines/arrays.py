@@ -95,13 +95,24 @@ class ArrayProver(Corrections):
         return level - problem.variation(w) + float((rest * w).sum()) - fall - edges
 
     def minorant(self, w: Array, u: Array, s: Array | None) -> Minorant:
-        problem, M = self.problem, self.problem.labelled
-        rho, low, rounding_bound = (np.empty_like(w) for _ in range(3))
-        flow.exact_divergence(problem.graph.edges, u, rho, low, rounding_bound)
-        self._pause()
+        rho, low, rounding_bound = self._exact_divergence(u)
         if s is not None:
             flow.add_exactly(s, rho, low, rounding_bound)
-        support = problem.f.smooth_part.support(-rho[M], w[M])
+        support = self.problem.f.smooth_part.support(-rho[self.problem.labelled], w[self.problem.labelled])
+        return self._added_up(w, u, s, support, (rho, low, rounding_bound))
+
+    def _exact_divergence(self, u: Array) -> tuple[Array, Array, Array]:
+        """Dᵀu in twice the precision, and how far that may be from the truth."""
+        rho, low, rounding_bound = (np.empty((self.problem.graph.n_nodes, self.problem.n_features)) for _ in range(3))
+        flow.exact_divergence(self.problem.graph.edges, u, rho, low, rounding_bound)
+        self._pause()
+        return rho, low, rounding_bound
+
+    def _added_up(
+        self, w: Array, u: Array, s: Array | None, support: Support, sums: tuple[Array, Array, Array]
+    ) -> Minorant:
+        """The affine functions of losses, edges and ℓ1 terms together; `sums` are the slopes of the last two."""
+        (rho, low, rounding_bound), M = sums, self.problem.labelled
         rho[M], error = two_sum(rho[M], support.q)
         low[M] = (low[M] + support.low) + error
         rounding_bound[M] += support.rounding_bound

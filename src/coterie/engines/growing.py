@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from coterie.engines.arrays import ArrayProver
+from coterie.engines.bounded_rows import array_prover
 from coterie.engines.base import Engine, Mode, Travel
 from coterie.engines.numpy import NumpyEngine
 from coterie.kernels import compilation
@@ -26,7 +27,7 @@ class GrowingEngine:
         self.engine = _engine(self.now, threads)
 
     def prover(self, problem: BoundProblem) -> ArrayProver:
-        return ArrayProver(problem, self.threads)
+        return array_prover(problem, self.threads)
 
     def for_pairs(self) -> Engine | None:
         """What the engine has at first; it goes on as it began."""

@@ -22,13 +22,19 @@ class Models:
         self.patience = PATIENCE
 
     def around(self, w: Any) -> Model | None:
-        """Return quadratics around w (|M|, n); None: the losses have none, or these do not come to rest."""
-        if self.patience <= 0:
+        """Return quadratics around w (|M|, n); None: the losses have none here, or these do not come to rest."""
+        if self.given_up:
             return None
         model = self.losses.model(w, self.centre)
+        self.centre = w
         if model is None:
             self.patience = 0
         elif model.change > FAR:
             self.patience -= 1
-        self.centre = w
+            return model if model.everywhere else None
         return model
+
+    @property
+    def given_up(self) -> bool:
+        """Whether primal updates are exact from now on."""
+        return self.patience <= 0

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from coterie.engines.arrays import ArrayProver
+from coterie.engines.bounded_rows import array_prover
 from coterie.engines.base import LARGE, RELAXATION, Mode, Travel
 from coterie.engines.models import Models
 from coterie.engines.ordering import Ordering, are_far
@@ -41,7 +42,7 @@ class NumbaEngine:
         self.u_hat: Array | None = None
 
     def prover(self, problem: BoundProblem) -> ArrayProver:
-        return ArrayProver(problem, self.threads)
+        return array_prover(problem, self.threads)
 
     def for_pairs(self) -> PairsEngine:
         return PairsEngine(self.threads)
@@ -181,7 +182,7 @@ class NumbaEngine:
         self.model = self.models.around(self.latest)
         self.quadratic = self.model is not None
         if self.model is None:
-            self.models = None
+            self.models = None if self.models.given_up else self.models
             return
         self.centre, self.slope = self.latest, self.model.slope
         self._share_model()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.engines.arrays import ArrayProver
+from coterie.engines.bounded_rows import array_prover
 from coterie.engines.equations import Equations
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
@@ -16,7 +17,7 @@ class NumpyEngine(Equations):
     eigh = staticmethod(np.linalg.eigh)
 
     def prover(self, problem: BoundProblem) -> ArrayProver:
-        return ArrayProver(problem, threads=1)
+        return array_prover(problem, threads=1)
 
     def for_pairs(self) -> None:
         """There is none: this engine takes the steps of the paper."""

@@ -14,7 +14,7 @@ from coterie.kernels.prefetch import AHEAD, prefetch_node
 from coterie.kernels.reference.laplacian import NO_GROUND
 from coterie.kernels.vector import at, put
 
-__all__ = ["NO_GROUND", "apply", "diagonal"]
+__all__ = ["NO_GROUND", "add_rows", "apply", "diagonal"]
 
 
 @inline_llvm
@@ -90,3 +90,18 @@ def diagonal(ends, S, ground, out):
         for k in range(S.shape[1]):
             out[i, k] += S[e, k]
             out[j, k] += S[e, k]
+
+
+@jit
+def add_rows(X, starts, nodes, G, x, out):
+    """out ← out + XᵀGXx: rows with weights G, each an edge from its node to a node of weight zero."""
+    n = X.shape[1]
+    for i in range(len(nodes)):
+        node = nodes[i]
+        for r in range(starts[i], starts[i + 1]):
+            margin = 0.0
+            for k in range(n):
+                margin += X[r, k] * x[node, k]
+            margin *= G[r]
+            for k in range(n):
+                out[node, k] += margin * X[r, k]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from coterie.engines.arrays import ArrayProver
+from coterie.engines.bounded_rows import array_prover
 from coterie.kernels.choice import form_here, is_chosen, using
 from coterie.problem import BoundProblem, Problem, bound
 from coterie.problem.arrays import Array, as_floats
@@ -49,10 +49,10 @@ def certify(problem: Problem | BoundProblem, w: Array, u: Array) -> Certificate:
     units = Units.of(problem)
     w, u = units.into(*check_point(problem, w, u))
     with using(form_here() if is_chosen() else Pace(problem).form()):
-        proof = Certifier(ArrayProver(units.problem))(w, u.copy())
+        proof = Certifier(array_prover(units.problem))(w, u.copy())
         reduced = presolve(units.problem)
         if reduced.rounds:  # the smaller problem has the same optimum, and less to charge
-            smaller = Certifier(ArrayProver(reduced.problem))(*reduced.restrict(w, u))
+            smaller = Certifier(array_prover(reduced.problem))(*reduced.restrict(w, u))
             if smaller.dual_bound > proof.dual_bound:
                 dual = reduced.lift(np.zeros((reduced.problem.graph.n_nodes, w.shape[1])), smaller.u)[1]
                 proof = replace(smaller, objective=proof.objective, u=dual)

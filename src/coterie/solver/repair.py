@@ -49,7 +49,7 @@ class Repair:
         """Clipped, unless a stretch of the domain that is small enough holds the result: then scaled, and True."""
         prover = self.prover
         descent, factor, complete = prover.descent(s), 1.0, False
-        descent.run(CG_STEPS, CG_ACCURACY)
+        descent.run(getattr(prover, "cg_steps", CG_STEPS), CG_ACCURACY)
         if enough is not None and prover.scales and descent.steps_to(enough.left) <= LAST_STEPS:
             complete = prover.stretch(u, s, descent) <= enough.stretch
         if enough is not None and complete:

@@ -24,3 +24,9 @@ def diagonal(ends: Integers, S: Array, ground: Array, out: Array) -> None:
     out[:] = sum(by_group(ends[:, side].astype(np.int64), S, len(out)) for side in (0, 1))
     if len(ground):
         out += ground
+
+
+def add_rows(X: Array, starts: Integers, nodes: Integers, G: Array, x: Array, out: Array) -> None:
+    """out ← out + XᵀGXx: rows with weights G, each an edge from its node to a node of weight zero."""
+    margins = np.einsum("rk,rk->r", X, x[np.repeat(nodes, np.diff(starts))])
+    out[nodes] += np.add.reduceat((G * margins)[:, None] * X, starts[:-1], axis=0)

@@ -66,12 +66,14 @@ class Loss(ABC):
 class Model(NamedTuple):
     """Slopes (|M|, n) and curvatures (|M|, n, n) of quadratics that touch the L_i somewhere.
 
-    `change` bounds the logarithm of the factor by which the curvature of L_i has changed since the last model.
+    `change` bounds the logarithm of the factor by which the curvature of L_i has changed since the last model;
+    `everywhere`: some quadratic lies above L_i everywhere, so that these do no harm however large that is.
     """
 
     slope: Array
     H: Array
     change: float
+    everywhere: bool = True
 
 
 class LocalLosses(ABC):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from coterie.kernels.choice import Either
 from coterie.kernels.interruption import check_with_grace
 from coterie.kernels.reference.exact import EPS
 from coterie.problem.arrays import LARGEST, Array, rows_of
-from coterie.problem.losses.psi import SQUARED, Psi
+from coterie.problem.losses.psi import INSIDE, SQUARED, Psi
 
 kernels = Either("rows")
 
@@ -74,6 +75,13 @@ class Design:
     def tilts(self, a: Array) -> Array:
         """ψ' of each row whose dual is a."""
         return a * self.psi.direction(self.y) / self.s
+
+    @cached_property
+    def limits(self) -> tuple[Array, Array]:
+        """Between which numbers the duals of rows lie."""
+        low, high = (np.broadcast_to(self.s * end * INSIDE, self.s.shape) for end in self.psi.domain(self.y))
+        up = self.psi.direction(self.y) > 0
+        return np.where(up, low, -high), np.where(up, high, -low)
 
     def refuse_tiny(self) -> None:
         """Refuse columns and labels whose squares are 0 in double precision."""

@@ -53,6 +53,8 @@ class Huber(RowLoss):
     measure = MEAN_ABSOLUTE_ERROR  # in the unit of y, and no outlier counts twice for being far away
     kernel = kinds.HUBER
     scales = True
+    bounded = True
+    straight = True
     curvature = 2.0
 
     def __post_init__(self) -> None:

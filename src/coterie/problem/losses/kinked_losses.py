@@ -21,6 +21,7 @@ ACCURACY, SWEEPS = 1e-13, 3_000
 CONJUGATE_SWEEPS = 60  # any end of the ascent gives a valid bound
 FEW = 20_000  # weights, up to which an interior-point method takes little time
 CLOSER, SETTLED = 3, 1e-9  # times that ascent, each around the weights where the last one ended
+BOUND_TO = 1e7  # times a trace of curvature: what holds weights near those at which duals are sought
 NEAR = 1e5  # times a trace of curvature: what holds weights near those at which duals are asked for
 
 
@@ -74,6 +75,11 @@ class KinkedLosses(RowLosses):
             return self.limits
         low, high = self.psi.slope(np.array([-1.0, 1.0]), np.zeros(2))
         return self.scale * low, self.scale * high
+
+    def duals_near(self, p: Array, w: Array) -> tuple[Array, Array]:
+        b = self.__dict__.get("_last", np.zeros(len(self.rows.y))).copy()
+        z = self._ascend(p, w, np.full(len(p), BOUND_TO * self._trace), b, CONJUGATE_SWEEPS)
+        return -b, 2 * self.ridge * z
 
     def _attaining_duals(self, p: Array, near: Array) -> tuple[Array, Array]:
         """Weights and duals of rows with forces close to p."""

@@ -31,6 +31,10 @@ class Psi(ABC):
     """Whether |ψ‴| ≤ ψ″."""
     second_floats: ClassVar[bool] = False
     """Whether it is known what a dual in twice the precision costs (`solver/whole/twofold.py`)."""
+    bounded: ClassVar[bool] = False
+    """Whether slopes are often as steep as they can be, or as flat: few rows then cannot have any slope they see."""
+    straight: ClassVar[bool] = False
+    """Whether ψ is a straight line where it is not flat: quadratics then describe it too short a way."""
     scales: ClassVar[bool] = False
     """Whether labels have a unit, in which `in_units` divides them."""
     no_minimiser: ClassVar[str] = ""

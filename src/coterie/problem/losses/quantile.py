@@ -51,6 +51,7 @@ class Quantile(RowLoss):
     q: float = field(default=0.5, kw_only=True)
 
     measure = PINBALL_LOSS
+    bounded = True
     scales = True
 
     def __post_init__(self) -> None:

@@ -67,15 +67,18 @@ class RowLosses(LocalLosses):
     def model(self, w: Array, before: Array | None) -> Model | None:
         """The curvature of a row is the most that it can have as far as its margin has moved.
 
-        None where nodes have few rows: a primal update by rows is cheaper than a model of n × n numbers.
+        None where nodes have few rows: a primal update by rows is cheaper than a model of n × n numbers. And where ψ
+        is a straight line, unless it is the curvature at w alone that counts (`before` is w).
         """
         few = w.shape[1] > CHEAP and 2 * len(self.rows.X) <= w.size
-        if few:
+        if few or (self.psi.straight and before is not w):
             return None
         found = self._model(w, before)
         if not self.psi.self_concordant:  # some rows have no curvature, for now
             np.einsum("ikk->ik", found.H)[...] += self._trace
             return found._replace(change=0.0)
+        if self.psi.curvature == np.inf:
+            return found._replace(change=np.inf if before is None else found.change, everywhere=False)
         return found
 
     def _model(self, w: Array, before: Array | None) -> Model:
@@ -104,6 +107,10 @@ class RowLosses(LocalLosses):
     def support(self, p: Array, w: Array) -> Support:
         """From the duals at the weights that Newton finds for p."""
         return self.design.support(*self.design.slopes(self._attaining(p, w)), w)
+
+    def duals_near(self, p: Array, w: Array) -> tuple[Array, Array]:
+        """Duals of rows and ridge that suit slopes p and weights near w."""
+        return self.design.slopes(self._attaining(p, w))
 
     @cached_property
     def design(self) -> Design:

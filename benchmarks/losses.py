@@ -1,0 +1,102 @@
+"""Every loss on families b and c: CPU time beside that of the logistic loss, and beside CVXPY + Clarabel.
+
+    python -m benchmarks.losses [--families b c] [--losses huber poisson] [--scale .2] [--clarabel] [--limit 300]
+
+Coterie is timed as in the other benchmarks: one thread, from the arrays of the problem to a certified 1e-6, after a
+tiny problem of the same kind; short runs are repeated. Clarabel, with --clarabel, is given a tolerance of 1e-6, in a
+process of its own that ends after --limit CPU seconds. Labels are those of the family, their signs, thirds of them, or
+counts around e^{.3y}.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from functools import partial
+from typing import Any
+
+import coterie as ct
+from benchmarks.families import blocks, spatial
+from benchmarks.peers import PEERS, Answer
+from benchmarks.worker import TINY, timed_run
+
+TOL = 1e-6
+FAMILIES = {"b": blocks, "c": spatial}
+LOSSES: dict[str, ct.Loss] = {
+    "logistic": ct.Logistic(ridge=0.01),
+    "squared hinge": ct.SquaredHinge(ridge=0.01),
+    "poisson": ct.Poisson(),
+    "poisson, ridge": ct.Poisson(ridge=0.01),
+    "huber": ct.Huber(),
+    "huber, ridge": ct.Huber(ridge=0.01),
+    "quantile": ct.Quantile(),
+    "multinomial": ct.Multinomial(n_classes=3, ridge=0.01),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--families", nargs="+", choices=FAMILIES, default=list(FAMILIES))
+    parser.add_argument("--losses", nargs="+", choices=LOSSES, default=list(LOSSES))
+    parser.add_argument("--scale", type=float, default=1.0)
+    parser.add_argument("--clarabel", action="store_true")
+    parser.add_argument("--limit", type=float, default=300.0, help="CPU seconds for each run")
+    parser.add_argument("--alone", action="store_true", help=argparse.SUPPRESS)  # one run of Clarabel, as JSON
+    arguments = parser.parse_args()
+    if arguments.alone:
+        print(json.dumps(run("CVXPY + Clarabel", arguments.families[0], arguments.losses[0], arguments)))
+        return
+    heads = "family, loss, CPU s, × logistic, iterations, certified, Clarabel CPU s, ×, excess over the bound"
+    print(f"| {heads.replace(', ', ' | ')} |\n|{' --- |' * (heads.count(',') + 1)}")
+    for family in arguments.families:
+        logistic = run("Coterie", family, "logistic", arguments)["seconds"]
+        for loss in arguments.losses:
+            print(row(family, loss, logistic, arguments), flush=True)
+
+
+def row(family: str, loss: str, logistic: float, arguments: argparse.Namespace) -> str:
+    """One line of the table."""
+    here = run("Coterie", family, loss, arguments)
+    cells = [
+        family,
+        loss,
+        f"{here['seconds']:.3g}",
+        f"{here['seconds'] / logistic:.2g}",
+        str(here["n_iter"]),
+        f"{here['gap']:.1e}",
+    ]
+    there = clarabel_alone(family, loss, arguments) if arguments.clarabel else None
+    if there is None:
+        cells += [f"> {arguments.limit:g}" if arguments.clarabel else "", "", ""]
+    else:
+        bound = here["objective"] * (1 - here["gap"])
+        above = (there["objective"] - bound) / bound
+        cells += [f"{there['seconds']:.3g}", f"{there['seconds'] / here['seconds']:.3g}", f"{above:.1e}"]
+    return f"| {' | '.join(cells)} |"
+
+
+def run(peer: str, family: str, loss: str, arguments: argparse.Namespace) -> dict[str, Any]:
+    """One solver on one problem."""
+    build = partial(FAMILIES[family], loss=LOSSES[loss])
+    PEERS[peer](build(TINY))
+    problem = build(arguments.scale)
+    answer, seconds = timed_run(PEERS[peer], problem, TOL, arguments.limit)
+    return {"seconds": seconds, "objective": problem.objective(answer.w)} | said(answer)
+
+
+def said(answer: Answer) -> dict[str, Any]:
+    return {"n_iter": answer.n_iter, "gap": answer.gap}
+
+
+def clarabel_alone(family: str, loss: str, arguments: argparse.Namespace) -> dict[str, Any] | None:
+    """The same of Clarabel, in a process of its own; None where it takes too long."""
+    asked = ["--families", family, "--losses", loss, "--scale", str(arguments.scale), "--limit", str(arguments.limit)]
+    command = [sys.executable, "-m", "benchmarks.losses", "--alone", *asked]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else None
+
+
+if __name__ == "__main__":
+    main()
