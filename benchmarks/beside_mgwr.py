@@ -8,7 +8,7 @@ import coterie as ct
 from benchmarks.held_out import Method, Question, ask, compare, coterie, head
 from benchmarks.uneven import Table
 
-SIZES, MULTISCALE = (100, 400, 900), 100  # places; up to how many of them multiscale GWR is tried
+SIZES, MULTISCALE = (100, 400), 100  # places; up to how many of them multiscale GWR is tried
 POINTS, NEIGHBOURS, REGIONS, NOISE = 3, 5, 5, 0.5
 
 

@@ -1,6 +1,6 @@
 """Coterie beside mgwr, statsmodels' MixedLM, strat_models and Flower: the tables of docs/compared.md.
 
-    python -m benchmarks.compared [--parts mgwr mixed strat flower] [--data FOLDER] [--seeds 5]
+    python -m benchmarks.compared [--parts mgwr mixed strat flower] [--data FOLDER] [--seeds 3]
 
 A quarter of the rows, or all rows of a quarter of the nodes, is held out; errors are root mean squared errors of their
 labels, means over so many draws with standard errors. Every tool chooses its own strength or bandwidth from the other
@@ -26,7 +26,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parts", nargs="+", default=["mgwr", "mixed", "strat", "flower"])
     parser.add_argument("--data", type=Path)
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=3)
     arguments = parser.parse_args()
     versions = ", ".join(f"{name} {found}" for name in PACKAGES if (found := version_of(name)))
     print(f"{date.today()}, {processor()}, one thread; {versions}; {arguments.seeds} draws")

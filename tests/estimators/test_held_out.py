@@ -14,7 +14,7 @@ from coterie.estimators.assessment import assess
 from coterie.estimators.cross_validation import choice_of
 from coterie.estimators.fold_paths import solve_folds
 from coterie.estimators.folds import folds_of, without
-from coterie.estimators.held_out import held_out_of
+from coterie.estimators.held_out import HeldOut, held_out_of
 from coterie.estimators.lam_choice import LamChoice
 from coterie.estimators.scaling import Scaling
 from coterie.io.model import read_model, write_model
@@ -162,3 +162,8 @@ def test_every_baseline_is_named_while_it_is_fitted():
     found = ct.compare_baselines(model, X, y, nodes, cv=2)
     for method in found.methods:
         assert any(method in line for line in said)
+
+
+def test_what_it_prints_is_a_line():
+    held_out = HeldOut("root mean squared error", 1.0284, 0.1, 0.804, "nodes", 5, np.zeros(1000))
+    assert repr(held_out) == "HeldOut(root mean squared error 1.028 ± 0.1, score 0.804, 5 folds over nodes)"

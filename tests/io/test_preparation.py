@@ -116,7 +116,7 @@ def test_what_cannot_be_one_hot(tmp_path):
         prepare(file, Columns.of(file, "node", "y"), ["colour"])
     with pytest.raises(MissingColumnError, match="no column 'Colour'"):
         prepare(file, Columns.of(file, "node", "y"), ["Colour"])
-    with pytest.raises(DataError, match="'y' is to be one-hot, but is no feature"):
+    with pytest.raises(DataError, match="'y' is to be one-hot, but is no feature: add it"):
         prepare(file, Columns.of(file, "node", "y"), ["y"])
     file = write(tmp_path, colour=["red", "blue", "red", "red"], **{"colour=red": [1, 2, 3, 4]})
     with pytest.raises(DataError, match="rename"):

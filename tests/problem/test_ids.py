@@ -54,6 +54,7 @@ def test_ids_that_are_the_numbers_are_left_out() -> None:
     ("ids", "asked", "error", "message"),
     [
         (["x", "y"], ["z", "x", "u"], ValueError, "2 nodes of the graph: 'z', 'u' .its nodes are called 'x', 'y'"),
+        ([95838, 95839], ["95838"], ValueError, "a number and its text are two names: convert one of them"),
         (None, np.array([0, 2, -1]), ValueError, "2 nodes of the graph: 2, -1 .its nodes are numbered 0 to 1"),
         (None, np.arange(2, 100), ValueError, "graph: 2, 3, 4, 5, 6, … "),
         (None, [np.nan], ValueError, "graph: nan"),

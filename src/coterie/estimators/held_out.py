@@ -19,7 +19,7 @@ from coterie.problem.arrays import Array
 from coterie.problem.losses.measure import EXPLAINED, MEAN_DEVIANCE, Measure
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class HeldOut:
     """What is known of predictions for rows whose labels were held out.
 
@@ -60,6 +60,11 @@ class HeldOut:
     counts: NDArray[np.int64] | None = None
     residual_edges: Array | None = None
     coverage: float | None = None
+
+    def __repr__(self) -> str:
+        score = "" if self.score is None else f", score {self.score:.3g}"
+        error = f"{self.measure} {self.error:.4g} ± {self.standard_error:.2g}"
+        return f"HeldOut({error}{score}, {self.n_folds} folds over {self.over})"
 
     def split(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """What JSON can hold, and the arrays."""

@@ -96,7 +96,8 @@ def check_numbers(X: Any) -> None:
     for name, kind in frame.schema.items() if isinstance(frame, nw.DataFrame) else ():
         if isinstance(kind, nw.String | nw.Categorical | nw.Enum | nw.Date | nw.Datetime | nw.Duration | nw.Time):
             raise ValueError(
-                f"column {name!r} of X holds {kind}, not numbers: encode it, leave it out, or name it as groups"
+                f"column {name!r} of X holds {kind}, not numbers: encode it, leave it out, or, where it "
+                "holds the nodes, name it as groups= (in pipelines and searches: node= of the model)"
             )
         values = as_floats(frame[name].to_numpy(), f"column {name!r} of X")
         missing = np.flatnonzero(np.isnan(values))

@@ -101,7 +101,10 @@ def _refuse_second_place(path: str | PathLike[str], columns: Columns, name: str,
     pl = import_polars()
     differs = (pl.col(columns.node) == node) & ((pl.col(name) - first).abs() > SAME_PLACE * max(abs(first), 1.0))
     where = find_row(path, columns, differs, name)
-    raise DuplicateError(f"{where}, but node {node!r} had {first!r} in an earlier row; a node is in one place")
+    raise DuplicateError(
+        f"{where}, but node {node!r} had {first!r} in an earlier row; a node is in one place: "
+        "give all its rows the same coordinates, such as their means"
+    )
 
 
 class ClusterTable(NamedTuple):

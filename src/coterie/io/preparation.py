@@ -106,7 +106,7 @@ def prepare(
         return columns, None
     sources(path)[0].require(one_hot)
     if unknown := [name for name in one_hot if name not in columns.features]:
-        raise DataError(f"{path}: column {unknown[0]!r} is to be one-hot, but is no feature")
+        raise DataError(f"{path}: column {unknown[0]!r} is to be one-hot, but is no feature: add it to the features")
     levels = {name: _levels(path, name) for name in one_hot}
     made = Preparation(columns.features, levels, "drop" if missing else None)
     if len(made.features) < sum(len(known) - 1 for known in levels.values()) + len(columns.features) - len(levels):

@@ -179,7 +179,11 @@ class EmpiricalGraph:
             nodes = f"called {some_of(self.ids or ())}"
             if self.ids is None:
                 nodes = f"numbered 0 to {self.n_nodes - 1}; a graph that is made with ids= has names"
-            raise ValueError(f"not among the {self.n_nodes} nodes of the graph: {unknown} (its nodes are {nodes})")
+            alike = {str(name) for name in self.names} & {str(names[k]) for k in np.flatnonzero(numbers < 0)}
+            other = "; a number and its text are two names: convert one of them" if alike else ""
+            raise ValueError(
+                f"not among the {self.n_nodes} nodes of the graph: {unknown} (its nodes are {nodes}){other}"
+            )
         return numbers
 
     @cached_property

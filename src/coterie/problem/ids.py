@@ -70,7 +70,7 @@ def numbering(ids: Sequence[Hashable]) -> Mapping[Hashable, int]:
     number = dict(zip(ids, range(len(ids)), strict=True))
     if len(number) < len(ids):
         again = next(name for k, name in enumerate(ids) if number[name] != k)
-        raise ValueError(f"the node id {again!r} is listed twice")
+        raise ValueError(f"the node id {again!r} is listed twice; a list of nodes has each once")
     return number
 
 
