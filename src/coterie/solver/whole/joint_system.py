@@ -196,8 +196,8 @@ class JointSystem:
         self, K: Any, free: NDArray[np.int64], used: NDArray[np.int64], root: Array
     ) -> Factors | None:
         """The same with a full matrix, which takes less time than finding out where a sparse one has its zeros."""
-        X, K = root[:, None] * self.full_X[np.ix_(used, free)], K if isinstance(K, np.ndarray) else K.toarray()
-        K = K[np.ix_(free, free)]
+        X = root[:, None] * self.full_X[np.ix_(used, free)]
+        K = (K if isinstance(K, np.ndarray) else K.toarray())[np.ix_(free, free)]
         diagonal = K.diagonal() + (X * X).sum(axis=0)
         unit = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
         matrix, f = np.zeros((len(free) + len(used),) * 2), len(free)
