@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
+from towns import EDGES, TRUTH
 
 import coterie as ct
 from coterie.estimators.criterion import choose_by_criterion
-from tests.estimators.towns import EDGES, TRUTH
 
 PATH = [(i, j) for i, j, _ in EDGES]
 

@@ -7,10 +7,10 @@ import warnings
 
 import numpy as np
 import pytest
+from test_information import PATH, rows
 
 import coterie as ct
 from coterie.io.files import MissingExtraError
-from tests.estimators.test_information import PATH, rows
 
 
 def fitted(seed: int = 0, m: int = 10, **options):

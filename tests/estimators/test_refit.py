@@ -8,11 +8,11 @@ import numpy as np
 import polars as pl
 import pytest
 from sklearn.linear_model import LinearRegression
+from test_information import PATH, rows
 
 import coterie as ct
 from coterie.estimators.refit import check_refit
 from coterie.report.text import refit_in_words
-from tests.estimators.test_information import PATH, rows
 
 
 def expanded(model, X: np.ndarray, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

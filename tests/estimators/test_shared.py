@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from test_information import PATH, rows
+from towns import TOWNS, empirical
 
 import coterie as ct
 from coterie.estimators.shared import HUB
 from coterie.report.page import render
-from tests.estimators.test_information import PATH, rows
-from tests.estimators.towns import TOWNS, empirical
 
 
 @pytest.mark.parametrize("penalty", ["l1", "l2", "squared"])

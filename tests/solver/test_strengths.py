@@ -111,6 +111,19 @@ def test_a_path_and_its_warm_starts(strength: Any) -> None:
     np.testing.assert_allclose(first, np.broadcast_to(first[:1], first.shape), atol=1e-3)
 
 
+@pytest.mark.parametrize("penalty", EVERY_PENALTY, ids=repr)
+@pytest.mark.parametrize("away", [1e-15, 1.0])
+def test_a_start_whose_tied_columns_differ_is_no_answer(penalty: ct.Penalty, away: float) -> None:
+    """Its objective is infinite, and so is its gap, whatever its duals prove."""
+    problem = with_strength(instance(penalty=penalty), (INF, 0.3, 2.0))
+    best = ct.solve(problem, TOL)
+    start = replace(best, w=best.w + away * np.random.default_rng(0).standard_normal(best.w.shape))
+    again = ct.solve(problem, TOL, start=start)
+    assert again.status is ct.Status.OPTIMAL
+    assert again.objective == pytest.approx(best.objective, rel=3 * TOL)
+    check_columns(problem, again)
+
+
 @pytest.mark.filterwarnings("ignore::coterie.NotConverged")
 @settings(max_examples=15, deadline=None)
 @given(problem=problems())

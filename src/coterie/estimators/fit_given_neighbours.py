@@ -92,7 +92,7 @@ def _geometric_median(at: Array, c: Array) -> Array | None:
             continue
         unit = away * _inverse(r)[:, None]
         H = near.sum() * np.eye(len(w)) - np.einsum("j,jk,jl->kl", near, unit, unit)
-        step = np.linalg.lstsq(H, slope)[0]
+        step = np.linalg.lstsq(H, slope, rcond=None)[0]
         now, reach = c @ r, 1.0
         while c @ np.linalg.norm(w - reach * step - points, axis=1) > now and reach > OPTIMALITY:
             reach *= 0.5

@@ -25,8 +25,6 @@ from coterie.problem.penalties import Penalty
 class NetworkedRegressor(IntervalsMixin, RegressorMixin, NetworkedModel):
     """A networked model whose labels are numbers."""
 
-    __metadata_request__predict_interval = {"groups": True}  # noqa: RUF012
-
     def _labels(self, y: Any, n_rows: int, first: bool) -> Array:
         return as_labels(y, n_rows)
 

@@ -46,8 +46,10 @@ class Bound:
         return refuted
 
     def gap(self, objective: float, unit: float) -> float:
-        """(objective − value) / unit, and zero when they meet."""
-        return inf if self.is_refuted_by(objective, unit) else max(objective - self.value, 0.0) / unit
+        """(objective − value) / unit, and zero when they meet; ∞ for weights that the problem forbids."""
+        if objective == inf or self.is_refuted_by(objective, unit):
+            return inf
+        return max(objective - self.value, 0.0) / unit
 
     def is_better_than(self, other: Bound, objective: float, unit: float) -> bool:
         """Which of two to keep: what is proven before what is not, what asks for less, what is higher."""

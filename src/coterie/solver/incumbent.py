@@ -70,7 +70,7 @@ class Incumbent:
 
     def reached(self) -> Status | None:
         """How the solve ends if it ends now because the gap is small enough; None: it is not."""
-        if self.gap > self.tol:
+        if not self.gap <= self.tol:
             return None
         return Status.OPTIMAL if self.proof.unconditional else Status.CONDITIONAL
 

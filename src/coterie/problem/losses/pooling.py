@@ -244,7 +244,7 @@ def separating(design: Design, groups: NDArray[np.int64], n_groups: int) -> Arra
     out = np.zeros((n_groups, n))
     for g in range(n_groups):
         X, margin = design.X[group == g], FAR * (2 * design.y[group == g] - 1)
-        out[g] = aside(lambda X=X, margin=margin: np.linalg.lstsq(X, margin)[0], X.size)  # type: ignore[misc]
+        out[g] = aside(lambda X=X, margin=margin: np.linalg.lstsq(X, margin, rcond=None)[0], X.size)  # type: ignore[misc]
         if not (margin * (X @ out[g]) > 0.5 * FAR**2).all():
             return None
     return out
