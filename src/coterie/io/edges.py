@@ -37,8 +37,9 @@ def read_graph(path: str | PathLike[str], measure: Measure = UNSAID, text_ids: b
 def columns_of_edges(path: str | PathLike[str], measure: Measure, text_ids: bool) -> tuple[str, str, str | None]:
     """Return the columns with the two ends of edges, and with their weights if there is one."""
     first = sources(path)[0]
+    names = list(first.schema)
     try:
-        i, j, weight = edge_columns(list(first.schema), measure)
+        i, j, weight = edge_columns(names, measure)
     except ValueError as error:
         raise BadGraphError(f"{path}: {error}") from None
     for name in (i, j):
