@@ -47,7 +47,7 @@ def test_k_is_chosen_with_lam(tmp_path) -> None:
     assert (model.n_neighbours_, model.lam_) == (model.cv_results_["k"][chosen], model.cv_results_["lam"][chosen])
     assert model.made_(model.first_problem_).graph.edges.tolist() == model.graph_.edges.tolist()
     assert [k for k, _ in model.lam_choice_.curves()] == [1, 3, 10]
-    assert "k = 3" in str([line.get_label() for line in ct.plot.lam_choice(model).get_legend().legend_handles])
+    assert "k = 3" in [text.get_text() for text in ct.plot.lam_choice(model).get_legend().get_texts()]
     model.save(tmp_path / "model")
     back = ct.load(tmp_path / "model")
     np.testing.assert_array_equal(back.cv_results_["k"], model.cv_results_["k"])
