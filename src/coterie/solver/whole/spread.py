@@ -18,7 +18,7 @@ flow, laplacian = Either("flow"), Either("laplacian")
 
 ROUNDS = 4
 STEPS, ACCURACY = 200, 0.003  # of conjugate gradients, in each round: what they send has a long way to go
-SHRINK = 0.5  # by a factor of two, at least, a round makes the rest smaller where clusters are right
+SHRINK = 0.2  # of the rest is left after a round, at most, where clusters are right: .01 to .08; else .3 and more
 
 
 def spread(
