@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 import coterie as ct
+from coterie.estimators import variants
 from coterie.estimators.assessment import assess
 from coterie.estimators.folds import folds_of
+from coterie.graphs.similarity_recipe import joined
 
 FAST = {"engine": "numpy", "tol": 1e-4}
 CHOOSING = {"n_lams": 4, "cv": 2, "random_state": 0, **FAST}
@@ -59,10 +61,13 @@ def test_k_is_chosen_with_lam(tmp_path) -> None:
 
 def test_a_fold_makes_its_graph_of_its_training_rows_alone(monkeypatch) -> None:
     X, y, names = sites()
-    seen, made = [], ct.SimilarityGraph.joined
-    monkeypatch.setattr(
-        ct.SimilarityGraph, "joined", lambda self, problem, k: seen.append(problem.data.y) or made(self, problem, k)
-    )
+    seen: list[np.ndarray] = []
+
+    def made(recipe: ct.SimilarityGraph, problem: ct.Problem, k: int) -> ct.Problem:
+        seen.append(problem.data.y)
+        return joined(recipe, problem, k)
+
+    monkeypatch.setattr(variants, "joined", made)
     model = ct.NetworkedLinearRegressionCV(ct.SimilarityGraph(k=2), over="rows", **CHOOSING).fit(X, y, groups=names)
     order = np.argsort(model.graph_.numbers(names), kind="stable")
     folds, _ = folds_of(model.first_problem_.data, 2, "rows", order, 0)
