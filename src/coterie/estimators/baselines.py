@@ -25,6 +25,7 @@ from coterie.estimators.progress import listener
 from coterie.estimators.refit import refitted
 from coterie.estimators.space_time import carried, last_known
 from coterie.estimators.variants import Variant, one_after_the_other, recipe_of, variants_of, varies
+from coterie.graphs.similarity_recipe import joined, numbers_of_neighbours
 from coterie.problem import LocalDatasets, Problem, largest_useful_lam
 from coterie.problem.arrays import Array
 from coterie.problem.penalties import SquaredVariation
@@ -266,7 +267,7 @@ def _graph_made(model: NetworkedModel, known: LamChoice | None) -> Remade | None
     if recipe is None:
         return None
     chosen = None if known is None or known.neighbours is None else int(known.neighbours[known.best])
-    return partial(recipe.joined, k=chosen or recipe.ks[0])
+    return partial(joined, recipe, k=chosen or numbers_of_neighbours(recipe)[0])
 
 
 def _alone(model: NetworkedModel, training: Problem, tested: Nodes | None = None) -> Array:

@@ -28,7 +28,7 @@ from coterie.estimators.tables import (
     name_of,
     take_groups,
 )
-from coterie.graphs.similarity_recipe import SimilarityGraph
+from coterie.graphs.similarity_recipe import SimilarityGraph, nodes_of
 from coterie.io.preparation import Preparation
 from coterie.problem import EmpiricalGraph, LocalDatasets, Problem
 from coterie.problem.arrays import Array
@@ -145,7 +145,7 @@ class InputMixin:
                 raise ValueError(
                     "SimilarityGraph joins the nodes of rows in memory; say with groups= which node each belongs to"
                 )
-            return self.graph.nodes(take_groups(X, groups)[1])
+            return nodes_of(take_groups(X, groups)[1])
         if self.space_time_ is None:
             if self.time_strength != 1 or getattr(self, "time_strengths", None) is not None:
                 raise ValueError("a strength in time needs graph=(space, time), two graphs")

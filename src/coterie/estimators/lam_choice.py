@@ -66,12 +66,11 @@ class LamChoice:
         """What was chosen together with λ, for each of them; None where nothing was."""
         return self.neighbours if self.time_strengths is None else self.time_strengths
 
-    def curves(self) -> list[tuple[str | None, Self]]:
-        """The same for each value of what was chosen together with λ, in words; None where there is one only."""
+    def curves(self) -> list[tuple[float | None, Self]]:
+        """The same for each value of what was chosen together with λ; None where there is one only."""
         if self.varied is None:
             return [(None, self)]
-        words = "k = {:.3g}" if self.time_strengths is None else "{:.3g} times λ in time"
-        return [(words.format(value), self._only(self.varied == value)) for value in np.unique(self.varied)]
+        return [(float(value), self._only(self.varied == value)) for value in np.unique(self.varied)]
 
     def _only(self, kept: NDArray[np.bool_]) -> Self:
         alone = replace(self, time_strengths=None, neighbours=None)

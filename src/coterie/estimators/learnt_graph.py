@@ -20,7 +20,7 @@ from coterie.problem import EmpiricalGraph, Problem
 from coterie.problem.arrays import Array
 from coterie.solver import NotConverged, solve
 
-GAMMA = 0.5
+GAMMA = 0.3
 """γ, relative to the root mean square of the first differences: see docs/decisions/0035-paths-and-learnt-graphs.md."""
 
 LEAST = 0.01  # of its weight stays to every edge, so that nodes without labels stay connected to some

@@ -10,6 +10,7 @@ from coterie.estimators.adaptive import adapted
 from coterie.estimators.fold_paths import Remade
 from coterie.estimators.learnt_graph import learnt
 from coterie.estimators.variants import recipe_of
+from coterie.graphs.similarity_recipe import joined, numbers_of_neighbours
 from coterie.problem import Problem
 
 Reweights = Callable[..., Problem]
@@ -35,9 +36,9 @@ class MakesGraph:
         recipe = recipe_of(self)
         if recipe is None:
             return None
-        if len(recipe.ks) == 1:
-            self.n_neighbours_ = recipe.ks[0]
-        return partial(recipe.joined, k=self.n_neighbours_)
+        if len(several := numbers_of_neighbours(recipe)) == 1:
+            self.n_neighbours_ = several[0]
+        return partial(joined, recipe, k=self.n_neighbours_)
 
     def _check_graph(self) -> None:
         """Refuse what graphs that are made of rows, or weighed anew, do not go with."""
@@ -58,7 +59,7 @@ class MakesGraph:
                 "SimilarityGraph makes a graph for each fold, which refine_strength and criteria other than "
                 '"cv" do not know; leave them out, or give the graph that ct.similarity_graph makes'
             )
-        if len(recipe.ks) > 1 and not hasattr(self, "n_lams"):
+        if len(numbers_of_neighbours(recipe)) > 1 and not hasattr(self, "n_lams"):
             raise ValueError(f"k={recipe.k}: one of several is chosen by the estimators that end in CV; give one")
 
     def _check_new_nodes(self) -> None:

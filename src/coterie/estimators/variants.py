@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from coterie.estimators.fold_paths import Remade
-from coterie.graphs.similarity_recipe import SimilarityGraph
+from coterie.graphs.similarity_recipe import SimilarityGraph, joined, numbers_of_neighbours
 from coterie.problem import Problem
 
 
@@ -31,7 +31,7 @@ def variants_of(model: Any, problem: Problem) -> list[Variant]:
     recipe = recipe_of(model)
     if recipe is None:
         return [Variant(kappa, model._in_time(problem, kappa), None) for kappa in model._strengths]
-    return [Variant(k, problem, partial(recipe.joined, k=k)) for k in recipe.ks]
+    return [Variant(k, problem, partial(joined, recipe, k=k)) for k in numbers_of_neighbours(recipe)]
 
 
 def varies(model: Any) -> str:

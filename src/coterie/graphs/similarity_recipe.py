@@ -51,24 +51,27 @@ class SimilarityGraph:
     ridge: float = 0.1
     by: str = "models"
 
-    @property
-    def ks(self) -> list[int]:
-        """The numbers of neighbours to choose from."""
-        given: list[Any] = list(self.k) if isinstance(self.k, Sequence) else [self.k]
-        if not given:
-            raise ValueError("k is an empty sequence; give at least one number of neighbours")
-        return [as_whole(k, "k") for k in given]
 
-    def nodes(self, groups: Any) -> EmpiricalGraph:
-        """The nodes of these rows, which nothing joins yet."""
-        ids = list(dict.fromkeys(as_ids(groups, "groups")))
-        return EmpiricalGraph.from_edges([], n_nodes=len(ids), ids=ids)
+def numbers_of_neighbours(recipe: SimilarityGraph) -> list[int]:
+    """The k to choose from."""
+    given: list[Any] = list(recipe.k) if isinstance(recipe.k, Sequence) else [recipe.k]
+    if not given:
+        raise ValueError("k is an empty sequence; give at least one number of neighbours")
+    return [as_whole(k, "k") for k in given]
 
-    def joined(self, problem: Problem, k: int) -> Problem:
-        """The same problem with the graph that its rows make."""
-        ids, loss = problem.graph.ids, _comparing(problem)
-        graph = similar_nodes(problem.data, ids, k, self.weight, loss, self.ridge, self.by)
-        return replace(problem, graph=graph)
+
+def nodes_of(groups: Any) -> EmpiricalGraph:
+    """The nodes of these rows, which nothing joins yet."""
+    ids = list(dict.fromkeys(as_ids(groups, "groups")))
+    return EmpiricalGraph.from_edges([], n_nodes=len(ids), ids=ids)
+
+
+def joined(recipe: SimilarityGraph, problem: Problem, k: int) -> Problem:
+    """The same problem with the graph that its rows make."""
+    graph = similar_nodes(
+        problem.data, problem.graph.ids, k, recipe.weight, _comparing(problem), recipe.ridge, recipe.by
+    )
+    return replace(problem, graph=graph)
 
 
 def _comparing(problem: Problem) -> Loss:

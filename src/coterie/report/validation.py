@@ -28,6 +28,11 @@ def _marks(choice: LamChoice) -> list[tuple[str, float, str, str]]:
     return [("best", best, BEST, "dash"), ("one-SE rule", one_se, ONE_SE, "dot")]
 
 
+def _which(choice: LamChoice, value: float) -> str:
+    """What was chosen together with λ."""
+    return f"k = {value:.0f}" if choice.time_strengths is None else f"{short(value, 3)} times λ in time"
+
+
 def _scale(choice: LamChoice) -> str:
     return "log" if (choice.lams > 0).all() else "linear"
 
@@ -52,7 +57,7 @@ def draw_lam_choice(ax: Any, choice: LamChoice) -> None:
     """Draw the cross-validated error of every λ on matplotlib axes, with standard errors and both rules marked."""
     look = {"color": LINE, "markersize": 4, "capsize": 2, "elinewidth": 0.8}
     for number, (which, one) in enumerate(choice.curves()):
-        here = look if which is None else look | {"color": CURVES[number % len(CURVES)], "label": which}
+        here = look if which is None else look | {"color": CURVES[number % len(CURVES)], "label": _which(choice, which)}
         ax.errorbar(one.lams, one.mean, one.standard_error, fmt="o-", **here)
     for name, lam, colour, style in _marks(choice):
         ax.axvline(lam, color=colour, linestyle={"dash": "--", "dot": ":"}[style], label=f"{name}: λ = {short(lam, 3)}")
@@ -75,7 +80,7 @@ def lam_choice_figure(choice: LamChoice, error: str) -> Any:
         colour = CURVES[number % len(CURVES)]
         bars = {"type": "data", "array": one.standard_error, "thickness": 1, "width": 3, "color": colour}
         look = {"mode": "lines+markers", "line": {"color": colour}, "marker": {"size": 6}, "error_y": bars}
-        name = "mean, ± one standard error" if which is None else which
+        name = "mean, ± one standard error" if which is None else _which(choice, which)
         traces.append(go.Scatter(x=one.lams, y=one.mean, name=name, hovertemplate=hover, **look))
     for name, lam, colour, dash in _marks(choice):
         line = {"mode": "lines", "line": {"color": colour, "dash": dash, "width": 2}, "hoverinfo": "skip"}

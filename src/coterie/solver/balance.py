@@ -19,6 +19,8 @@ from coterie.kernels.choice import Either
 from coterie.kernels.interruption import check
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
+from coterie.problem.losses import LocalLosses
+from coterie.problem.reuse import reused
 
 norms = Either("norms")
 Lanczos = Callable[[Array, Array, Array, int], tuple[Array, Array]]  # (s, d, start, steps): see `kernels.norms`
@@ -138,11 +140,15 @@ def _longest_eta(problem: BoundProblem, s: Array, d: Array, lanczos: Lanczos) ->
     return max(1.0, 0.98 / np.sqrt(largest))
 
 
+def _pooled_square(f: LocalLosses, n_labelled: int) -> float:
+    """‖w_pooled‖²."""
+    return float((f.pooled(np.zeros(n_labelled, dtype=np.int64), 1)[0] ** 2).sum())
+
+
 def _first_omega(problem: BoundProblem, d: Array) -> float:
     """Typical size of u over typical size of w: √(2n Σc²) / √(Σ d_i ‖w_pooled‖²)."""
     if not len(problem.M):
         return 1.0
-    pooled, _ = problem.f.pooled(np.zeros(len(problem.M), dtype=np.int64), 1)
-    size = np.sqrt(d.sum() * float((pooled**2).sum()))
+    size = np.sqrt(d.sum() * reused(_pooled_square, problem.f, len(problem.M)))
     flow = np.sqrt(2 * problem.n_features * float((problem.c**2).sum()))
     return float(flow / size) if size > 0 and flow > 0 else 1.0

@@ -145,12 +145,17 @@ class Incumbent:
             return None
         u = self.prover.copy(u)
         self.prover.clip(u)
-        w, settled = improvements.polished(clusters, w, u)
+        w, settled = improvements.polished(clusters, w, u, self._suffice)
         self._offer(w)
         if settled is None:
             return None
         self.clusters = settled
         return self._prove(u, rounds, hurry)
+
+    def _suffice(self, w: Weights, u: Duals) -> bool:
+        """Whether duals prove, about, what is asked for of these weights."""
+        self._offer(w)
+        return self._excess(self._glance(u)) <= 1
 
     def _prove(self, u: Duals, rounds: int, hurry: bool) -> Certificate:
         """Keep the better bound."""

@@ -67,7 +67,7 @@ def solve_path(
 ) -> Path:
     """Solve for many λ, warm-started.
 
-    Every fourth λ starts from the last one, and those in between from the means of two others around them, which
+    Every eighth λ starts from the last one, and those in between from the means of two others around them, which
     often prove themselves: the least objective is concave in λ.
 
     Parameters

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from coterie.solver.solution import Solution
 
-STRIDE = 4  # steps from one λ that is solved from the last one to the next: measured, decision 35
+STRIDE = 8  # steps from one λ that is solved from the last one to the next: measured, decision 35
 
 
 def in_strides(n: int) -> Iterator[tuple[int, tuple[int, ...]]]:
@@ -36,11 +36,13 @@ def _halves(first: int, last: int) -> Iterator[tuple[int, tuple[int, ...]]]:
 
 
 def start_at(lam: float, near: Sequence[tuple[float, Solution]], first: Solution | None) -> Solution | None:
-    """The solution nearby, or a mean of two, linear in λ, of which no iterations are expected; `first` without any."""
+    """The solution nearby, its duals as large a part of λ as they were; or a mean of two, linear in λ, of which no
+    iterations are expected; `first` without any.
+    """
     if not near:
         return first
     (high, one), (low, other) = near[0], near[-1]
     if high == low:
-        return one
+        return replace(one, u=one.u * (lam / high)) if 0 < lam < high else one
     t = (lam - low) / (high - low)
     return replace(other, w=(1 - t) * other.w + t * one.w, u=(1 - t) * other.u + t * one.u, n_iter=0)

@@ -43,6 +43,8 @@ class Improvements:
         self.polish_after = n_iter + self.polish_costs
         return True
 
-    def polished(self, clusters: DualClusters, w: Array, u: Array) -> tuple[Array, DualClusters | None]:
+    def polished(
+        self, clusters: DualClusters, w: Array, u: Array, enough: polish.Enough
+    ) -> tuple[Array, DualClusters | None]:
         """The optimum near w, if these clusters are nearly right, and the clusters it has; u is moved to prove it."""
-        return polish.settle(self.problem, clusters, w, u)
+        return polish.settle(self.problem, clusters, w, u, enough)

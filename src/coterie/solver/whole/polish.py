@@ -8,6 +8,9 @@ it: a feasible flow.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
 from coterie.kernels.choice import Either
@@ -16,6 +19,10 @@ from coterie.kernels.interruption import check
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.proofs.dual_clusters import DualClusters
+from coterie.solver.whole.spread import spread
+
+Enough = Callable[[Array, Array], bool]
+"""Whether duals prove, about, what is asked for of weights."""
 
 flow, kernels, flows = Either("flow"), Either("clusters"), Either("route")
 
@@ -30,6 +37,7 @@ SAME = 1e-12  # of the largest weight: clusters less apart are one
 NUDGE = 1e-9  # of the largest weight, by which the parts of a cluster are moved apart
 LEFT = 1e-3  # of the largest strength: what may be left of a flow that fits
 HOPELESS = 10.0  # of the largest strength: so much is left where clusters are not right yet
+FEW, MANY = 64, 50_000  # clusters up to which, and duals from which on, flows are spread before they are sent
 NO_FLOW = 1e-12  # of the largest strength: a flow that small is none
 
 
@@ -39,7 +47,9 @@ def applies(problem: BoundProblem) -> bool:
     return problem.f.smooth and problem.penalty.exact_clusters and 0 < duals <= MOST and 0 < blocks <= MOST
 
 
-def settle(problem: BoundProblem, partition: DualClusters, w: Array, u: Array) -> tuple[Array, DualClusters | None]:
+def settle(
+    problem: BoundProblem, partition: DualClusters, w: Array, u: Array, enough: Enough | None = None
+) -> tuple[Array, DualClusters | None]:
     """Return the optimum and its clusters, from clusters that are nearly right; u, feasible, is moved to prove it.
 
     In turn the best weights on the clusters are found, joining those that would have to pass each other, and the flow
@@ -55,7 +65,7 @@ def settle(problem: BoundProblem, partition: DualClusters, w: Array, u: Array) -
         if moved is None or (value := problem.objective(moved)) >= objective:
             break
         best, objective, w = moved, value, moved.copy()
-        left = aim(problem, clusters, u, w)
+        left = aim(problem, clusters, u, w, enough)
         if left <= LEFT or left > HOPELESS:
             return best, clusters if left <= LEFT else None
     return best, None
@@ -111,7 +121,7 @@ def _minimise(problem: BoundProblem, partition: DualClusters, w: Array, guess: A
     return w
 
 
-def aim(problem: BoundProblem, clusters: DualClusters, u: Array, w: Array) -> float:
+def aim(problem: BoundProblem, clusters: DualClusters, u: Array, w: Array, enough: Enough | None = None) -> float:
     """Move feasible duals u, in place, to where they prove w optimal; return how much of the flow finds no way.
 
     That is in units of the largest strength; above HOPELESS, the rest is left undone. The part of a cluster that cannot
@@ -120,8 +130,15 @@ def aim(problem: BoundProblem, clusters: DualClusters, u: Array, w: Array) -> fl
     ends, c, nudge = problem.graph.edges, problem.c, NUDGE * np.abs(w).max()
     fixed, rest = np.empty(u.shape, dtype=bool), np.empty_like(w)
     flow.saturate_cuts(ends, c, w, u, fixed)
+    target = np.zeros_like(w)
+    target[problem.M] = problem.f.gradient(w[problem.M])
+    large = enough is not None and clusters.total <= FEW and u.size >= MANY
+    if enough is not None and large and spread(problem, fixed, u, target, partial(enough, w)):
+        return 0.0
     flow.divergence(ends, u, rest)
-    rest[problem.M] += problem.f.gradient(w[problem.M])
+    rest += target
+    if large and (left := float(np.abs(rest).sum() / c.max())) > HOPELESS:
+        return left
     arcs, room, level = flows.arcs_of(ends, len(w)), np.empty(2 * len(u)), np.empty(len(w), dtype=np.int64)
     total = 0.0
     for k in range(w.shape[1]):
