@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from coterie.engines.arrays import ArrayProver
-from coterie.engines.bounded_rows import array_prover
 from coterie.engines.base import Engine, Mode, Travel
+from coterie.engines.bounded_rows import array_prover
 from coterie.engines.numpy import NumpyEngine
 from coterie.kernels import compilation
 from coterie.kernels.choice import from_now_on

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from coterie.engines.arrays import ArrayProver
-from coterie.engines.bounded_rows import array_prover
 from coterie.engines.base import LARGE, RELAXATION, Mode, Travel
+from coterie.engines.bounded_rows import array_prover
 from coterie.engines.models import Models
 from coterie.engines.ordering import Ordering, are_far
 from coterie.engines.pairs import PairsEngine
