@@ -32,6 +32,7 @@ LOSSES: dict[str, ct.Loss] = {
     "huber": ct.Huber(),
     "huber, ridge": ct.Huber(ridge=0.01),
     "quantile": ct.Quantile(),
+    "quantile, ridge": ct.Quantile(ridge=0.01),
     "multinomial": ct.Multinomial(n_classes=3, ridge=0.01),
 }
 

@@ -47,7 +47,8 @@ def test_both_forms_agree(psi: Any) -> None:
             np.testing.assert_allclose(x, y_, rtol=1e-9, atol=1e-10)
 
 
-def test_kinks_in_both_forms() -> None:
+@pytest.mark.parametrize("give", [0.0, 0.5])
+def test_kinks_in_both_forms(give: float) -> None:
     rng = np.random.default_rng(0)
     X, y, c, D = (
         rng.standard_normal((10, 3)),
@@ -55,12 +56,13 @@ def test_kinks_in_both_forms() -> None:
         rng.standard_normal((3, 3)),
         np.full((3, 3), 0.4),
     )
+    low, high, gives = np.full(10, -0.3), np.full(10, 0.2), np.full(10, give)
     found = []
     for module in (kinks, plain_kinks):
         b, z = np.zeros(10), np.empty((3, 3))
-        module.box_ascent(X, y, STARTS, D, c, np.full(10, -0.3), np.full(10, 0.2), b, z, 1e-13, 3000)
+        module.box_ascent(X, y, STARTS, D, c, low, high, gives, b, z, 1e-13, 3000)
         found.append(z)
-        e = y - np.einsum("rk,rk->r", X, np.repeat(z, np.diff(STARTS), axis=0))
+        e = y - np.einsum("rk,rk->r", X, np.repeat(z, np.diff(STARTS), axis=0)) - give * b
         assert ((e <= 1e-9) | (b >= 0.2)).all()
         assert ((e >= -1e-9) | (b <= -0.3)).all()
     np.testing.assert_allclose(*found, rtol=1e-9, atol=1e-9)

@@ -168,7 +168,7 @@ def test_as_many_threads_as_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
         asked.append(threads)
         return ArrayProver(problem, threads)
 
-    monkeypatch.setattr(numba, "ArrayProver", prover)
+    monkeypatch.setattr(numba, "array_prover", prover)
     one, two = (ct.solve(instance(), threads=threads, engine="numba") for threads in (1, 2))
     assert asked == [1, 2]
     assert one.objective == pytest.approx(two.objective, rel=1e-6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any
 
 from coterie.problem.losses.base import Model
@@ -30,7 +31,7 @@ class Models:
         if model is None:
             self.patience = 0
         elif model.change > FAR:
-            self.patience -= 1
+            self.patience -= 1 if isfinite(model.change) else 2
             return model if model.everywhere else None
         return model
 

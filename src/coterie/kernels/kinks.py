@@ -1,4 +1,4 @@
-"""Nodes whose rows cost high_r·e for e > 0 and low_r·e for e < 0: their duals, node by node. See `reference.kinks`."""
+"""Nodes whose rows cost high_r·e for large e and low_r·e for small e: their duals, node by node: `reference.kinks`."""
 
 from __future__ import annotations
 
@@ -13,12 +13,23 @@ from coterie.kernels.reference.kinks import MOST_ROWS, TRY_FREE
 
 
 def box_ascent(
-    X: Any, y: Any, starts: Any, D: Any, c: Any, low: Any, high: Any, b: Any, z: Any, accuracy: float, max_sweeps: int
+    X: Any,
+    y: Any,
+    starts: Any,
+    D: Any,
+    c: Any,
+    low: Any,
+    high: Any,
+    give: Any,
+    b: Any,
+    z: Any,
+    accuracy: float,
+    max_sweeps: int,
 ) -> None:
     """b, z ← duals, from those given, and weights."""
     node = 0
     while node < len(z) and not time_is_up():
-        node = _box_ascent(X, y, starts, D, c, low, high, b, z, accuracy, max_sweeps, node, WORK)
+        node = _box_ascent(X, y, starts, D, c, low, high, give, b, z, accuracy, max_sweeps, node, WORK)
     z[node:] = c[node:]
 
 
@@ -31,7 +42,7 @@ def _residual(X, y, r, z):
 
 
 @jit
-def _box_ascent(X, y, starts, D, c, low, high, b, z, accuracy, max_sweeps, node, work):
+def _box_ascent(X, y, starts, D, c, low, high, give, b, z, accuracy, max_sweeps, node, work):
     """Go on with this node; return the one to go on with."""
     n, most = X.shape[1], 0
     for i in range(node, len(z)):
@@ -61,36 +72,37 @@ def _box_ascent(X, y, starts, D, c, low, high, b, z, accuracy, max_sweeps, node,
                         free[count] = r
                         count += 1
                 for p in range(count):
-                    g[p] = -_residual(X, y, free[p], w)
+                    g[p] = give[free[p]] * b[free[p]] - _residual(X, y, free[p], w)
                     for q in range(p + 1):
                         total = 0.0
                         for k in range(n):
                             total += X[free[p], k] * X[free[q], k] / D[i, k]
                         K[p, q] = total
+                    K[p, p] += give[free[p]]
                 solve_in_place(g[:count], K[:count, :count], g[:count], step[:count])
                 for k in range(n):
                     at[k] = w[k]
                 good = True
                 for p in range(count):
-                    tried[p] = b[free[p]] + step[p]
-                    good = good and low[free[p]] <= tried[p] <= high[free[p]]
+                    tried[p], b[free[p]] = b[free[p]], b[free[p]] + step[p]
+                    good = good and low[free[p]] <= b[free[p]] <= high[free[p]]
                     for k in range(n):
                         at[k] += step[p] * X[free[p], k] / D[i, k]
                 if good:
                     for r in range(first, last):
-                        e = _residual(X, y, r, at)
+                        e = _residual(X, y, r, at) - give[r] * b[r]
                         good = good and (e <= enough or b[r] >= high[r]) and (e >= -enough or b[r] <= low[r])
                 work -= count * count * (n + count // 6) + (last - first) * n
                 if good:
-                    for p in range(count):
-                        b[free[p]] = tried[p]
                     break
+                for p in range(count):
+                    b[free[p]] = tried[p]
             furthest = 0.0
             for r in range(first, last):
-                curvature = 0.0
+                curvature = give[r]
                 for k in range(n):
                     curvature += X[r, k] * X[r, k] / D[i, k]
-                e = _residual(X, y, r, w)
+                e = _residual(X, y, r, w) - give[r] * b[r]
                 new = b[r]
                 if curvature > 0:
                     new = min(max(b[r] + e / curvature, low[r]), high[r])

@@ -1,8 +1,8 @@
-"""Nodes whose rows cost high_r·e for e > 0 and low_r·e for e < 0, e = y_r − ⟨x_r, z⟩: their duals, all nodes at once.
+"""Nodes whose rows cost high_r·e for large e = y_r − ⟨x_r, z⟩ and low_r·e for small e: their duals, all nodes at once.
 
-With D > 0 diagonal, the weights that minimise Σ_r max(low_r e_r, high_r e_r) + ½(z − c)ᵀD(z − c) are z = c + D⁻¹Xᵀb,
-where b minimises ½bᵀXD⁻¹Xᵀb − ⟨b, y − Xc⟩ over low ≤ b ≤ high: one coordinate after the other, and now and then all at
-once that are not at a bound.
+With D > 0 diagonal, the weights that minimise Σ_r ψ_r(e_r) + ½(z − c)ᵀD(z − c) are z = c + D⁻¹Xᵀb, where b minimises
+½bᵀ(XD⁻¹Xᵀ + give)b − ⟨b, y − Xc⟩ over low ≤ b ≤ high: one coordinate after the other, and now and then all at once that
+are not at a bound. ψ_r has a kink at zero where give is 0, and a parabola e²/(2 give) between its straight lines else.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MOST_ROWS = 300  # for which that is tried
 
 
 @quiet
-def box_ascent(X, y, starts, D, c, low, high, b, z, accuracy, max_sweeps):
+def box_ascent(X, y, starts, D, c, low, high, give, b, z, accuracy, max_sweeps):
     """b, z ← duals, from those given, and weights."""
     for nodes, rows, there in blocks(starts):
         x, labels = X[rows] * there[:, :, None], y[rows] * there
@@ -28,29 +28,29 @@ def box_ascent(X, y, starts, D, c, low, high, b, z, accuracy, max_sweeps):
         B = np.clip(b[rows] * there, *bounds)
         target = labels - by_node(x, c[nodes])
         scale = np.maximum(np.abs(target).max(axis=1), np.abs(labels).max(axis=1))
-        B = _ascend(x, S, target, bounds, B, accuracy * scale, max_sweeps)
+        B = _ascend(x, S, give[rows] * there, target, bounds, B, accuracy * scale, max_sweeps)
         b[rows[there]] = B[there]
         z[nodes] = c[nodes] + np.einsum("imk,im->ik", S, B)
 
 
-def _ascend(x, S, target, bounds, B, enough, max_sweeps):
+def _ascend(x, S, give, target, bounds, B, enough, max_sweeps):
     """Duals of nodes (k, m) that fit their targets, or are at their bounds."""
     (low, high), m = bounds, x.shape[1]
-    diagonal = np.einsum("imk,imk->im", x, S)
+    diagonal = np.einsum("imk,imk->im", x, S) + give
     moved_to = np.einsum("imk,im->ik", S, B)
     for sweep in range(max_sweeps):
         if time_is_up():
             break
         if sweep % TRY_FREE == 0 and m <= MOST_ROWS:
-            tried = _all_free(x, S, target, low, high, B)
-            good = _fits(x, S, target, low, high, tried, enough)
+            tried = _all_free(x, S, give, target, low, high, B)
+            good = _fits(x, S, give, target, low, high, tried, enough)
             B = np.where(good[:, None], tried, B)
             moved_to = np.einsum("imk,im->ik", S, B)
             if good.all():
                 break
         furthest = np.zeros(len(B))
         for r in range(m):
-            e = target[:, r] - (x[:, r] * moved_to).sum(axis=1)
+            e = target[:, r] - (x[:, r] * moved_to).sum(axis=1) - give[:, r] * B[:, r]
             step = np.divide(e, diagonal[:, r], out=np.zeros_like(e), where=diagonal[:, r] > 0)
             step = np.where(diagonal[:, r] > 0, step, np.sign(e) * np.inf)
             new = np.clip(B[:, r] + np.where(e == 0, 0.0, step), low[:, r], high[:, r])
@@ -62,18 +62,18 @@ def _ascend(x, S, target, bounds, B, enough, max_sweeps):
     return B
 
 
-def _all_free(x, S, target, low, high, B):
+def _all_free(x, S, give, target, low, high, B):
     """B with all duals that are not at a bound changed to what their targets ask for."""
     free = (low < B) & (high > B)
     K = np.where(free[:, :, None] & free[:, None, :], x @ S.transpose(0, 2, 1), 0.0)
-    np.einsum("ikk->ik", K)[...] += ~free
+    np.einsum("ikk->ik", K)[...] += np.where(free, give, 1.0)
     rest = target - by_node(x, np.einsum("imk,im->ik", S, np.where(free, 0.0, B)))
     return np.where(free, -solve(K, np.where(free, rest, 0.0)), B)
 
 
-def _fits(x, S, target, low, high, B, enough):
+def _fits(x, S, give, target, low, high, B, enough):
     """Whether duals are in their bounds, residuals of free ones are zero, and those of others point outwards."""
-    e = target - by_node(x, np.einsum("imk,im->ik", S, B))
+    e = target - by_node(x, np.einsum("imk,im->ik", S, B)) - give * B
     inside = ((low <= B) & (high >= B)).all(axis=1)
     up, down = (e <= enough[:, None]) | (high <= B), (e >= -enough[:, None]) | (low >= B)
     return inside & (up & down).all(axis=1)

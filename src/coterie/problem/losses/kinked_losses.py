@@ -13,11 +13,11 @@ from coterie.kernels.reference.interior_point import interior_point
 from coterie.problem.arrays import Array
 from coterie.problem.losses.base import LocalLosses, Model, sum_by_group
 from coterie.problem.losses.design import Support
-from coterie.problem.losses.row_losses import RowLosses
+from coterie.problem.losses.row_losses import ACCURACY, SWEEPS, RowLosses
 
 kinks = Either("kinks")
 
-ACCURACY, SWEEPS = 1e-13, 3_000
+
 CONJUGATE_SWEEPS = 60  # any end of the ascent gives a valid bound
 FEW = 20_000  # weights, up to which an interior-point method takes little time
 CLOSER, SETTLED = 3, 1e-9  # times that ascent, each around the weights where the last one ended
@@ -99,9 +99,9 @@ class KinkedLosses(RowLosses):
         """
         D = curvature[:, None] + 2 * self.ridge
         c, z = (p + curvature[:, None] * anchor) / D, np.empty_like(anchor)
-        given = self.rows.X, self.rows.y, self.rows.starts, D, c, *self._limits, b, z
+        given = self.rows.X, self.rows.y, self.rows.starts, D, c, *self._limits
         if sweeps:
-            kinks.box_ascent(*given, ACCURACY, sweeps)
+            kinks.box_ascent(*given, np.zeros_like(b), b, z, ACCURACY, sweeps)
         else:
-            interior_point(*given)
+            interior_point(*given, b, z)
         return z
