@@ -47,7 +47,7 @@ from coterie.cli.options import (
     WeightName,
     WeightOption,
 )
-from coterie.cli.ranks import RankTables, fit_by_ranks, keeping, ranks, refuse_partition, why_whole
+from coterie.cli.ranks import RankTables, check_files, fit_by_ranks, keeping, ranks, refuse_partition, why_whole
 from coterie.cli.ranks import profile as where_time_went
 from coterie.cli.strengths import of_features, read_strengths
 
@@ -299,6 +299,9 @@ def fit(
         from coterie.solver import Status
 
         table = Table(data, text_format(separator, decimal, encoding))
+        check_files(
+            engine, table, None if graph is None else Table(graph), None if partition is None else Table(partition)
+        )
         edges = None if graph is None else edge_table(graph, table)
         with working(quiet) as tell, _without_convergence_warnings():
             tell(f"reading {data}", None)

@@ -101,6 +101,10 @@ class RankFit:
 
     def fit(self) -> Facts:
         """Fit together with all other ranks; at each, the model has what its `save` writes of the own nodes."""
+        with self.ranks.ending_together():
+            return self._fitted()
+
+    def _fitted(self) -> Facts:
         model, columns = self.model, self.columns
         tables = [table for table in (self.rows, self.edges, self.partition) if table is not None]
         about = (*self.ranks.do(lambda: _files(tables), "find the files"), repr(columns), _said(model))
