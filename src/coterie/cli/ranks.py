@@ -115,6 +115,15 @@ def why_whole(model: NetworkedModel, rows: Table, edges: Table | None, **others:
     return None
 
 
+def agreed(whole: str | None) -> str | None:
+    """What `why_whole` says, which must be the same at all ranks: they go different ways from here."""
+    from coterie.engines.mpi.agreement import refuse_differences
+    from coterie.engines.mpi.crew import crew
+
+    refuse_differences(crew(), {"set of options": whole})
+    return whole
+
+
 class RankTables(NamedTuple):
     """Tables that ranks read together, and what their columns are."""
 
