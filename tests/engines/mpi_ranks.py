@@ -25,6 +25,7 @@ import test_engines as engines  # noqa: E402
 import test_provers as provers  # noqa: E402
 
 import coterie as ct  # noqa: E402
+import coterie.datasets  # noqa: E402
 from benchmarks import families  # noqa: E402
 from coterie.engines.base import Mode  # noqa: E402
 from coterie.engines.mpi import outline  # noqa: E402
@@ -109,8 +110,16 @@ def solves(crew: Crew, form: Form) -> None:
         penalty = EVERY_PENALTY[k % len(EVERY_PENALTY)]
         same_as_alone(crew, instance(KINDS[k % len(KINDS)], loss, penalty), form)
     same_as_alone(crew, replace(instance("few labelled"), lam=0.0), form)
-    for build in SMALL.values():
+    for build in (three_classes, *SMALL.values()):
         same_as_alone(crew, build(), form)
+
+
+def three_classes() -> ct.Problem:
+    """Labels of three classes, each of which has weights of its own."""
+    network, rng = ct.datasets.stochastic_block_model((8, 8), labelled=8), np.random.default_rng(0)
+    data = network.data
+    labels = np.where(np.isnan(data.y), np.nan, rng.integers(3, size=len(data.y)))
+    return ct.Problem(network.graph, replace(data, y=labels), ct.Multinomial(3, 0.01), lam=0.02)
 
 
 def part_of(crew: Crew, problem: ct.Problem) -> PartProblem:
@@ -151,7 +160,7 @@ def parts(crew: Crew) -> None:
     losses = FIRST_LOSSES + OTHER_LOSSES
     for k, loss in enumerate(losses):
         parts_alike(crew, instance(KINDS[k % len(KINDS)], loss, EVERY_PENALTY[k % len(EVERY_PENALTY)]))
-    for build in SMALL.values():
+    for build in (three_classes, *SMALL.values()):
         parts_alike(crew, build())
     outline.ROWS = 40
     for name in ("a", "b", "d"):

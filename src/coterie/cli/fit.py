@@ -48,7 +48,7 @@ from coterie.cli.options import (
     WeightName,
     WeightOption,
 )
-from coterie.cli.ranks import RankTables, fit_by_ranks, keeping, ranks, refuse_partition, why_whole
+from coterie.cli.ranks import RankTables, agreed, check_files, fit_by_ranks, keeping, ranks, refuse_partition, why_whole
 from coterie.cli.ranks import profile as where_time_went
 from coterie.cli.strengths import of_features, read_strengths
 
@@ -330,6 +330,9 @@ def fit(
         from coterie.solver import Status
 
         table = Table(data, text_format(separator, decimal, encoding))
+        check_files(
+            engine, table, None if graph is None else Table(graph), None if partition is None else Table(partition)
+        )
         edges = None if graph is None else edge_table(graph, table)
         with working(quiet) as tell, _without_convergence_warnings():
             tell(f"reading {data}", None)
@@ -345,7 +348,7 @@ def fit(
             measure = Measure(weight, distance)
             if engine == "mpi":
                 asked = {"knn": nearest, "time": time, "one_hot": one_hot, "missing": missing, "distance": distance}
-                whole = why_whole(model, table, edges, strength=strength, baselines=baselines, **asked)
+                whole = agreed(why_whole(model, table, edges, strength=strength, baselines=baselines, **asked))
                 if whole is None and edges is not None:
                     model.set_params(verbose=tell)
                     columns = replace(columns, text_ids=ids is IdsName.text)

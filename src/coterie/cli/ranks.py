@@ -75,6 +75,26 @@ def keeping(folder: Path | None, resume: bool) -> Iterator[Callable[[], bool]]:
         yield lambda: checkpoints.resumed > 0
 
 
+def check_files(engine: str, *tables: Table | None) -> None:
+    """Refuse files that some rank cannot open, and name the rank; what none can open is refused later, as ever."""
+    if engine != "mpi":
+        return
+    from coterie.engines.mpi.crew import RankFailed, crew
+    from coterie.io.sources import data_files
+
+    def look() -> None:
+        for table in tables:
+            for file in [] if table is None or table.comes_in else data_files(table):
+                file.open("rb").close()
+
+    all_ranks = crew()
+    try:
+        all_ranks.do(look, "read its files")
+    except RankFailed as failed:
+        if all_ranks.any(failed.__cause__ is None):
+            raise
+
+
 def why_whole(model: NetworkedModel, rows: Table, edges: Table | None, **others: object) -> str | None:
     """Why every rank has to hold the whole problem; None where each can read a share, and keep its own nodes.
 
@@ -93,6 +113,15 @@ def why_whole(model: NetworkedModel, rows: Table, edges: Table | None, **others:
     if edges is None or not (can_be_shared(rows) and can_be_shared(edges)):
         return "standard input, and files that are packed, cannot be read in shares"
     return None
+
+
+def agreed(whole: str | None) -> str | None:
+    """What `why_whole` says, which must be the same at all ranks: they go different ways from here."""
+    from coterie.engines.mpi.agreement import refuse_differences
+    from coterie.engines.mpi.crew import crew
+
+    refuse_differences(crew(), {"set of options": whole})
+    return whole
 
 
 class RankTables(NamedTuple):

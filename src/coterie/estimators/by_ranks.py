@@ -17,7 +17,7 @@ from coterie.estimators.progress import follow, listener
 from coterie.estimators.scaling import Holders
 from coterie.io.errors import BadLabelError
 from coterie.io.formats import Table
-from coterie.io.memory import memory_needed, moments_needed
+from coterie.io.memory import memory_needed, moments_needed, require_memory_to_solve
 from coterie.io.model_parts import OF_NODES, name_arrays
 from coterie.io.ranks.directory import sent_text
 from coterie.io.ranks.model import write_together
@@ -101,6 +101,10 @@ class RankFit:
 
     def fit(self) -> Facts:
         """Fit together with all other ranks; at each, the model has what its `save` writes of the own nodes."""
+        with self.ranks.ending_together():
+            return self._fitted()
+
+    def _fitted(self) -> Facts:
         model, columns = self.model, self.columns
         tables = [table for table in (self.rows, self.edges, self.partition) if table is not None]
         about = (*self.ranks.do(lambda: _files(tables), "find the files"), repr(columns), _said(model))
@@ -136,7 +140,10 @@ class RankFit:
             read_partition(self.partition, directory)
         else:
             assign(directory, edges, len(self.columns.features) + int(self.model.fit_intercept))
-        return RankNetwork.joined(directory, edges)
+        network, n = RankNetwork.joined(directory, edges), len(self.columns.features)
+        sizes = len(network.share.own), len(network.share.pairs)
+        self.ranks.do(lambda: require_memory_to_solve(*sizes, n), "hold its part")
+        return network
 
     def _data(self, network: RankNetwork) -> tuple[LocalDatasets, Array]:
         """Rows of own nodes, condensed where that is less, and how many labelled ones each node has."""

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from coterie.engines.mpi.agreement import digest
+from coterie.engines.mpi.clusters import PartClusters
 from coterie.engines.mpi.components import Components
 from coterie.engines.mpi.crew import Crew, crew
 from coterie.engines.mpi.enclosure import PartEnclosure
@@ -181,13 +182,13 @@ def _power_of_two(ranks: Crew, x: Array) -> float:
 
 def _count_clusters(part: OwnPart, w: Array) -> int:
     """How many connected sets of nodes have the same weights."""
-    from coterie.engines.mpi.clusters import PartClusters
-
     here = np.zeros((part.problem.graph.n_nodes, w.shape[1]))
     here[: part.own] = w
     part.halo(here)
     i, j = part.problem.graph.edges.T
-    alike = (here[i] == here[j]).all(axis=1)
+    alike = np.ones(len(i), dtype=bool)
+    for column in here.T:  # one by one: all at once would be as large as the duals
+        alike &= column[i] == column[j]
     graph = EmpiricalGraph(len(here), part.problem.graph.edges[alike], part.problem.graph.weights[alike])
     label = graph.components[:, None]
     return PartClusters(part, label, np.array([label.max() + 1]), part.single).total

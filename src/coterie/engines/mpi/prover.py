@@ -46,9 +46,10 @@ class PartRest(NamedTuple):
 
     def ceiling(self, problem: BoundProblem, level: float) -> float:
         mine, design = self.part.problem, problem.f.design
-        assert mine.f.design is not None
-        assert design is not None
-        return design.raised(level, self.part.crew.sum(mine.f.design.uncertainty(self.own.w[mine.M])))
+        w = self.own.w[mine.M]
+        if design is None or mine.f.design is None:  # what is uncertain adds up
+            return level + self.part.crew.sum(mine.f.ceiling(0.0, w))
+        return design.raised(level, self.part.crew.sum(mine.f.design.uncertainty(w)))
 
     def within(self, caps: Array) -> float:
         return self.part.crew.sum(self.own.within(caps))

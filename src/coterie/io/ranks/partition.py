@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     import polars as pl
 
 METIS_BYTES = 200  # an edge, at most, while METIS works
-ROUNDS = 30  # of passing on labels
-SLACK = 1.05  # times equal work: what a part may have
-STAYS = 0.5  # the part of the nodes that keeps its label in a round, so that neighbours do not swap
+ROUNDS = 100  # of passing on labels
+SLACK = 1.1  # times equal work: what a part may have
+STAYS = 0.2  # the part of the nodes that keeps its label in a round, so that neighbours do not swap
 
 
 def assign(directory: Directory, edges: Edges, n: int) -> None:

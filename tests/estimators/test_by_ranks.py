@@ -1,0 +1,171 @@
+"""Fits of which ranks read shares, here by a job of one rank, which is this process."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import coterie as ct
+from coterie.io.errors import BadLabelError
+from coterie.io.formats import Table
+from coterie.io.rows import Columns
+from coterie.problem.convert import Measure
+
+if find_spec("mpi4py") is None:
+    pytest.skip("mpi4py is not installed (coterie[mpi])", allow_module_level=True)
+
+from mpi4py import MPI
+
+from coterie.engines.mpi import engine
+from coterie.engines.mpi.checkpoint import keeping
+from coterie.engines.mpi.crew import Crew, RankFailed
+from coterie.estimators import by_ranks
+from coterie.io.ranks import pieces
+from coterie.io.ranks.network import read_edges
+from coterie.io.ranks.partition import assign, by_labels, read_partition
+from coterie.kernels.choice import using
+from coterie.kernels.forms import Form
+from coterie.solver import parts
+from coterie.solver.pace import Pace
+
+NAMES = [f"town {i}" if i % 3 else f'"town"\n{i}' for i in range(12)]  # some need quotation marks
+
+
+@pytest.fixture(autouse=True)
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Crew:
+    """The crew of one, small pieces, and files of a fit in the folder that is worked in."""
+    crew = Crew(MPI.COMM_SELF)
+    for module in (engine, parts, by_ranks):
+        monkeypatch.setattr(module, "crew", lambda: crew)
+    monkeypatch.setattr(pieces, "PIECE", 200)
+    monkeypatch.setattr(Pace, "form", lambda pace, n_iter=0: Form.NUMPY)
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    of = np.repeat(np.arange(12), 8)
+    X = rng.standard_normal((96, 2))
+    X[:, 1] += 5.0
+    y = np.where(of < 6, X[:, 0], -X[:, 0]) + 0.1 * rng.standard_normal(96)
+    y[::9] = np.nan
+    rows = pl.DataFrame({"town": [NAMES[i] for i in of], "a": X[:, 0], "b": X[:, 1], "y": y})
+    rows.with_columns(pl.col("y").fill_nan(None)).write_csv("rows.csv")
+    rows.write_parquet("rows.parquet")
+    label = pl.when(pl.col("y") > 0).then(pl.lit("yes")).when(pl.col("y").is_not_nan()).then(pl.lit("no"))
+    rows.with_columns(label.alias("y")).write_csv("classes.csv")
+    pl.DataFrame({"i": NAMES[:-1], "j": NAMES[1:], "weight": np.arange(1.0, 12.0)}).write_csv("edges.csv")
+    return crew
+
+
+def fit(model: Any, rows: str, partition: str | None = None) -> Any:
+    table, said = Table(rows), []
+    columns = Columns.of(table, "town", "y", classes=hasattr(model, "predict_proba"))
+    given = None if partition is None else Table(partition)
+    tables = table, Table("edges.csv"), columns, Measure(), given
+    with using(Form.NUMPY):
+        facts = by_ranks.RankFit(model, *tables, said.append).fit()
+    return facts
+
+
+MODELS = {
+    "squared": (ct.NetworkedLinearRegression, "rows.csv"),
+    "parquet": (ct.NetworkedLinearRegression, "rows.parquet"),
+    "lasso": (ct.NetworkedLasso, "rows.csv"),
+    "logistic": (ct.NetworkedLogisticRegression, "classes.csv"),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_it_is_the_fit_of_one_process(name: str) -> None:
+    kind, rows = MODELS[name]
+    graph = ct.EmpiricalGraph.from_any(pl.read_csv("edges.csv"))
+    whole = ct.fit_files(kind(graph, lam=0.1, engine="numpy"), rows, node="town", target="y")
+    model = kind(lam=0.1)
+    facts = fit(model, rows)
+    model.save("model")
+    found = ct.load("model")
+    assert facts.labelled_rows == whole.n_labelled_.sum()
+    assert (facts.labelled_nodes, facts.undetermined_nodes) == (12, [])
+    assert found.gap_ <= 1e-6
+    assert found.nodes_.tolist() == whole.nodes_.tolist()
+    np.testing.assert_array_equal(found.n_labelled_, whole.n_labelled_)
+    np.testing.assert_allclose(found.coef_, whole.coef_, atol=2e-3)
+    np.testing.assert_allclose(found.node_errors_, whole.node_errors_, atol=1e-3)
+    assert found.solution_.objective == pytest.approx(whole.solution_.objective, rel=1e-5)
+    assert found.solution_.dual_bound <= whole.solution_.objective * (1 + 1e-9)
+
+
+def test_moments_are_kept_where_these_are_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    models = [ct.NetworkedLinearRegression(lam=0.1, weight_by="nodes", fit_intercept=False) for _ in range(2)]
+    for model, needed in zip(models, (0, 10**9), strict=True):
+        monkeypatch.setattr(by_ranks, "memory_needed", lambda *given, needed=needed: needed)
+        fit(model, "rows.csv")
+    rows, moments = models
+    np.testing.assert_array_equal(moments.n_labelled_, rows.n_labelled_)
+    np.testing.assert_allclose(moments.solution_.w, rows.solution_.w, atol=1e-3)
+    assert moments.solution_.objective == pytest.approx(rows.solution_.objective, rel=1e-5)
+
+
+def test_what_cannot_be_used_is_refused() -> None:
+    pl.read_csv("rows.csv").with_columns(pl.lit(None).alias("y")).write_csv("none.csv")
+    with pytest.raises(BadLabelError, match=r"none\.csv: column 'y' is empty in every row"):
+        fit(ct.NetworkedLinearRegression(lam=0.1), "none.csv")
+    with pytest.raises(BadLabelError, match=r"rows\.csv: column 'y' holds .* which is not a class"):
+        fit(ct.NetworkedLogisticRegression(lam=0.1), "rows.csv")
+    pl.read_csv("classes.csv").with_columns(pl.lit("yes").alias("y")).write_csv("one.csv")
+    with pytest.raises(BadLabelError, match=r"one\.csv: column 'y' has 1 classes, and not 2 to"):
+        fit(ct.NetworkedLogisticRegression(lam=0.1), "one.csv")
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ({"node": NAMES, "part": [0] * 11 + [3]}, r"row 12 \(node 'town 11'\): '3' is none of the 1 ranks, 0 to 0"),
+        ({"node": NAMES[1:], "part": [0] * 11}, r"node '\"town\"\\n0' of the graph is not there"),
+        ({"node": [*NAMES, "town 1"], "part": [0] * 13}, "node 'town 1' stands there twice"),
+        ({"node": [*NAMES[:-1], "nowhere"], "part": [0] * 12}, "'nowhere' is not a node of the graph"),
+    ],
+)
+def test_a_partition_that_does_not_fit_is_refused(table: dict[str, Any], said: str) -> None:
+    pl.DataFrame(table).write_csv("parts.csv")
+    with pytest.raises(RankFailed, match=said):
+        fit(ct.NetworkedLinearRegression(lam=0.1), "rows.csv", "parts.csv")
+
+
+def test_nodes_are_numbered_in_their_order(alone: Crew) -> None:
+    directory, edges = read_edges(Table("edges.csv"), Measure(), True, alone)
+    assert directory.names.to_list() == sorted(NAMES)
+    assert directory.numbers_of(pl.Series("id", [*sorted(NAMES), "nowhere"]))[0].tolist() == [*range(12), -1]
+    assert len(edges.pairs) == 11
+    assert (edges.pairs[:, 0] < edges.pairs[:, 1]).all()
+    assign(directory, edges, 2)
+    assert by_labels(directory, edges, 2).tolist() == [0] * 12
+    pl.DataFrame({"node": NAMES, "part": 0}).write_csv("parts.csv")
+    read_partition(Table("parts.csv"), directory)
+    assert directory.owner.tolist() == [0] * 12
+
+
+def test_an_edge_of_two_weights_is_refused(alone: Crew) -> None:
+    pl.DataFrame({"i": ["a", "b"], "j": ["b", "a"], "weight": [1.0, 2.0]}).write_csv("edges.csv")
+    with pytest.raises(RankFailed, match=r"row 2: the edge 'b' – 'a' has the weight 2\.0 here, and 1\.0 before"):
+        read_edges(Table("edges.csv"), Measure(), True, alone)
+
+
+def test_whole_numbers_can_be_ids(alone: Crew) -> None:
+    pl.DataFrame({"i": ["007", "8"], "j": ["8", "10"]}).write_csv("edges.csv")
+    directory, _ = read_edges(Table("edges.csv"), Measure(), False, alone)
+    assert directory.names.to_list() == ["10", "7", "8"]
+
+
+def test_a_fit_goes_on_from_its_checkpoint() -> None:
+    with keeping("kept", every=0.0, resume=True) as kept:
+        fit(ct.NetworkedLinearRegression(lam=0.1), "rows.csv")
+        assert kept.resumed == 0
+        fit(ct.NetworkedLinearRegression(lam=0.1), "rows.csv")
+        assert kept.resumed > 0
+    with keeping("kept", every=0.0, resume=True) as kept:
+        fit(ct.NetworkedLinearRegression(lam=0.2), "rows.csv")
+        assert kept.resumed == 0
