@@ -37,6 +37,7 @@ from coterie.federation.transport.records import (
 from coterie.problem.arrays import Array
 
 POLL = 0.05  # seconds between two looks for replies
+FEW = 10  # sites that one looks for that often
 TRIES = 3  # how often a silent site is looked for and asked in one round
 GLANCE = 5.0  # seconds to look for a site that missed the last round
 
@@ -119,7 +120,7 @@ class FlowerSites:
             if lost := self.pending.silent(self.timeout / TRIES):
                 self._look_again(lost, began + self.timeout)
             if self.pending.any_of(requests):
-                time.sleep(POLL)
+                time.sleep(_pause(len(self.pending.at_work)))
         return {**done, **self.pending.end(requests, went_on)}
 
     def _push(self, requests: Mapping[int, ProxRequest]) -> None:
@@ -240,10 +241,15 @@ class FlowerSites:
                 if key is not None:
                     yield key, reply
             if waiting:
-                time.sleep(max(POLL - (time.monotonic() - began), 0.0))
+                time.sleep(max(_pause(len(waiting)) - (time.monotonic() - began), 0.0))
 
     def _message(self, kind: str, content: RecordDict, node: int) -> Message:
         return Message(content, dst_node_id=node, message_type=kind, ttl=2 * self.timeout)  # late replies count
+
+
+def _pause(waiting: int) -> float:
+    """Seconds until the next look, which is about all replies that are still to come: many take longer."""
+    return POLL * max(1.0, waiting / FEW)
 
 
 def _read(content: RecordDict, read: Callable[[RecordDict], T]) -> T | BadReplyError:
