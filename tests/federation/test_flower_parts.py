@@ -39,6 +39,7 @@ from coterie.federation.transport.superlink import PUBLIC, Bell, Door
 
 PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 CONTROL = 8001
+PUSHED = "/v1/fleet/push-messages"
 
 
 def test_the_version_is_the_one_that_was_read() -> None:
@@ -138,7 +139,7 @@ def test_a_site_replies_and_speaks_for_nobody_else() -> None:
         message.metadata.reply_to_message_id, message.metadata.src_node_id = reply_to, source
         request = fleet_pb2.PushMessagesRequest(messages_list=[message])
         request.node.node_id = 5
-        return call(make_door(), superlink.PUSH, 8000, request.SerializeToString())
+        return call(make_door(), PUSHED, 8000, request.SerializeToString())
 
     status, seen = push("question", 5)
     assert status == 200
@@ -146,7 +147,7 @@ def test_a_site_replies_and_speaks_for_nobody_else() -> None:
     assert push("question", 6)[0] == 404
     assert push("", 5)[0] == 404
     assert push("", 1)[0] == 404
-    assert call(make_door(), superlink.PUSH, 8000, b"\xff\xff")[0] == 404
+    assert call(make_door(), PUSHED, 8000, b"\xff\xff")[0] == 404
 
 
 def test_a_look_waits_only_where_nothing_has_come_since_the_last(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,7 @@ from flwr.serverapp import Grid
 from flwr.supercore.inflatable.inflatable_utils import pull_objects
 
 from coterie.federation.messages import BadReplyError, Introduction, Late, ProxReply, ProxRequest
+from coterie.federation.transport.parcels import ParcelClient
 from coterie.federation.transport.pending import Pending
 from coterie.federation.transport.records import (
     ANSWER,
@@ -76,8 +77,10 @@ class FlowerSites:
 
     def __post_init__(self) -> None:
         grid = sys.modules.get("flwr.superlink.grid.http_grid")
-        if grid is not None:  # which waits a second for half a reply
+        if grid is not None and isinstance(self.grid, grid.HttpGrid):  # which waits a second for half a reply
             grid.pull_objects = partial(pull_objects, initial_backoff=POLL)  # type: ignore[attr-defined]
+            client = ParcelClient(self.grid._runtime_client)
+            vars(self.grid)["_client"], grid.push_objects = client, client.push_objects  # type: ignore[attr-defined]
 
     def meet(self, n_sites: int, wait: float) -> list[Introduction]:
         """Wait until n_sites have introduced themselves, in the order of their names.
