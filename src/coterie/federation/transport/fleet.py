@@ -52,7 +52,7 @@ from flwr.supercore.version import package_version
 from flwr.supernode.fleet_http_client import FleetHttpClient
 from flwr.supernode.node_auth_http_interceptor import NodeAuthHttpInterceptor
 
-from coterie.federation.transport.parcels import attach, attached
+from coterie.federation.transport.parcels import attach, attached, light
 
 FLWR = "1.41."  # the versions whose inner parts these are, as pyproject.toml pins them
 BEAT = HEARTBEAT_MIN_INTERVAL / 3  # seconds between two signs of life; after two missed intervals a site counts as gone
@@ -195,7 +195,7 @@ class Fleet:
                     message_object_trees=[tree],
                     clientapp_runtime_list=[seconds],
                 )
-                attach(request, parts)
+                attach(request, light(parts))
                 response = self.client.PushMessages(request)
                 wanted = set(response.objects_to_push)  # none, where parcels are known
                 push = make_push_object_fn_protobuf(self.client.PushObject, self.node, run_id, response.session_id)

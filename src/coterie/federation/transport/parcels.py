@@ -7,6 +7,7 @@ site also works with a stock SuperLink, and a stock SuperNode with this server, 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -25,6 +26,7 @@ from flwr.supercore.inflatable.inflatable_object import iterate_object_tree
 from google.protobuf.message import Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 
+MOST = 1 << 24  # bytes of parts that go together
 FIELD = 1000
 TAG = b"\xc2\x3e"  # of that field, with bytes in it
 
@@ -34,6 +36,12 @@ def attach(message: Message, parts: Mapping[str, bytes]) -> None:
     asked = [PushObjectRequest(object_id=name, object_content=part) for name, part in parts.items()]
     for content in [one.SerializeToString() for one in asked] or [b""]:
         message.MergeFromString(TAG + _varint(len(content)) + content)
+
+
+def light(parts: Mapping[str, bytes]) -> dict[str, bytes]:
+    """As many of these parts as may go together."""
+    sizes = itertools.accumulate(map(len, parts.values()))
+    return {name: part for (name, part), size in zip(parts.items(), sizes, strict=True) if size <= MOST}
 
 
 def attached(message: Message) -> dict[str, bytes] | None:
@@ -58,8 +66,8 @@ def with_parts(state: LinkState, request: Message, response: Any) -> Any:
 
 def stored(state: LinkState, request: PushMessagesRequest, response: PushMessagesResponse) -> PushMessagesResponse:
     """Store the parts that came with a reply; those that did not are still asked for."""
-    parts = attached(request) or {}
-    if not parts:
+    parts = attached(request)
+    if not parts or not request.messages_list:
         return response
     run_id, session = request.messages_list[0].metadata.run_id, response.session_id
     missing = [
@@ -114,12 +122,14 @@ class ParcelClient:
         self, objects: Mapping[str, Any], push_object_fn: Callable[[str, bytes], None], object_ids_to_push: set[str]
     ) -> None:
         """Push all at once, in the place of Flower's function of this name."""
-        parts = {name: one.deflate() for name, one in objects.items() if name in object_ids_to_push}
-        while parts:
-            name, content = parts.popitem()
-            self.others, parts = parts, {}
+        left = {name: one.deflate() for name, one in objects.items() if name in object_ids_to_push}
+        while left:
+            name = next(iter(left))
+            content, self.others = left.pop(name), light(left)
+            together = set(self.others)
             push_object_fn(name, content)
-            parts = self.others  # those that are still to go: all of them, or none
+            if not self.others:
+                left = {name: part for name, part in left.items() if name not in together}
 
     def PushObject(self, request: PushObjectRequest) -> PushObjectResponse:
         """Push a part, and all others with it; where that is not understood, they go one by one."""
