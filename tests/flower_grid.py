@@ -1,4 +1,4 @@
-"""A Grid in this process: messages go through the real ClientApp and through Flower's own serialisation."""
+"""A Grid in this process: messages go through the real responder, or ClientApp, and Flower's own serialisation."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from flwr.common.serde import recorddict_from_proto, recorddict_to_proto
 from flwr.supercore.task_identity import TaskIdentity
 
 from coterie.federation.client_app import app
+from coterie.federation.responder import Responder
 
 CONFIG = {
     "loss": "squared", "alpha": 0.0, "ridge": 0.0, "penalty": "l1", "lam": 0.01, "node": "node", "label": "y",
@@ -23,11 +24,17 @@ Change = Callable[[str, int, Message], Message | None]  # (site, how many answer
 
 
 class InProcessGrid:
-    """SuperNodes by id, each with the folder of its site; `change` may spoil replies, or lose them (None)."""
+    """SuperNodes by id, each with the folder of its site; `change` may spoil replies, or lose them (None).
 
-    def __init__(self, folders: Iterable[Path], config: dict[str, Any], change: Change | None = None) -> None:
+    Sites are residents, which read their files once; `stock`: a ClientApp is started for every message.
+    """
+
+    def __init__(
+        self, folders: Iterable[Path], config: dict[str, Any], change: Change | None = None, stock: bool = False
+    ) -> None:
         self.folders = {10 + k: folder for k, folder in enumerate(folders)}
-        self.config, self.change = config, change
+        self.config, self.change, self.stock = config, change, stock
+        self.residents: dict[Path, Responder] = {}
         self.sent: list[Message] = []
         self.received: list[Message] = []
         self.replies = dict.fromkeys(self.folders, 0)
@@ -48,7 +55,7 @@ class InProcessGrid:
             node = message.metadata.dst_node_id
             if node not in self.folders:
                 continue  # a SuperNode that is gone
-            reply = app(message, self._context(node))
+            reply = self._reply(node, message)
             reply.metadata.__dict__["_reply_to_message_id"] = number
             arrives = _travelled(reply)
             if self.change is not None and message.metadata.message_type in ("query.answer", "query.release"):
@@ -64,8 +71,13 @@ class InProcessGrid:
     def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
         return [self.waiting.pop(number) for number in message_ids if number in self.waiting]
 
-    def _context(self, node: int) -> Context:
-        return Context(1, node, {"folder": str(self.folders[node])}, RecordDict(), self.config)
+    def _reply(self, node: int, message: Message) -> Message:
+        folder = self.folders[node]
+        if self.stock:
+            return app(message, Context(1, node, {"folder": str(folder)}, RecordDict(), self.config))
+        resident = self.residents.setdefault(folder, Responder(folder))
+        content = resident.reply(message.metadata.run_id, message.metadata.message_type, message.content)
+        return Message(content, reply_to=message)
 
 
 def _travelled(message: Message) -> Message:

@@ -167,7 +167,7 @@ ALLOWED = {  # (direction, kind) → facts
 def test_nothing_travels_but_what_is_listed(tmp_path: Path) -> None:
     problem = small(labelled=12)
     write_sites(tmp_path, problem, THREE, NAMES)
-    grid = InProcessGrid(folders(tmp_path), settings(tmp_path))
+    grid = InProcessGrid(folders(tmp_path), settings(tmp_path), stock=True)
     go(tmp_path, grid)
     _, cut = partition(problem.graph, THREE)
     most = max(cut.of(k).stop - cut.of(k).start for k in range(3))

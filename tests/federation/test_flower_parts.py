@@ -1,6 +1,6 @@
 """Flower's inner parts that Coterie uses, as they are in the version that is pinned: if one fails, read what changed.
 
-`transport/` has the only files to adapt: fleet, superlink, server_apps, registered_keys and control_token.
+`transport/` has the only files to adapt: fleet, superlink, server_apps, parcels, registered_keys and control_token.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from flwr.superlink.config_loader import SuperLinkLifespanConfig
 from flwr.superlink.grid import http_grid
 from flwr.superlink.main import create_app
 
-from coterie.federation.transport import fleet, superlink
+from coterie.federation.transport import fleet, parcels, superlink
 from coterie.federation.transport.control_token import ControlToken
 from coterie.federation.transport.keys import write_keys
 from coterie.federation.transport.registered_keys import RegisteredKeys
@@ -39,6 +39,7 @@ from coterie.federation.transport.superlink import PUBLIC, Bell, Door
 
 PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 CONTROL = 8001
+PUSHED = "/v1/fleet/push-messages"
 
 
 def test_the_version_is_the_one_that_was_read() -> None:
@@ -138,7 +139,7 @@ def test_a_site_replies_and_speaks_for_nobody_else() -> None:
         message.metadata.reply_to_message_id, message.metadata.src_node_id = reply_to, source
         request = fleet_pb2.PushMessagesRequest(messages_list=[message])
         request.node.node_id = 5
-        return call(make_door(), superlink.PUSH, 8000, request.SerializeToString())
+        return call(make_door(), PUSHED, 8000, request.SerializeToString())
 
     status, seen = push("question", 5)
     assert status == 200
@@ -146,7 +147,7 @@ def test_a_site_replies_and_speaks_for_nobody_else() -> None:
     assert push("question", 6)[0] == 404
     assert push("", 5)[0] == 404
     assert push("", 1)[0] == 404
-    assert call(make_door(), superlink.PUSH, 8000, b"\xff\xff")[0] == 404
+    assert call(make_door(), PUSHED, 8000, b"\xff\xff")[0] == 404
 
 
 def test_a_look_waits_only_where_nothing_has_come_since_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,6 +185,94 @@ def test_the_layers_that_are_left_out_do_nothing_here() -> None:
         "FleetEventLogMiddleware",
     ]
     assert importlib.util.find_spec("flwr.ee") is None
+
+
+# --- parcels ----------------------------------------------------------------------------------------------------
+
+
+class Shelf:
+    """What parcels need of a SuperLink's state: parts by name."""
+
+    def __init__(self, **parts: bytes) -> None:
+        self.parts = parts
+        self.object_store, self.deleted = self, list[str]()
+
+    def get_object(self, run_id: int, name: str) -> bytes | None:
+        return self.parts.get(name)
+
+    def store_object(self, run_id: int, session: str, name: str, content: bytes) -> bool:
+        self.parts[name] = content
+        return True
+
+    def delete(self, name: str) -> None:
+        self.deleted.append(name)
+
+
+def answered(state: Any, path: str, request: Any, response: Any) -> Any:
+    """Flower's answer, as the door sends it on."""
+    content = parcels.handled(state, path, request.SerializeToString(), response.SerializeToString())
+    return type(response).FromString(content)
+
+
+def pulled() -> fleet_pb2.PullMessagesResponse:
+    response = fleet_pb2.PullMessagesResponse()
+    response.messages_list.add().metadata.message_id = "whole"
+    tree = response.message_object_trees.add(object_id="whole")
+    tree.children.add(object_id="part")
+    return response
+
+
+def test_a_message_is_pulled_with_its_parts_by_those_who_ask_for_that() -> None:
+    request, shelf = fleet_pb2.PullMessagesRequest(), Shelf(whole=b"1", part=b"2" * 300)
+    assert answered(shelf, parcels.PULL, request, pulled()) == pulled(), "a stock SuperNode"
+    parcels.attach(request, {})
+    response = answered(shelf, parcels.PULL, request, pulled())
+    assert parcels.attached(response) == shelf.parts
+    assert response.messages_list[0].metadata.message_id == "whole"
+    assert shelf.deleted == ["whole"]
+    for not_yet in (Shelf(whole=b"1"), Shelf(whole=b"1", part=b"")):
+        assert parcels.attached(answered(not_yet, parcels.PULL, request, pulled())) is None
+        assert not not_yet.deleted
+
+
+def test_a_reply_brings_its_parts_and_others_are_still_asked_for() -> None:
+    request, response = fleet_pb2.PushMessagesRequest(), fleet_pb2.PushMessagesResponse(session_id="s")
+    request.messages_list.add()
+    response.objects_to_push.extend(["a", "b", "c"])
+    assert answered(Shelf(), parcels.PUSH, request, response) == response, "a stock SuperNode"
+    parcels.attach(request, {"a": b"1", "b": b"2", "not wanted": b"3"})
+    shelf = Shelf()
+    assert list(answered(shelf, parcels.PUSH, request, response).objects_to_push) == ["c"]
+    assert shelf.parts == {"a": b"1", "b": b"2"}
+
+
+@pytest.mark.parametrize("knows", [True, False])
+def test_a_server_app_pushes_parts_together_where_that_is_understood(
+    knows: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parcels, "MOST", 5)
+    shelf, calls = Shelf(), list[str]()
+
+    class SuperLink:
+        def PushObject(self, request: Any) -> Any:
+            calls.append(request.object_id)
+            shelf.parts[request.object_id] = request.object_content
+            response = message_pb2.PushObjectResponse(stored=True)
+            return answered(shelf, "/v1/runtime/push-object", request, response) if knows else response
+
+    class Part(bytes):
+        def deflate(self) -> bytes:
+            return bytes(self)
+
+    parts = {name: Part(name.encode() * 2) for name in "abcde"}
+    client = parcels.ParcelClient(SuperLink())
+
+    def push(name: str, content: bytes) -> None:
+        client.PushObject(message_pb2.PushObjectRequest(object_id=name, object_content=content))
+
+    client.push_objects(parts, push, set("abcd"))
+    assert shelf.parts == {name: parts[name] for name in "abcd"}
+    assert len(calls) == (2 if knows else 4)
 
 
 # --- keys and tokens --------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -24,6 +25,7 @@ from coterie.federation.fork_server import FORKS
 from coterie.federation.gossip import Edge, Neighbourhood, Place
 from coterie.federation.gossip_certificate import Verdict
 from coterie.federation.gossip_files import MEMORY, GossipFolder
+from coterie.federation.gossip_life import keep
 from coterie.federation.gossip_project import LocalGossip, write_gossip
 from coterie.federation.gossip_run import GossipRun, Progress, without_evidence
 from coterie.federation.loop import FederationError
@@ -312,7 +314,14 @@ def app(tmp_path: Path) -> Path:
     return tmp_path / "fed"
 
 
-def test_a_site_goes_on_from_what_it_has_said_and_from_nothing_that_is_damaged(app: Path, tmp_path: Path) -> None:
+def full_disk(path: Path, **arrays: Any) -> None:
+    path.write_bytes(b"half of it")
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_site_goes_on_from_what_it_has_said_and_from_nothing_that_is_damaged(
+    app: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sites = sorted((app / "sites").iterdir())
     write_gossip(app, sites, tmp_path / "keys", [1, 2, 3])
     read = GossipFolder.read(sites[0])
@@ -332,6 +341,11 @@ def test_a_site_goes_on_from_what_it_has_said_and_from_nothing_that_is_damaged(a
     assert found[0].reply is not None
     assert found[0].reply.bound == -np.inf, "what lies on a disk proves nothing"
     content = (read.folder / MEMORY).read_bytes()
+    monkeypatch.setattr(np, "savez", full_disk)
+    progress.number = 6
+    with pytest.raises(RefusedError, match=r"written to \(No space left on device\); the same command goes on"):
+        keep(read, progress, board)
+    assert (read.folder / MEMORY).read_bytes() == content
     (read.folder / MEMORY).write_bytes(content[: len(content) // 2])
     with pytest.raises(FederationError, match="cannot be read"):
         read.restore()

@@ -45,7 +45,7 @@ def live(
         site = read.site()
 
         def save(progress: Progress) -> None:
-            board.keep = lambda: read.save(progress, board)
+            board.keep = lambda: keep(read, progress, board)
             board.keep()
 
         ranks = {site: k for k, site in enumerate(read.everyone)}
@@ -59,6 +59,21 @@ def live(
         _write_result(read, verdict, number)
     read.forget()
     return verdict, verdict.gap <= tol
+
+
+def keep(read: GossipFolder, progress: Progress, board: Board) -> None:
+    """Write down where the site is, or leave: who cannot come back to what it says must not say it.
+
+    Raises
+    ------
+    RefusedError
+        When the disk is full, say. What was written before is still there, and the others can wait.
+    """
+    try:
+        read.save(progress, board)
+    except OSError as error:
+        why = f"{read.folder} cannot be written to ({error.strerror})"
+        raise RefusedError(Code.DISK, f"{why}; the same command goes on from what was written last") from None
 
 
 def _noting(read: GossipFolder) -> Callable[[str, int, bytes], None]:

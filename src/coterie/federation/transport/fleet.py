@@ -52,6 +52,8 @@ from flwr.supercore.version import package_version
 from flwr.supernode.fleet_http_client import FleetHttpClient
 from flwr.supernode.node_auth_http_interceptor import NodeAuthHttpInterceptor
 
+from coterie.federation.transport.parcels import attach, attached, light
+
 FLWR = "1.41."  # the versions whose inner parts these are, as pyproject.toml pins them
 BEAT = HEARTBEAT_MIN_INTERVAL / 3  # seconds between two signs of life; after two missed intervals a site counts as gone
 HALF = 0.02  # seconds to wait for a message of which only a part is there
@@ -144,13 +146,19 @@ class Fleet:
         if self.lost:
             raise FleetError(self.lost)
         try:
-            response = self.client.PullMessages(PullMessagesRequest(node=self.node))
+            request = PullMessagesRequest(node=self.node)
+            attach(request, {})
+            response = self.client.PullMessages(request)
             if not response.messages_list:
                 return None
             outline = message_from_proto(response.messages_list[0])
-            return self._whole(
-                outline, [part.object_id for part in iterate_object_tree(response.message_object_trees[0])]
-            )
+            parts = attached(response)
+            if parts is None:
+                names = [part.object_id for part in iterate_object_tree(response.message_object_trees[0])]
+                parts = self._fetched(outline, names)
+            message: Message = inflate_object_from_contents(outline.metadata.message_id, parts)
+            message.metadata.__dict__["_message_id"] = outline.metadata.message_id
+            return message
         except httpx.HTTPStatusError as error:
             if error.response.status_code == httpx.codes.FORBIDDEN:
                 return None  # of a run that is over
@@ -161,16 +169,14 @@ class Fleet:
             log.exception("a message that cannot be read is left out")
             return None
 
-    def _whole(self, outline: Message, parts: list[str]) -> Message:
+    def _fetched(self, outline: Message, parts: list[str]) -> dict[str, bytes]:
         """Fetch all parts of a message, and say so: only then may the SuperLink forget them."""
         run_id, message_id = outline.metadata.run_id, outline.metadata.message_id
         pull = make_pull_object_fn_protobuf(self.client.PullObject, self.node, run_id)
-        contents = pull_objects(parts, pull, initial_backoff=HALF)
+        contents: dict[str, bytes] = pull_objects(parts, pull, initial_backoff=HALF)
         confirmed = ConfirmMessageReceivedRequest(node=self.node, run_id=run_id, message_object_id=message_id)
         self.client.ConfirmMessageReceived(confirmed)
-        message: Message = inflate_object_from_contents(message_id, contents)
-        message.metadata.__dict__["_message_id"] = message_id
-        return message
+        return contents
 
     def send(self, message: Message, content: RecordDict, seconds: float) -> None:
         """Send the reply to a message, which took so many seconds to make."""
@@ -180,7 +186,8 @@ class Fleet:
         reply.metadata.__dict__["_message_id"] = reply.object_id
         try:
             with no_object_id_recompute():
-                parts, tree = get_all_nested_objects(reply), get_object_tree(reply)
+                tree = get_object_tree(reply)
+                parts = {name: one.deflate() for name, one in get_all_nested_objects(reply).items()}
                 outline = message_to_proto(remove_content_from_message(reply))
                 request = PushMessagesRequest(
                     node=self.node,
@@ -188,10 +195,11 @@ class Fleet:
                     message_object_trees=[tree],
                     clientapp_runtime_list=[seconds],
                 )
+                attach(request, light(parts))
                 response = self.client.PushMessages(request)
-                wanted = set(response.objects_to_push)
+                wanted = set(response.objects_to_push)  # none, where parcels are known
                 push = make_push_object_fn_protobuf(self.client.PushObject, self.node, run_id, response.session_id)
-                push_object_contents_from_iterable(((k, o.deflate()) for k, o in parts.items() if k in wanted), push)
+                push_object_contents_from_iterable(((k, part) for k, part in parts.items() if k in wanted), push)
         except httpx.HTTPStatusError as error:
             if error.response.status_code != httpx.codes.FORBIDDEN:  # of a run that is over
                 raise _plain(error) from None

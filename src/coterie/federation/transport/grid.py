@@ -20,6 +20,7 @@ from flwr.serverapp import Grid
 from flwr.supercore.inflatable.inflatable_utils import pull_objects
 
 from coterie.federation.messages import BadReplyError, Introduction, Late, ProxReply, ProxRequest
+from coterie.federation.transport.parcels import ParcelClient
 from coterie.federation.transport.pending import Pending
 from coterie.federation.transport.records import (
     ANSWER,
@@ -37,6 +38,7 @@ from coterie.federation.transport.records import (
 from coterie.problem.arrays import Array
 
 POLL = 0.05  # seconds between two looks for replies
+FEW = 10  # sites that one looks for that often
 TRIES = 3  # how often a silent site is looked for and asked in one round
 GLANCE = 5.0  # seconds to look for a site that missed the last round
 
@@ -75,8 +77,10 @@ class FlowerSites:
 
     def __post_init__(self) -> None:
         grid = sys.modules.get("flwr.superlink.grid.http_grid")
-        if grid is not None:  # which waits a second for half a reply
+        if grid is not None and isinstance(self.grid, grid.HttpGrid):  # which waits a second for half a reply
             grid.pull_objects = partial(pull_objects, initial_backoff=POLL)  # type: ignore[attr-defined]
+            client = ParcelClient(self.grid._runtime_client)
+            vars(self.grid)["_client"], grid.push_objects = client, client.push_objects  # type: ignore[attr-defined]
 
     def meet(self, n_sites: int, wait: float) -> list[Introduction]:
         """Wait until n_sites have introduced themselves, in the order of their names.
@@ -119,7 +123,7 @@ class FlowerSites:
             if lost := self.pending.silent(self.timeout / TRIES):
                 self._look_again(lost, began + self.timeout)
             if self.pending.any_of(requests):
-                time.sleep(POLL)
+                time.sleep(_pause(len(self.pending.at_work)))
         return {**done, **self.pending.end(requests, went_on)}
 
     def _push(self, requests: Mapping[int, ProxRequest]) -> None:
@@ -240,10 +244,15 @@ class FlowerSites:
                 if key is not None:
                     yield key, reply
             if waiting:
-                time.sleep(max(POLL - (time.monotonic() - began), 0.0))
+                time.sleep(max(_pause(len(waiting)) - (time.monotonic() - began), 0.0))
 
     def _message(self, kind: str, content: RecordDict, node: int) -> Message:
         return Message(content, dst_node_id=node, message_type=kind, ttl=2 * self.timeout)  # late replies count
+
+
+def _pause(waiting: int) -> float:
+    """Seconds until the next look, which is about all replies that are still to come: many take longer."""
+    return POLL * max(1.0, waiting / FEW)
 
 
 def _read(content: RecordDict, read: Callable[[RecordDict], T]) -> T | BadReplyError:

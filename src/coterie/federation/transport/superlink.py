@@ -14,6 +14,7 @@ import secrets
 import socket
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,17 +35,18 @@ from flwr.superlink.routers.control.middlewares import (
 )
 from flwr.superlink.routers.fleet.middlewares import FleetEventLogMiddleware
 from google.protobuf.message import DecodeError
+from starlette.concurrency import run_in_threadpool
 
 from coterie.federation.fork_server import FORKS, fork
 from coterie.federation.transport.control_token import LENGTH, ControlToken
+from coterie.federation.transport.parcels import CALLS, PULL, PUSH, handled
 from coterie.federation.transport.registered_keys import RegisteredKeys, Told
 
 LOOPBACK = "127.0.0.1"
 FLEET, RUNTIME = "/v1/fleet", "/v1/runtime"
-PUSH = f"{FLEET}/push-messages"
 PUBLIC = {  # what a site calls; it registers by file, never by itself
-    PUSH,
-    *(f"{FLEET}/{name}" for name in ("activate-node", "deactivate-node", "send-node-heartbeat", "pull-messages")),
+    *(PULL, PUSH),
+    *(f"{FLEET}/{name}" for name in ("activate-node", "deactivate-node", "send-node-heartbeat")),
     *(f"{FLEET}/{name}" for name in ("pull-object", "push-object", "confirm-message-received", "get-run", "get-fab")),
 }
 LOOK, PART = "pull-messages", "push-object"  # what both sides call, sites and the ServerApp
@@ -57,24 +59,29 @@ IDLE = (  # middleware that does nothing but take time where no part of Flower E
 )
 OF_CONTROL = (ControlAuthenticationMiddleware, ControlSensitiveResponseMiddleware)  # they let all other calls pass
 HOLD, MANY = 1.0, 10_000  # seconds that a look may wait; connections that are remembered
-LARGEST = 1 << 26  # bytes of the outline of a reply, which has no arrays in it
+LARGEST = 1 << 28  # bytes of a reply
+OK = 200
 
 Scope = MutableMapping[str, Any]
 Event = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Event]]
 Send = Callable[[Event], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
+Parcels = Callable[[str, bytes, bytes], bytes]
 
 
 class Door:
     """Passes what comes to the control port on loopback, and the calls of sites to any other; of Fleet only these.
 
     A look for messages waits here until there may be one, so that nobody has to look often. `messages` is the way to
-    Fleet and Runtime, where it is another than that to the rest.
+    Fleet and Runtime, where it is another than that to the rest; `parcels` makes of a call, its body and its answer
+    one with all parts (`parcels.py`).
     """
 
-    def __init__(self, app: App, control_port: int, messages: App | None = None) -> None:
-        self.app, self.control, self.messages = app, (LOOPBACK, control_port), messages
+    def __init__(
+        self, app: App, control_port: int, messages: App | None = None, parcels: Parcels | None = None
+    ) -> None:
+        self.app, self.control, self.messages, self.parcels = app, (LOOPBACK, control_port), messages, parcels
         self.bells = {side: Bell() for side in OTHER}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -93,8 +100,11 @@ class Door:
             self.bells[OTHER[side]].ring_if_fresh()
             await self.bells[side].wait(tuple(scope.get("client") or ()))
         app = self.app if self.messages is None or side not in OTHER else self.messages
-        await app(scope, receive, send)
-        if side in OTHER and what == PART:
+        if self.parcels is not None and scope["path"] in CALLS:
+            await _with_parcels(app, partial(self.parcels, scope["path"]), scope, receive, send)
+        else:
+            await app(scope, receive, send)
+        if (side in OTHER and what == PART) or scope["path"] == PUSH:
             self.bells[OTHER[side]].fresh = True
 
     async def _admitted(self, scope: Scope, receive: Receive) -> Receive | None:
@@ -142,6 +152,30 @@ def _replies_for_itself(body: bytes) -> bool:
         return False
     about = [message.metadata for message in request.messages_list]
     return all(one.reply_to_message_id and one.src_node_id == request.node.node_id for one in about)
+
+
+async def _with_parcels(
+    app: App, parcels: Callable[[bytes, bytes], bytes], scope: Scope, receive: Receive, send: Send
+) -> None:
+    """Call the app, and send what `parcels` makes of the body and of a good answer."""
+    body = await _body(receive)
+    if body is None:
+        await _refuse(scope, send)
+        return
+    events: list[Event] = []
+
+    async def note(event: Event) -> None:
+        events.append(event)
+
+    await app(scope, _again(body), note)
+    start, *rest = events
+    answer = b"".join(event.get("body", b"") for event in rest)
+    if start["status"] == OK:
+        answer = await run_in_threadpool(parcels, body, answer)
+        kept = [(name, value) for name, value in start["headers"] if name.lower() != b"content-length"]
+        start = {**start, "headers": [*kept, (b"content-length", str(len(answer)).encode())]}
+    await send(start)
+    await send({"type": "http.response.body", "body": answer})
 
 
 async def _body(receive: Receive) -> bytes | None:
@@ -239,7 +273,7 @@ def serve(
     registered.watch(told)
     token.write(home, config.control_address)
     options = uvicorn.Config(
-        Door(app, control_port, _of(app, messages)),
+        Door(app, control_port, _of(app, messages), partial(handled, app.state.linkstate_factory.state())),
         ssl_certfile=certificate,
         ssl_keyfile=private,
         access_log=False,
