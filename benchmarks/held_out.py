@@ -77,19 +77,22 @@ def measure(question: Question, method: Method) -> tuple[float, float]:
 
 def compare(name: str, questions: Callable[[str, int], Question], methods: Mapping[str, Method], seeds: int) -> None:
     """Print one line of a table for each method: errors of held-out rows and nodes, and the median of CPU seconds."""
-    for label, method in methods.items():
-        cells, seconds = [], []
-        for over in KINDS:
-            measured = [measure(questions(over, seed), method) for seed in range(seeds)]
-            errors = np.array([error for error, _ in measured])
-            cells.append("–" if np.isnan(errors).any() else cell(errors))
-            seconds += [spent for _, spent in measured]
-        print(f"| {name} | {label} | {' | '.join(cells)} | {np.median(seconds):.2g} |", flush=True)
+    asked = [[questions(over, seed) for seed in range(seeds)] for over in KINDS]
+    errors, seconds = np.zeros((2, len(methods), len(KINDS), seeds))
+    for i, method in enumerate(methods.values()):
+        for j, k in np.ndindex(len(KINDS), seeds):
+            errors[i, j, k], seconds[i, j, k] = measure(asked[j][k], method)
+    least = errors == np.nanmin(errors, axis=0)
+    for i, label in enumerate(methods):
+        cells = [f"{cell(errors[i, j])}, {least[i, j].sum()}" for j in range(len(KINDS))]
+        cells = ["–" if np.isnan(errors[i, j]).any() else cells[j] for j in range(len(KINDS))]
+        print(f"| {name} | {label} | {' | '.join(cells)} | {np.median(seconds[i]):.2g} |", flush=True)
 
 
 def head(first: str) -> None:
-    """Print the head of such a table."""
-    print(f"\n| {first} | method | held-out rows | held-out nodes | CPU s of a fit |\n|---|---|---|---|---|")
+    """Print the head of such a table; after each error stands in how many draws it is the smallest."""
+    print(f"\n| {first} | method | held-out rows, best in | held-out nodes, best in | CPU s of a fit |")
+    print("|---|---|---|---|---|")
 
 
 def cell(errors: np.ndarray) -> str:

@@ -47,6 +47,7 @@ autosummary_generate = True
 autosummary_filename_map = {
     "coterie.Resolvability": "coterie.ResolvabilityRecord"
 }  # files whose names differ in case only
+toc_object_entries_show_parents = "hide"  # "fit()" beside the page of its class
 autodoc_typehints = "none"  # numpydoc says what is what
 numpydoc_show_class_members = False  # templates say what is shown of a class
 

@@ -43,7 +43,9 @@ joint = [len(np.unique(solution.w.round(9), axis=0)) for solution in path.soluti
 error = [np.mean((solution.w - network.weights) ** 2) for solution in path.solutions]
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
 for group, colour in enumerate(("#0072b2", "#e69f00", "#009e73")):
-    axes[0].semilogx(lams, weights[:, network.cluster == group], color=colour, linewidth=0.8)
+    axes[0].semilogx(
+        lams, weights[:, network.cluster == group], color=colour, linewidth=0.8
+    )
 axes[0].set(xlabel="λ", ylabel="first weight of each node", title="a path")
 axes[1].loglog(lams, joint, color="#0072b2", label="different models")
 axes[1].loglog(lams, error, color="#d55e00", label="error of the weights")

@@ -17,7 +17,8 @@ too large for one place. Each is shown here in a form that runs on a laptop.
 #    #!/bin/bash
 #    #SBATCH --array=1-12 --cpus-per-task=4 --mem=8G
 #    target=$(sed -n "${SLURM_ARRAY_TASK_ID}p" targets.txt)
-#    coterie fit rows.parquet --node station --target "$target" --graph edges.csv --out "models/$target"
+#    coterie fit rows.parquet --node station --target "$target" --graph edges.csv \
+#        --out "models/$target"
 #
 # A job that the scheduler ends (SIGTERM) writes the best certified model that it has. Exit code 3 says that the gap
 # asked for was not reached; :doc:`/cli` lists all codes. Threads are as many as the job has cores;
@@ -37,7 +38,9 @@ from coterie.datasets import stochastic_block_model
 network = stochastic_block_model((30, 30), p_in=0.3, p_out=0.01, labelled=40, noise=0.5)
 data = network.data
 chosen = [
-    ct.NetworkedLinearRegressionCV(network.graph, n_lams=6, cv=2, n_jobs=n_jobs, random_state=0)
+    ct.NetworkedLinearRegressionCV(
+        network.graph, n_lams=6, cv=2, n_jobs=n_jobs, random_state=0
+    )
     .fit(data.X, data.y, groups=data.nodes)
     .lam_
     for n_jobs in (1, 2)
@@ -67,7 +70,9 @@ for ax, (name, part_of) in zip(axes, cuts.items()):
     ax.scatter(*places.T, c=part_of, cmap="cividis", s=12, zorder=2)
     for i, j in graph.edges[crossing]:
         ax.plot(*places[[i, j]].T, color="#d55e00", linewidth=0.7, zorder=1)
-    ax.set(title=f"{name}: {crossing.sum()} of {graph.n_edges} edges are cut", aspect="equal")
+    ax.set(
+        title=f"{name}: {crossing.sum()} of {graph.n_edges} edges are cut", aspect="equal"
+    )
     ax.set_axis_off()
 
 # %%

@@ -48,7 +48,9 @@ flowers = (flowers - flowers.mean(axis=0)) / flowers.std(axis=0)
 for k in (2, 3):
     labels = ct.ConvexClustering(n_clusters=k, n_lams=30).fit(flowers).labels_
     agreement = adjusted_rand_score(species, labels)
-    print(f"{k} clusters of sizes {np.sort(np.bincount(labels))[::-1]}, agreement {agreement:.2f}")
+    print(
+        f"{k} clusters of sizes {np.sort(np.bincount(labels))[::-1]}, agreement {agreement:.2f}"
+    )
 
 # %%
 # Columns were scaled first, since distances count them by their size. The parameters: :doc:`/clustering`.

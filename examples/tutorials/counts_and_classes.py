@@ -90,7 +90,9 @@ print(f"{model.held_out_.measure} of held-out labels: {model.held_out_.error:.3f
 unseen = ~reported[who]
 likely = model.predict(patients[unseen])
 print(f"right in {np.mean(likely == back[unseen]):.0%} of {unseen.sum()} cases")
-print(f"always the more frequent class: {back[unseen].value_counts(normalize=True).max():.0%}")
+print(
+    f"always the more frequent class: {back[unseen].value_counts(normalize=True).max():.0%}"
+)
 print(model.predict_proba(patients[unseen].head(3)).round(2), model.classes_)
 
 # %%

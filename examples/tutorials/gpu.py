@@ -45,7 +45,9 @@ recorded = {
 }
 figure, ax = plt.subplots(figsize=(8, 3.2), layout="constrained")
 bars = ax.barh(
-    list(recorded), list(recorded.values()), color=["#0072b2", "#e69f00", "#e69f00", "#e69f00"]
+    list(recorded),
+    list(recorded.values()),
+    color=["#0072b2", "#e69f00", "#e69f00", "#e69f00"],
 )
 ax.bar_label(bars, fmt="%.3g s", padding=3)
 ax.set(xscale="log", xlim=(1, 500), xlabel="recorded seconds, set-up and transfers counted")

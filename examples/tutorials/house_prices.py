@@ -26,11 +26,15 @@ rng = np.random.default_rng(1)
 east, north = rng.uniform(0, 10, (2, 250))  # kilometres
 in_old_town, in_hills = np.hypot(east - 3, north - 6) < 2.5, east + north > 12
 quarter = np.select([in_old_town, in_hills], ["old town", "hills"], "plain")
-level = pd.Series({"old town": 6.0, "hills": 4.0, "plain": 2.5})  # thousands per square metre
+level = pd.Series(
+    {"old town": 6.0, "hills": 4.0, "plain": 2.5}
+)  # thousands per square metre
 streets = [f"street {k}" for k in range(250)]
 
 street = np.repeat(np.arange(250), 4)
-houses = pd.DataFrame({"street": np.array(streets)[street], "area": rng.uniform(50, 200, 1000)})
+houses = pd.DataFrame(
+    {"street": np.array(streets)[street], "area": rng.uniform(50, 200, 1000)}
+)
 noise = 30 * rng.standard_normal(1000)
 houses["price"] = 80 + level[quarter[street]].to_numpy() * houses.area + noise
 sold = rng.random(250) < 0.8

@@ -35,7 +35,9 @@ print(graph, graph.names[0])
 place, month = rng.integers(0, 40, 4000), rng.integers(0, 12, 4000)
 west = where[:, 0] < 5
 effect = np.where(west[place], np.where(month >= 6, 1.0, 2.0), 0.5)
-table = pd.DataFrame({"traffic": rng.standard_normal(4000), "wind": rng.standard_normal(4000)})
+table = pd.DataFrame(
+    {"traffic": rng.standard_normal(4000), "wind": rng.standard_normal(4000)}
+)
 soot = 10 + effect * table.traffic - table.wind + rng.standard_normal(4000)
 nodes = [(sensors[i], months[t]) for i, t in zip(place, month)]
 print(table.assign(sensor_and_month=nodes, soot=soot).head(3).round(2))
@@ -55,7 +57,9 @@ print(f"error on held-out rows: {model.held_out_.error:.2f}")
 # west, were found: nobody had said that there were any.
 
 order = np.argsort(where[:, 0])
-by_month = model.coef_[:, 0].reshape(12, 40)[:, order]  # node t·40 + i is sensor i in month t
+by_month = model.coef_[:, 0].reshape(12, 40)[
+    :, order
+]  # node t·40 + i is sensor i in month t
 truth = np.where(west[order], np.where(np.arange(12)[:, None] >= 6, 1.0, 2.0), 0.5)
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), sharey=True, layout="constrained")
 for ax, value, title in zip(axes, (truth, by_month), ("truth", "learnt")):

@@ -20,14 +20,22 @@ from coterie.datasets import stochastic_block_model
 from coterie.federation.simulate import simulate
 
 network = stochastic_block_model(
-    (20, 20, 20), ((2, 2), (-2, 2), (2, 2)), p_in=0.3, p_out=0.01, labelled=24, noise=0.1, seed=2
+    (20, 20, 20),
+    ((2, 2), (-2, 2), (2, 2)),
+    p_in=0.3,
+    p_out=0.01,
+    labelled=24,
+    noise=0.1,
+    seed=2,
 )
 problem = ct.Problem(network.graph, network.data, lam=0.01)
 site_of = np.arange(60) // 20
 edges = network.graph.edges
 crossing = site_of[edges[:, 0]] != site_of[edges[:, 1]]
 boundary = np.unique(edges[crossing])
-print(f"{len(edges)} edges, {crossing.sum()} of them between sites; {len(boundary)} boundary nodes")
+print(
+    f"{len(edges)} edges, {crossing.sum()} of them between sites; {len(boundary)} boundary nodes"
+)
 
 # %%
 # A run

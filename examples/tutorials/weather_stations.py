@@ -23,7 +23,9 @@ import coterie as ct
 rng = np.random.default_rng(3)
 stations = pd.DataFrame({"station": [f"S{k:02d}" for k in range(100)]})
 stations["lat"] = rng.uniform(46, 47, 100)
-stations["lon"] = np.r_[rng.uniform(8.0, 8.9, 50), rng.uniform(9.1, 10.0, 50)]  # ridge between
+stations["lon"] = np.r_[
+    rng.uniform(8.0, 8.9, 50), rng.uniform(9.1, 10.0, 50)
+]  # ridge between
 stations["valley"] = stations.lon > 9
 stations["new"] = rng.random(100) < 0.3
 

@@ -27,7 +27,7 @@ def test_errors_are_those_of_what_was_held_out(capsys):
     )
     said = capsys.readouterr().out.splitlines()
     assert said[0].startswith("| a field | none | – | – |")
-    assert said[1].startswith("| a field | off | 2 ± 0 | 2 ± 0 |")
+    assert said[1].startswith("| a field | off | 2 ± 0, 2 | 2 ± 0, 2 |")
 
 
 def test_a_mixed_model_predicts_known_and_unknown_groups():
