@@ -10,6 +10,7 @@ from scipy.special import expit
 
 import coterie as ct
 from coterie.engines.base import RELAXATION, Mode
+from coterie.engines.models import FAR
 from coterie.problem.losses.base import penalised_columns
 from problems import rows_of_node
 
@@ -80,9 +81,12 @@ class NaiveEngine:
         """
         before, self.centre, self.models = self.centre, self.w_hat, {}
         if not isinstance(self.problem.loss, ct.Logistic):
-            for i, loss in self.losses.items():
-                found = loss.model(self.centre[[i]], None if before is None else before[[i]])
-                self.models |= {} if found is None else {i: (found.slope[0], found.H[0])}
+            at = {
+                i: loss.model(self.centre[[i]], None if before is None else before[[i]])
+                for i, loss in self.losses.items()
+            }
+            if all(found is not None and (found.everywhere or found.change <= FAR) for found in at.values()):
+                self.models = {i: (found.slope[0], found.H[0]) for i, found in at.items()}
             return
         for k, i in enumerate(self.problem.M):
             X, y = rows_of_node(self.problem.data.labelled, k)
