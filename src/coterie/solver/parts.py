@@ -28,6 +28,7 @@ from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
 from coterie.problem.losses import LocalLosses, Loss
 from coterie.problem.penalties import Penalty
+from coterie.problem.penalties.by_column import ByColumn
 from coterie.solver.algorithm1 import initial
 from coterie.solver.driver import drive
 from coterie.solver.pace import Pace
@@ -107,6 +108,7 @@ def solve_parts(
 ) -> PartSolution:
     """Solve to a certified relative gap, together with all other ranks, which call it with their own parts."""
     ranks, began = crew(), time.perf_counter()
+    _check(problem, ranks)
     with using(Form.NUMPY):  # what pays is known when the part is
         part = OwnPart.joined(ranks, problem.share, problem.n_weights, partial(_stated, problem))
     engine = MpiEngine(Pace(part.problem).form())
@@ -125,11 +127,23 @@ def solve_parts(
         return PartSolution(part, solution, _count_clusters(part, solution.w))
 
 
+def _check(problem: PartProblem, ranks: Crew) -> None:
+    """Refuse, at all ranks, what parts cannot be solved of."""
+    if not problem.lam > 0:
+        raise ValueError(f"lam must be above 0 where ranks hold parts, got {problem.lam!r}")
+    if isinstance(problem.penalty, ByColumn):
+        raise TypeError("ranks that hold parts know no strengths of columns: leave them out")
+    if not ranks.any(len(problem.rows.M) > 0):
+        raise ValueError("there is nothing to learn from: no rank has a labelled row")
+
+
 def _stated(problem: PartProblem, nodes: Integers, own: int, graph: EmpiricalGraph) -> BoundProblem:
     """The problem of a part, in its own order of nodes."""
     which = find(problem.rows.M, find(problem.share.own, nodes[:own]))
     M = np.flatnonzero(which >= 0)
     f = _bound(problem.loss, problem.rows, which[M])
+    if f.bounds is not None:
+        raise TypeError("ranks that hold parts know no bounds on weights: leave lower, upper and positive out")
     return BoundProblem(graph, M, f, problem.n_weights, problem.penalty, problem.lam)
 
 

@@ -52,9 +52,13 @@ class Piece(Source):
 
     def rows_before(self) -> int:
         """How many rows of the file come before these: it is read again, for a message."""
+        lines, marks = -1, 0  # the header is no row
         with self.whole.open("rb") as content:
-            parts = b"".join(_blocks(content, self.first)).split(b'"')
-        return sum(part.count(b"\n") for part in parts[::2]) - 1
+            for block in _blocks(content, self.first):
+                parts = block.split(b'"')
+                lines += sum(part.count(b"\n") for part in parts[marks % 2 :: 2])
+                marks += len(parts) - 1
+        return lines
 
 
 @dataclass(frozen=True)
