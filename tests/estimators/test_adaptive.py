@@ -34,9 +34,10 @@ def test_weights_are_divided_by_differences() -> None:
     assert reweighted(graph, np.zeros((3, 2))) is graph
 
 
-def test_two_fits_in_one() -> None:
+@pytest.mark.parametrize("penalty", ["l1", "l2", "squared"])
+def test_two_fits_in_one(penalty: str) -> None:
     graph, X, y, nodes = blocks()
-    options = {"lam": 0.5, "fit_intercept": False, "engine": "numpy"}
+    options = {"lam": 0.5, "fit_intercept": False, "engine": "numpy", "penalty": penalty}
     first = ct.NetworkedLinearRegression(graph, **options).fit(X, y, groups=nodes)
     second = ct.NetworkedLinearRegression(graph, adaptive=True, **options).fit(X, y, groups=nodes)
     by_hand = reweighted(graph, first.solution_.w)

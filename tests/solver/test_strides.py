@@ -30,19 +30,20 @@ def test_means_of_duals_prove_the_chord(loss: ct.Loss, penalty: ct.Penalty) -> N
     lams = (1e-2, 2e-3)
     ends = [(lam, ct.solve(replace(problem, lam=lam), 1e-4, engine="numpy")) for lam in lams]
     lam = 5e-3
-    start = start_at(lam, ends, None)
+    start = start_at(replace(problem, lam=lam).bound, ends, None, 1e-3)
     proof = ct.certify(replace(problem, lam=lam), start.w, start.u)
     chord = np.interp(lam, sorted(lams), [ends[1][1].dual_bound, ends[0][1].dual_bound])
     assert proof.dual_bound >= chord - 1e-4 * abs(chord) or not proof.unconditional
 
 
 def test_a_start_without_two_around_it() -> None:
-    one = ct.solve(replace(instance(), lam=0.1), engine="numpy")
-    assert start_at(0.05, [], None) is None
-    assert start_at(0.05, [], one) is one
-    np.testing.assert_array_equal(start_at(0.05, [(0.1, one)], None).u, 0.5 * one.u)
-    assert start_at(0.0, [(0.1, one)], None) is one
-    assert start_at(0.1, [(0.1, one), (0.1, one)], None) is one
+    problem = instance().bound
+    one = ct.solve(problem.at(0.1), engine="numpy")
+    assert start_at(problem.at(0.05), [], None, 1e-3) is None
+    assert start_at(problem.at(0.05), [], one, 1e-3) is one
+    np.testing.assert_array_equal(start_at(problem.at(0.05), [(0.1, one)], None, 1e-3).u, 0.5 * one.u)
+    assert start_at(problem.at(0.0), [(0.1, one)], None, 1e-3) is one
+    assert start_at(problem.at(0.1), [(0.1, one), (0.1, one)], None, 1e-3) is one
 
 
 def test_most_of_a_fine_path_takes_no_iterations() -> None:

@@ -55,8 +55,6 @@ class Incumbent:
         self.unproven = False
         # zeros are the engine's to move, and others cost no memory
         self.proof = replace(proof, u=self.prover.no_duals()) if self.prover.is_nothing(proof.u) else proof
-        if self.reached():
-            self.clusters = self.prover.dual_clusters(self.proof.u)
         self._note(0)
 
     @property

@@ -110,8 +110,9 @@ def solve_path(
     told = 0
     with expecting(len(values)), reusing():
         for k, near in in_strides(len(values)):
-            start = start_at(values[k], [(values[j], found[j]) for j in near], start)
-            found[k] = solve(problem.at(values[k]), tol, start=start, **options)
+            here = problem.at(values[k])
+            start = start_at(here, [(values[j], found[j]) for j in near], start, tol)
+            found[k] = solve(here, tol, start=start, **options)
             while progress is not None and told in found:
                 progress(values[told], found[told])
                 told += 1

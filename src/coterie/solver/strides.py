@@ -12,8 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from coterie.problem import BoundProblem
+from coterie.problem.arrays import Array
+from coterie.proofs.dual_clusters import DualClusters
 from coterie.solver.solution import Solution
 
+COSTS = 0.1  # of the gap that is asked for, which making weights of clusters equal may cost at a start
 STRIDE = 8  # steps from one λ that is solved from the last one to the next: measured, decision 35
 
 
@@ -35,14 +39,26 @@ def _halves(first: int, last: int) -> Iterator[tuple[int, tuple[int, ...]]]:
         yield from _halves(middle, last)
 
 
-def start_at(lam: float, near: Sequence[tuple[float, Solution]], first: Solution | None) -> Solution | None:
+def start_at(
+    problem: BoundProblem, near: Sequence[tuple[float, Solution]], first: Solution | None, tol: float
+) -> Solution | None:
     """The solution nearby, its duals as large a part of λ as they were; or a mean of two, linear in λ, of which no
     iterations are expected; `first` without any.
     """
     if not near:
         return first
-    (high, one), (low, other) = near[0], near[-1]
+    lam, (high, one), (low, other) = problem.lam, near[0], near[-1]
     if high == low:
         return replace(one, u=one.u * (lam / high)) if 0 < lam < high else one
     t = (lam - low) / (high - low)
-    return replace(other, w=(1 - t) * other.w + t * one.w, u=(1 - t) * other.u + t * one.u, n_iter=0)
+    w, u = ((1 - t) * getattr(other, name) + t * getattr(one, name) for name in ("w", "u"))
+    return replace(other, w=_snapped(problem, w, u, COSTS * tol), u=u, n_iter=0)
+
+
+def _snapped(problem: BoundProblem, w: Array, u: Array, tol: float) -> Array:
+    """Weights that are equal in the clusters that duals show, unless that costs more than `tol` of the objective."""
+    clusters = DualClusters.shown_by(problem, u)
+    if clusters is None:
+        return w
+    equal, objective = clusters.average(w), problem.objective(w)
+    return equal if problem.objective(equal) - objective <= tol * abs(objective) else w
