@@ -18,6 +18,7 @@ from coterie.solver.pace import expecting
 
 RESULT = "gossip.json"
 MANY = 200  # iterations, about
+LOGGED = {"weights": "gossip", "claims": "claims"}  # what messages are in the log; all others are of the tree
 
 
 def live(
@@ -40,7 +41,7 @@ def live(
     }
     mine = read_neighbour(read.config["listen"], certificates / f"{name}.crt")
     tls, patience = (key, mine.certificate, neighbours), read.config["hold-after"]
-    peers = GrpcPeers(name, mine.address, *tls, read.run, _noting(read), say, patience, board)
+    peers = GrpcPeers(name, mine.address, *tls, read.run, _noting(read, board), say, patience, board)
     with expecting(MANY), peers:
         site = read.site()
 
@@ -76,15 +77,15 @@ def keep(read: GossipFolder, progress: Progress, board: Board) -> None:
         raise RefusedError(Code.DISK, f"{why}; the same command goes on from what was written last") from None
 
 
-def _noting(read: GossipFolder) -> Callable[[str, int, bytes], None]:
+def _noting(read: GossipFolder, board: Board) -> Callable[[str, int, bytes], None]:
     """Writes a line of the audit log for every message, and counts iterations."""
     audit, run_id = AuditLog(read.folder), int(read.run[:15], 16)
 
     def note(kind: str, number: int, content: bytes) -> None:
-        asked = f"{read.run} {read.data} {kind} {number}".encode()
+        asked = f"{read.run} {read.data} {board.standing} {kind} {number}".encode()
         if kind == "weights" and not audit.allows(asked, read.policy.most):
             raise RefusedError(Code.ENOUGH)
-        audit.note(run_id, "gossip" if kind == "weights" else "tree", asked, content)
+        audit.note(run_id, LOGGED.get(kind, "tree"), asked, content)
 
     return note
 
