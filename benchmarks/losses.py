@@ -69,8 +69,8 @@ def row(family: str, loss: str, logistic: float, arguments: argparse.Namespace) 
         f"{here['gap']:.1e}",
     ]
     there = clarabel_alone(family, loss, arguments) if arguments.clarabel else None
-    if there is None:
-        cells += [f"> {arguments.limit:g}" if arguments.clarabel else "", "", ""]
+    if there is None or "trouble" in there:
+        cells += ["" if there is None else there["trouble"], "", ""]
     else:
         bound = here["objective"] * (1 - here["gap"])
         above = (there["objective"] - bound) / bound
@@ -91,12 +91,14 @@ def said(answer: Answer) -> dict[str, Any]:
     return {"n_iter": answer.n_iter, "gap": answer.gap}
 
 
-def clarabel_alone(family: str, loss: str, arguments: argparse.Namespace) -> dict[str, Any] | None:
-    """The same of Clarabel, in a process of its own; None where it takes too long."""
+def clarabel_alone(family: str, loss: str, arguments: argparse.Namespace) -> dict[str, Any]:
+    """The same of Clarabel, in a process of its own; or its "trouble"."""
     asked = ["--families", family, "--losses", loss, "--scale", str(arguments.scale), "--limit", str(arguments.limit)]
     command = [sys.executable, "-m", "benchmarks.losses", "--alone", *asked]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else None
+    if done.returncode != 0:
+        return {"trouble": f"> {arguments.limit:g}" if done.returncode < 0 else "no solution"}
+    return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -69,7 +70,7 @@ class KinkedLosses(RowLosses):
         q, low, _ = self.design.forces(-duals, 2 * self.ridge * v[groups])
         return v, q + low - (sum_by_group(q + low, groups, n_groups) / size)[groups]
 
-    @property
+    @cached_property
     def _limits(self) -> tuple[Array, Array]:
         if self.limits is not None:
             return self.limits
