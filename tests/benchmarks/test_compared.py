@@ -49,6 +49,7 @@ def test_federated_averaging_comes_to_the_pooled_model(monkeypatch):
     assert sent == rounds * beside_flower.SITES * 3 * 8
 
 
+@pytest.mark.filterwarnings("ignore")  # what the other package warns of is its own
 def test_both_solvers_of_stratified_models_have_one_objective():
     pytest.importorskip("strat_models")
     problem = beside_strat.grid(5, seed=0)
