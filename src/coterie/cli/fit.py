@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import re
-import shlex
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from math import inf, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coterie.cli.codes import ExitCode
-from coterie.cli.echo import echo
 from coterie.cli.errors import BadInputError, check_folder, check_numbers, plain_errors
+from coterie.cli.fitting import (
+    CV,
+    checked_engine,
+    end,
+    left_out,
+    new_model,
+    notes_of,
+    own_options,
+    resolvability_of,
+    without_convergence_warnings,
+)
 from coterie.cli.network import (
     check_choice,
     edge_table,
@@ -53,33 +56,9 @@ from coterie.cli.ranks import profile as where_time_went
 from coterie.cli.strengths import of_features, read_strengths
 
 if TYPE_CHECKING:
-    from coterie.cli.network import Knn, Network
-    from coterie.estimators.base import NetworkedModel
-    from coterie.estimators.by_ranks import Facts
-    from coterie.io.formats import Table
+    pass
 
-CV = "cv"
-NO_FEATURE = re.compile(r"id|.*[_ ]id|lat(itude)?|lon(gitude)?|lng", re.IGNORECASE)  # names of ids and coordinates
-MOST_EDGES = 20_000  # up to here it is quickly told whether labels resolve clusters
 DATA, NETWORK, MODEL, SOLVER = "What to learn from", "The network", "The model", "How to solve it"
-
-
-KINDS = {
-    LossName.squared: "LinearRegression",
-    LossName.lasso: "Lasso",
-    LossName.logistic: "LogisticRegression",
-    LossName.poisson: "PoissonRegression",
-    LossName.huber: "HuberRegression",
-    LossName.quantile: "QuantileRegression",
-}
-OWN = {  # options that only some losses have
-    "alpha": (LossName.lasso,),
-    "ridge": tuple(loss for loss in LossName if loss is not LossName.lasso),
-    "delta": (LossName.huber,),
-    "quantile": (LossName.quantile,),
-    "offset": (LossName.poisson,),
-    "exposure": (LossName.poisson,),
-}
 
 
 def fit(
@@ -300,12 +279,13 @@ def fit(
     Squared error and Lasso read DATA once and keep no rows, so they may be larger than memory. Ctrl-C writes the best
     model so far.
     """
-    with plain_errors(quiet), ranks(_checked_engine(engine)) as first:
+    with plain_errors(quiet), ranks(checked_engine(engine)) as first:
         check_folder(out)
         check_numbers(tol=tol, time_limit=time_limit, alpha=alpha, ridge=ridge, time_strength=time_strength)
         if engine != "mpi" and (profile or checkpoint is not None or partition is not None):
             raise BadInputError("--profile, --checkpoint and --partition belong to --engine mpi")
-        own = _own(loss, alpha=alpha, ridge=ridge, delta=delta, quantile=quantile, offset=offset, exposure=exposure)
+        numbers = {"alpha": alpha, "ridge": ridge, "delta": delta, "quantile": quantile}
+        own = own_options(loss, **numbers, offset=offset, exposure=exposure)
         place = place_column(node, time, time_strength, over)
         nearest = check_choice(graph, knn, weight, distance)
         if refine_strength and lam != CV:
@@ -314,7 +294,7 @@ def fit(
             )
         choosing = {"cv": folds, "over": over.value, "cv_repeats": repeats, "random_state": seed}
         choosing["refine_strength"] = refine_strength
-        model, strengths = _new_model(loss, lam, own, choosing), read_strengths(strength)
+        model, strengths = new_model(loss, lam, own, choosing), read_strengths(strength)
         model.set_params(penalty=penalty.value, fit_intercept=intercept, tol=tol, max_iter=max_iter)
         model.set_params(shared=shared, refit=None if refit is None else refit.value)
         model.set_params(standardize=scale, weight_by=weight_by.value, time_limit=time_limit, engine=engine)
@@ -334,17 +314,17 @@ def fit(
             engine, table, None if graph is None else Table(graph), None if partition is None else Table(partition)
         )
         edges = None if graph is None else edge_table(graph, table)
-        with working(quiet) as tell, _without_convergence_warnings():
+        with working(quiet) as tell, without_convergence_warnings():
             tell(f"reading {data}", None)
             chosen = None if features is None else split_names(features)
             given = Offset.of(offset, exposure)
             known = None if given is None else given.column
-            left_out = _left_out(table, (place, target, str(known)), chosen, exclude, nearest)
+            apart = left_out(table, (place, target, str(known)), chosen, exclude, nearest)
             times, moments = (None, []) if time is None else Times.found(table, time)
             options: dict[str, Any] = {"classes": loss is LossName.logistic, "offset": known, "times": times}
-            columns = Columns.of(table, place, target, chosen, but=left_out, **options)
-            if left_out and chosen is None:
-                say(f"columns that are not used: {', '.join(left_out)}; name features with --features", quiet)
+            columns = Columns.of(table, place, target, chosen, but=apart, **options)
+            if apart and chosen is None:
+                say(f"columns that are not used: {', '.join(apart)}; name features with --features", quiet)
             measure = Measure(weight, distance)
             if engine == "mpi":
                 asked = {"knn": nearest, "time": time, "one_hot": one_hot, "missing": missing, "distance": distance}
@@ -353,21 +333,21 @@ def fit(
                     model.set_params(verbose=tell)
                     columns = replace(columns, text_ids=ids is IdsName.text)
                     ours = RankTables(table, edges, partition, columns, measure)
-                    notes = _notes(context, table, None, seed) if first else {}
+                    notes = notes_of(context, table, None, seed) if first else {}
                     facts = fit_by_ranks(
                         model, ours, partial(say, quiet=quiet), (checkpoint, resume), baselines is None
                     )
                     model.set_params(verbose=0)
                     model.save(out, notes)
                     say("\n".join(where_time_went()), quiet or not profile)
-                    _end(model, notes, out, model.solution_.status is Status.INTERRUPTED, json, quiet, facts)
+                    end(model, notes, out, model.solution_.status is Status.INTERRUPTED, json, quiet, facts)
                 refuse_partition(partition, str(whole))
                 say(f"every rank holds the whole problem, as {whole}", quiet)
             network = read_network(table, place, edges, nearest, measure, text_ids=ids is IdsName.text)
             model.set_params(graph=network.graph, verbose=tell)
             if times is not None:
                 model.set_params(**in_time(model, network.graph, moments, time_strength))
-            notes = _notes(context, table, network, seed)
+            notes = notes_of(context, table, network, seed)
             levels, gap = [] if one_hot is None else split_names(one_hot), None if missing is None else missing.value
             columns, gaps = prepare(table, columns.like(network.graph), levels, gap)
             model.set_params(column_strength=of_features(strengths, columns.features, levels, intercept) or None)
@@ -381,7 +361,7 @@ def fit(
             try:
                 if not interrupted:
                     tell("whether labels resolve the clusters", None)
-                    notes |= _resolvability(model)
+                    notes |= resolvability_of(model)
                     found = assess(
                         model, cv=folds, over=over.value, random_state=seed, baselines=baselines, condensed=condensed
                     )
@@ -396,131 +376,4 @@ def fit(
             model.save(out, notes)
         if profile:
             say("\n".join(where_time_went()), quiet)
-        _end(model, notes, out, interrupted, json, quiet)
-
-
-def _left_out(
-    data: Table, named: tuple[str, ...], features: list[str] | None, exclude: str | None, nearest: Knn | None
-) -> list[str]:
-    """Columns that are no features unless they are asked for: ids, coordinates, and what --exclude names."""
-    from coterie.io.sources import sources
-
-    if features is not None and exclude is not None:
-        raise BadInputError("--exclude is for fits without --features; give one of them")
-    places = [] if nearest is None else list(nearest.names)
-    if features is not None:
-        return places
-    given = [] if exclude is None else split_names(exclude)
-    guessed = [name for name in sources(data)[0].schema if NO_FEATURE.fullmatch(name) and name not in named]
-    return list(dict.fromkeys([*places, *given, *guessed]))
-
-
-def _own(loss: LossName, **options: Any) -> dict[str, Any]:
-    """The options of this loss that are given; one of another loss is refused."""
-    given = {name: value for name, value in options.items() if value is not None}
-    for name in given:
-        if loss not in OWN[name]:
-            belongs = " and ".join(one.value for one in OWN[name])
-            raise BadInputError(f"--{name} belongs to --loss {belongs}, not to {loss.value}")
-    if not 0 < given.get("delta", 1.0) < inf:
-        raise BadInputError(f"--delta {given['delta']}: give a number above 0")
-    if not 0 < given.get("quantile", 0.5) < 1:
-        raise BadInputError(f"--quantile {given['quantile']}: give a number between 0 and 1")
-    if "offset" in given and "exposure" in given:
-        raise BadInputError("an exposure is an offset, its logarithm; give --offset or --exposure, not both")
-    return given
-
-
-def _new_model(loss: LossName, lam: str, own: dict[str, Any], choosing: dict[str, Any]) -> NetworkedModel:
-    """The estimator that the options ask for."""
-    import coterie
-    from coterie.estimators.criterion import CRITERIA
-
-    strengths = {name: value for name, value in own.items() if name not in ("offset", "exposure")}
-    estimator = f"Networked{KINDS[loss]}"
-    if lam in (CV, *CRITERIA):
-        return getattr(coterie, f"{estimator}CV")(criterion=lam, **choosing, **strengths)
-    try:
-        value = float(lam)
-    except ValueError:
-        value = nan
-    if not 0 <= value < inf:
-        raise BadInputError(f"--lam {lam}: give a number that is not negative, or cv, aicc or bic")
-    return getattr(coterie, estimator)(lam=value, **strengths)
-
-
-def _checked_engine(name: str) -> str:
-    from coterie.solver.solve import check_engine
-
-    try:
-        check_engine(name)
-    except ValueError as error:
-        raise BadInputError(f"--engine: {error}") from None
-    return name
-
-
-def _notes(context: typer.Context, data: Table, network: Network | None, seed: int) -> dict[str, Any]:
-    """What travels with the model; docs/report.md lists the keys."""
-    from coterie.io.sources import data_files, sha256_of
-    from coterie.io.tables import count_rows
-
-    return {
-        "command": shlex.join(["coterie", *(context.obj or [])]),
-        "seed": seed,
-        "data": {"files": list(map(str, data_files(data))), "rows": count_rows(data), "sha256": sha256_of(data)},
-        "coordinates": None if network is None else network.coordinates,
-    }
-
-
-@contextmanager
-def _without_convergence_warnings() -> Iterator[None]:
-    """How a fit ended is said at the end."""
-    from sklearn.exceptions import ConvergenceWarning
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        yield
-
-
-def _resolvability(model: NetworkedModel) -> dict[str, Any]:
-    """Whether the labels resolve the clusters found, where there are clusters and this is quickly told."""
-    from coterie.graphs import resolvability
-
-    if model.penalty == "squared" or model.graph_.n_edges > MOST_EDGES:
-        return {}
-    found = resolvability(model.graph_, model.n_labelled_ > 0, model.clusters_)
-    return {"resolvability": found.to_dict()}
-
-
-def _end(
-    model: NetworkedModel,
-    notes: dict[str, Any],
-    out: Path,
-    interrupted: bool,
-    json: bool,
-    quiet: bool,
-    facts: Facts | None = None,
-) -> None:
-    """Say what came out, and with which code the command ends. `facts`: of a model that ranks fitted, see there."""
-    from coterie.cli.describe import as_object, in_words
-    from coterie.cli.screen import say, show_json
-    from coterie.solver import Status
-
-    ends = {Status.OPTIMAL: ExitCode.DONE, Status.CONDITIONAL: ExitCode.CONDITIONAL}
-    code = ExitCode.INTERRUPTED if interrupted else ends.get(model.solution_.status, ExitCode.NOT_CONVERGED)
-    if json:
-        show_json(
-            {**as_object(model, facts), "baselines": notes.get("baselines"), "model": str(out), "exit_code": int(code)}
-        )
-    elif not quiet:
-        echo("\n".join([*in_words(model, notes, facts), f"Model written to {out}"]))
-    if interrupted:
-        say(f"interrupted; the best model so far is in {out}, with a gap of {model.gap_:.1e}", quiet)
-    elif code is ExitCode.CONDITIONAL:
-        say(
-            f"not proven: the gap of {model.gap_:.1e} holds if {model.solution_.condition}; the model is in {out}",
-            quiet,
-        )
-    elif code is not ExitCode.DONE:
-        say(f"not converged: the gap is {model.gap_:.1e}, asked for was {model.tol:.1e}; the model is in {out}", quiet)
-    raise typer.Exit(code)
+        end(model, notes, out, interrupted, json, quiet)

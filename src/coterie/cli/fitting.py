@@ -1,0 +1,174 @@
+"""What coterie fit asks for, what travels with its model, and how it ends."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import inf, nan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from coterie.cli.codes import ExitCode
+from coterie.cli.echo import echo
+from coterie.cli.errors import BadInputError
+from coterie.cli.network import split_names
+from coterie.cli.options import LossName
+
+if TYPE_CHECKING:
+    from coterie.cli.network import Knn, Network
+    from coterie.estimators.base import NetworkedModel
+    from coterie.estimators.by_ranks import Facts
+    from coterie.io.formats import Table
+
+CV = "cv"
+NO_FEATURE = re.compile(r"id|.*[_ ]id|lat(itude)?|lon(gitude)?|lng", re.IGNORECASE)  # names of ids and coordinates
+MOST_EDGES = 20_000  # up to here it is quickly told whether labels resolve clusters
+KINDS = {
+    LossName.squared: "LinearRegression",
+    LossName.lasso: "Lasso",
+    LossName.logistic: "LogisticRegression",
+    LossName.poisson: "PoissonRegression",
+    LossName.huber: "HuberRegression",
+    LossName.quantile: "QuantileRegression",
+}
+OWN = {  # options that only some losses have
+    "alpha": (LossName.lasso,),
+    "ridge": tuple(loss for loss in LossName if loss is not LossName.lasso),
+    "delta": (LossName.huber,),
+    "quantile": (LossName.quantile,),
+    "offset": (LossName.poisson,),
+    "exposure": (LossName.poisson,),
+}
+
+
+def left_out(
+    data: Table, named: tuple[str, ...], features: list[str] | None, exclude: str | None, nearest: Knn | None
+) -> list[str]:
+    """Columns that are no features unless they are asked for: ids, coordinates, and what --exclude names."""
+    from coterie.io.sources import sources
+
+    if features is not None and exclude is not None:
+        raise BadInputError("--exclude is for fits without --features; give one of them")
+    places = [] if nearest is None else list(nearest.names)
+    if features is not None:
+        return places
+    given = [] if exclude is None else split_names(exclude)
+    guessed = [name for name in sources(data)[0].schema if NO_FEATURE.fullmatch(name) and name not in named]
+    return list(dict.fromkeys([*places, *given, *guessed]))
+
+
+def own_options(loss: LossName, **options: Any) -> dict[str, Any]:
+    """The options of this loss that are given; one of another loss is refused."""
+    given = {name: value for name, value in options.items() if value is not None}
+    for name in given:
+        if loss not in OWN[name]:
+            belongs = " and ".join(one.value for one in OWN[name])
+            raise BadInputError(f"--{name} belongs to --loss {belongs}, not to {loss.value}")
+    if not 0 < given.get("delta", 1.0) < inf:
+        raise BadInputError(f"--delta {given['delta']}: give a number above 0")
+    if not 0 < given.get("quantile", 0.5) < 1:
+        raise BadInputError(f"--quantile {given['quantile']}: give a number between 0 and 1")
+    if "offset" in given and "exposure" in given:
+        raise BadInputError("an exposure is an offset, its logarithm; give --offset or --exposure, not both")
+    return given
+
+
+def new_model(loss: LossName, lam: str, own: dict[str, Any], choosing: dict[str, Any]) -> NetworkedModel:
+    """The estimator that the options ask for."""
+    import coterie
+    from coterie.estimators.criterion import CRITERIA
+
+    strengths = {name: value for name, value in own.items() if name not in ("offset", "exposure")}
+    estimator = f"Networked{KINDS[loss]}"
+    if lam in (CV, *CRITERIA):
+        return getattr(coterie, f"{estimator}CV")(criterion=lam, **choosing, **strengths)
+    try:
+        value = float(lam)
+    except ValueError:
+        value = nan
+    if not 0 <= value < inf:
+        raise BadInputError(f"--lam {lam}: give a number that is not negative, or cv, aicc or bic")
+    return getattr(coterie, estimator)(lam=value, **strengths)
+
+
+def checked_engine(name: str) -> str:
+    """The name of an engine; any other is refused."""
+    from coterie.solver.solve import check_engine
+
+    try:
+        check_engine(name)
+    except ValueError as error:
+        raise BadInputError(f"--engine: {error}") from None
+    return name
+
+
+def notes_of(context: typer.Context, data: Table, network: Network | None, seed: int) -> dict[str, Any]:
+    """What travels with the model; docs/report.md lists the keys."""
+    from coterie.io.sources import data_files, sha256_of
+    from coterie.io.tables import count_rows
+
+    return {
+        "command": shlex.join(["coterie", *(context.obj or [])]),
+        "seed": seed,
+        "data": {"files": list(map(str, data_files(data))), "rows": count_rows(data), "sha256": sha256_of(data)},
+        "coordinates": None if network is None else network.coordinates,
+    }
+
+
+@contextmanager
+def without_convergence_warnings() -> Iterator[None]:
+    """How a fit ended is said at the end."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
+
+
+def resolvability_of(model: NetworkedModel) -> dict[str, Any]:
+    """Whether the labels resolve the clusters found, where there are clusters and this is quickly told."""
+    from coterie.graphs import resolvability
+
+    if model.penalty == "squared" or model.graph_.n_edges > MOST_EDGES:
+        return {}
+    found = resolvability(model.graph_, model.n_labelled_ > 0, model.clusters_)
+    return {"resolvability": found.to_dict()}
+
+
+def end(
+    model: NetworkedModel,
+    notes: dict[str, Any],
+    out: Path,
+    interrupted: bool,
+    json: bool,
+    quiet: bool,
+    facts: Facts | None = None,
+) -> None:
+    """Say what came out, and with which code the command ends. `facts`: of a model that ranks fitted, see there."""
+    from coterie.cli.describe import as_object, in_words
+    from coterie.cli.screen import say, show_json
+    from coterie.solver import Status
+
+    ends = {Status.OPTIMAL: ExitCode.DONE, Status.CONDITIONAL: ExitCode.CONDITIONAL}
+    code = ExitCode.INTERRUPTED if interrupted else ends.get(model.solution_.status, ExitCode.NOT_CONVERGED)
+    if json:
+        show_json(
+            {**as_object(model, facts), "baselines": notes.get("baselines"), "model": str(out), "exit_code": int(code)}
+        )
+    elif not quiet:
+        echo("\n".join([*in_words(model, notes, facts), f"Model written to {out}"]))
+    if interrupted:
+        say(f"interrupted; the best model so far is in {out}, with a gap of {model.gap_:.1e}", quiet)
+    elif code is ExitCode.CONDITIONAL:
+        say(
+            f"not proven: the gap of {model.gap_:.1e} holds if {model.solution_.condition}; the model is in {out}",
+            quiet,
+        )
+    elif code is not ExitCode.DONE:
+        say(f"not converged: the gap is {model.gap_:.1e}, asked for was {model.tol:.1e}; the model is in {out}", quiet)
+    raise typer.Exit(code)
