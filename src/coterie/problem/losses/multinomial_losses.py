@@ -53,8 +53,9 @@ class MultinomialLosses(LocalLosses):
     def value(self, w: Array) -> Array:
         """With scores in twice the precision."""
         e, _ = classes.excess(self.rows.X, self.rows.y, self.rows.starts, w)
+        held = self.ridge > 0  # weights that nothing holds can have squares that are no numbers
         with np.errstate(over="ignore"):
-            return classes.sums(self.rows.starts, self.scale * classes.losses(e)) + w**2 @ self.ridge
+            return classes.sums(self.rows.starts, self.scale * classes.losses(e)) + w[:, held] ** 2 @ self.ridge[held]
 
     def ceiling(self, level: float, w: Array) -> float:
         """ψ changes by no more than the largest change of a margin."""

@@ -62,7 +62,7 @@ def settle(
     best, objective = w, np.inf
     for _ in range(ROUNDS):
         moved = polish(problem, clusters, w)
-        if moved is None or (value := problem.objective(moved)) >= objective:
+        if moved is None or not (value := problem.objective(moved)) < objective:
             break
         best, objective, w = moved, value, moved.copy()
         left = aim(problem, clusters, u, w, enough)
