@@ -15,12 +15,16 @@ from problems import EVERY_PENALTY, FIRST_LOSSES, instance
 @pytest.mark.parametrize("n", [0, 1, 2, 5, 9, 30])
 def test_every_number_comes_once_after_those_it_starts_from(n: int) -> None:
     seen: list[int] = []
-    for k, near in in_strides(n):
+    for k, near in in_strides(np.geomspace(1.0, 0.1, n)):
         assert set(near) <= set(seen)
         assert (near == ()) == (k == 0)
         assert len(near) < 2 or near[0] < k < near[1]
         seen.append(k)
     assert sorted(seen) == list(range(n))
+
+
+def test_lams_that_are_far_apart_come_one_after_the_other() -> None:
+    assert list(in_strides([1.0, 0.1, 0.01, 0.0])) == [(0, ()), (1, (0,)), (2, (1,)), (3, (2,))]
 
 
 @pytest.mark.parametrize("penalty", EVERY_PENALTY, ids=repr)

@@ -67,8 +67,8 @@ def solve_path(
 ) -> Path:
     """Solve for many λ, warm-started.
 
-    Every eighth λ starts from the last one, and those in between from the means of two others around them, which
-    often prove themselves: the least objective is concave in λ.
+    Some λ, each at least a quarter of the last of them, start from that one, and those in between from the means of two
+    others around them, which often prove themselves: the least objective is concave in λ.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def solve_path(
     found: dict[int, Solution] = {}
     told = 0
     with expecting(len(values)), reusing():
-        for k, near in in_strides(len(values)):
+        for k, near in in_strides(values):
             here = problem.at(values[k])
             start = start_at(here, [(values[j], found[j]) for j in near], start, tol)
             found[k] = solve(here, tol, start=start, **options)

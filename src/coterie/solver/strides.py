@@ -18,17 +18,22 @@ from coterie.proofs.dual_clusters import DualClusters
 from coterie.solver.solution import Solution
 
 COSTS = 0.1  # of the gap that is asked for, which making weights of clusters equal may cost at a start
-STRIDE = 8  # steps from one λ that is solved from the last one to the next: measured, decision 35
+STRIDE = 8  # steps from one λ that is solved from the last one to the next, at most: measured, decision 35
+WIDEST = 4.0  # the larger of two λ over the smaller: means of others far apart are not the models of the λ in between
 
 
-def in_strides(n: int) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """The numbers 0 … n − 1, each after those that it starts from: the one a stride before, or two around it."""
-    if n > 0:
+def in_strides(lams: Sequence[float]) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """The numbers of descending λ, each after those that it starts from: the one a stride before, or two around it."""
+    last = 0
+    if len(lams):
         yield 0, ()
-    for last in range(0, n - 1, STRIDE):
-        after = min(last + STRIDE, n - 1)
+    while last + 1 < len(lams):
+        after = last + 1
+        while after + 1 < min(len(lams), last + STRIDE + 1) and lams[last] <= WIDEST * lams[after + 1]:
+            after += 1
         yield after, (last,)
         yield from _halves(last, after)
+        last = after
 
 
 def _halves(first: int, last: int) -> Iterator[tuple[int, tuple[int, ...]]]:
