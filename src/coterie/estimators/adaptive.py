@@ -29,8 +29,7 @@ def adapted(problem: Problem, lam: float, options: dict[str, Any]) -> Problem:
 
 def reweighted(graph: EmpiricalGraph, w: Array) -> EmpiricalGraph:
     """The same edges, lighter where weights w differ; the same graph where none do."""
-    i, j = graph.edges.T
-    apart = np.linalg.norm(w[i] - w[j], axis=1)
+    apart = differences(graph, w)
     size = float(np.sqrt((apart**2).mean())) if len(apart) else 0.0
     if size == 0:
         return graph
@@ -38,3 +37,9 @@ def reweighted(graph: EmpiricalGraph, w: Array) -> EmpiricalGraph:
     A *= graph.weights.sum() / A.sum()
     A.flags.writeable = False
     return replace(graph, weights=A)
+
+
+def differences(graph: EmpiricalGraph, w: Array) -> Array:
+    """‖w_i − w_j‖ of every edge."""
+    i, j = graph.edges.T
+    return np.linalg.norm(w[i] - w[j], axis=1)

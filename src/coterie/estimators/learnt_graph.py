@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from coterie.estimators.adaptive import differences
 from coterie.problem import EmpiricalGraph, Problem
 from coterie.problem.arrays import Array
 from coterie.solver import NotConverged, solve
@@ -42,12 +43,6 @@ def learnt(problem: Problem, lam: float, options: dict[str, Any]) -> Problem:
         if np.abs(graph.weights - before).max() <= SETTLED * before.max():
             break
     return replace(problem, graph=graph)
-
-
-def differences(graph: EmpiricalGraph, w: Array) -> Array:
-    """‖w_i − w_j‖ of every edge."""
-    i, j = graph.edges.T
-    return np.linalg.norm(w[i] - w[j], axis=1)
 
 
 def shared_out(graph: EmpiricalGraph, d: Array, gamma: float) -> EmpiricalGraph:

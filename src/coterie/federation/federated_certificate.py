@@ -24,7 +24,7 @@ from coterie.federation.partition import Cut
 from coterie.problem.arrays import Array
 from coterie.problem.penalties import Penalty
 from coterie.solver.bound import REFUTED, Bound
-from coterie.solver.certificate import FLOOR, REACH
+from coterie.solver.certificate import REACH, gap_unit
 
 SCALARS = ("value", "bound", "left", "reach")
 
@@ -152,7 +152,7 @@ class FederatedCertificate:
     @property
     def _unit(self) -> float:
         """What gaps are relative to."""
-        return max(abs(self.objective), FLOOR * self.constant, np.finfo(float).tiny)
+        return gap_unit(self.constant, self.objective)
 
     @property
     def is_contradicted(self) -> bool:

@@ -12,7 +12,7 @@ from coterie.federation.loop import CONTRADICTED, FederationError
 from coterie.kernels.reference.exact import EPS
 from coterie.problem.arrays import Array
 from coterie.solver.bound import REFUTED, Bound
-from coterie.solver.certificate import FLOOR, REACH
+from coterie.solver.certificate import REACH, gap_unit
 from coterie.solver.solution import Status
 
 
@@ -55,7 +55,7 @@ class Known:
         reach = max(reach, largest) if unconditional else REACH * max(largest, self.size)
         rounding = (SUM_ERROR + 2 * self.sites * EPS) * (sizes + reach * charge)
         bound = Bound(proven - reach * charge - rounding, unconditional, reach)
-        unit = max(abs(objective), FLOOR * self.constant, np.finfo(float).tiny)
+        unit = gap_unit(self.constant, objective)
         slack = min(SLACK * (sizes + abs(objective)), REFUTED * unit)
         if unconditional and bound.value > objective + slack:
             raise FederationError(CONTRADICTED)

@@ -167,11 +167,11 @@ def _enough(level: float, charge: float, allowed: float) -> Enough:
     return Enough(left=CHARGED * allowed / charge, stretch=1 + STRETCHED * allowed / price)
 
 
-def gap_unit(problem: BoundProblem, objective: float) -> float:
+def gap_unit(constant_loss: float, objective: float) -> float:
     """What gaps are relative to: max(|objective|, FLOOR × loss of the best constant model)."""
-    return max(abs(objective), FLOOR * problem.constant_loss, float_info.min)
+    return max(abs(objective), FLOOR * constant_loss, float_info.min)
 
 
 def relative_gap(problem: BoundProblem, objective: float, bound: Bound) -> float:
     """(objective − bound) / gap_unit, zero when they meet, ∞ where the condition of the bound is refuted."""
-    return bound.gap(objective, gap_unit(problem, objective))
+    return bound.gap(objective, gap_unit(problem.constant_loss, objective))

@@ -80,7 +80,7 @@ class Incumbent:
     @property
     def _unit(self) -> float:
         """What gaps are relative to."""
-        return gap_unit(self.problem, self.objective)
+        return gap_unit(self.problem.constant_loss, self.objective)
 
     def improve(self, w: Weights, u: Duals, n_iter: int, rounds: int, hurry: bool = False) -> None:
         """Take what a point of the iteration offers: its weights, snapped and polished, and its duals, repaired.

@@ -83,7 +83,7 @@ class Part:
     inner, counted : int
         How many of its edges are inner ones, and how many it counts.
     halo, cut, single : Exchange
-        Of weights, of duals, and of one number a node.
+        Of weights, of duals, and of one number per node.
     """
 
     crew: Crew
