@@ -164,12 +164,13 @@ class Coordinator:
         others = [reply for reply in self.replies if reply[0] is not best.w]
         free = ~np.isin(self.cut.part, list(self.held))
         model = ProxSurrogate([*others, (best.w, best.g)], self.steps.tau, self.blocks, free)
-        w = w_hat = best.w
-        u = u_hat = best.u
+        w, w_hat = best.w.copy(), best.w
+        u, u_hat = best.u.copy(), best.u
         for _ in range(MODEL_STEPS):
             w_hat = model(w - tau * (Dt @ u))
             u_hat = self._dual_step(u + sigma * (D @ (2 * w_hat - w)))
-            w, u = w + RELAXATION * (w_hat - w), u + RELAXATION * (u_hat - u)
+            w += RELAXATION * (w_hat - w)
+            u += RELAXATION * (u_hat - u)
         return _near(w_hat, best.w), u_hat
 
     def _rebalance(self, w: Array, u: Array) -> None:

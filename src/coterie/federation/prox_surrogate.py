@@ -9,16 +9,18 @@ things are known of it.
 * Before any is known, all nodes of a site are taken to move half as far as they are pulled when they are pulled
   together, and a tenth as far when they are pulled apart: their data and inner edges hold them.
 
-J itself would have (boundary × n)² entries, so it is kept in factors, and applied by them.
+J itself would have (boundary × n)² entries for a site, so it is kept in factors, and applied by them; where most sites
+are so small that J has fewer entries than its factors, they are multiplied out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, diags_array
 
 from coterie.problem.arrays import Array
 
@@ -48,20 +50,23 @@ class ProxSurrogate:
         self.v = self.w + tau[:, None] * g
         self.root = np.sqrt(tau)[:, None]
         nodes = np.flatnonzero(free)
-        self.Z, starts = _clusters(self.w, self.root, nodes, part[nodes])
-        self.Zt = csr_array(self.Z.T)
-        together, steps = self._seen(replies[-MEMORY:], nodes, part[nodes])
-        Q, self.K = _learn(together, steps, starts)
-        self.ZQ = csr_array(self.Z @ Q)
-        self.ZQt = csr_array(self.ZQ.T)
+        Z, starts = _clusters(self.w, self.root, nodes, part[nodes])
+        together, steps = self._seen(csr_array(Z.T), replies[-MEMORY:], nodes, part[nodes])
+        Q, K = _learn(together, steps, starts)
+        out, back = (diags_array(np.repeat(scale, self.w.shape[1])) for scale in (self.root[:, 0], 1 / self.root[:, 0]))
+        factors = [(out @ (APART * Z), Z.T @ back), (out @ (Z @ Q) @ K, (Z @ Q).T @ back)]
+        entries = (self.w.shape[1] * np.bincount(part[nodes])) ** 2
+        small = entries.sum() <= sum(left.nnz + right.nnz for left, right in factors)
+        terms = [(sum(left @ right for left, right in factors),)] if small else factors
+        self.J = [tuple(map(csr_array, term)) for term in terms]
 
     def __call__(self, v: Array) -> Array:
-        x = ((v - self.v) / self.root).ravel()
-        moved = APART * (self.Z @ (self.Zt @ x)) + self.ZQ @ (self.K @ (self.ZQt @ x))
-        return self.w + self.root * moved.reshape(v.shape)
+        x = (v - self.v).ravel()
+        moved = sum(reduce(lambda y, factor: factor @ y, reversed(term), x) for term in self.J)
+        return self.w + moved.reshape(v.shape)
 
     def _seen(
-        self, replies: Sequence[tuple[Array, Array]], nodes: NDArray[np.int64], part: NDArray[np.int64]
+        self, Zt: csr_array, replies: Sequence[tuple[Array, Array]], nodes: NDArray[np.int64], part: NDArray[np.int64]
     ) -> tuple[Array, Array]:
         """In the basis Z: all nodes of a site moving together, (C, n), and past steps (Δŵ, Δv), (C, pairs, 2)."""
         B, n = self.w.shape
@@ -69,10 +74,10 @@ class ProxSurrogate:
         length = 1.0 / self.root[nodes, 0]
         alike = np.zeros((B, n, n))
         alike[nodes] = (length / np.sqrt(np.bincount(site, length**2))[site])[:, None, None] * np.eye(n)
-        w = self.Zt @ np.stack([(w / self.root).ravel() for w, _ in replies], axis=1)
-        g = self.Zt @ np.stack([(g * self.root).ravel() for _, g in replies], axis=1)
+        w = Zt @ np.stack([(w / self.root).ravel() for w, _ in replies], axis=1)
+        g = Zt @ np.stack([(g * self.root).ravel() for _, g in replies], axis=1)
         dw, dg = np.diff(w, axis=1), np.diff(g, axis=1)
-        return self.Zt @ alike.reshape(B * n, n), np.stack([dw, dw + dg], axis=2)
+        return Zt @ alike.reshape(B * n, n), np.stack([dw, dw + dg], axis=2)
 
 
 def _clusters(
