@@ -342,10 +342,14 @@ def refusals(crew: Crew) -> None:
         (r"rank \d .*twice.csv: node 'p0' stands there twice", {"parts": "twice"}),
         (r"rank 0 .*other.csv: 'p0q' is not a node of the graph", {"parts": "other"}),
         (
-            rf"rank {last} of \d cannot find the files: .*nothing.csv",
+            rf"rank {last} of \d cannot find the rows: .*nothing.csv",
             {"rows": "nothing" if crew.rank == last else "rows"},
         ),
-        (rf"rank {last} has another command or files", {"lam": 0.2 if crew.rank == last else 0.1}),
+        (rf"rank {last} has another set of options", {"lam": 0.2 if crew.rank == last else 0.1}),
+        (
+            rf"rank {last} has another table of rows \(here .*rows.csv\) than rank 0",
+            {"rows": "unlabelled" if crew.rank == last else "rows"},
+        ),
     ):
         with pytest.raises(RankFailed, match=said):
             fit_places(crew, **given)

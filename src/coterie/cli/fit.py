@@ -53,7 +53,7 @@ from coterie.cli.options import (
 )
 from coterie.cli.ranks import RankTables, agreed, check_files, fit_by_ranks, keeping, ranks, refuse_partition, why_whole
 from coterie.cli.ranks import profile as where_time_went
-from coterie.cli.strengths import of_features, read_strengths
+from coterie.cli.strengths import check_engine, of_features, read_strengths
 
 if TYPE_CHECKING:
     pass
@@ -295,6 +295,7 @@ def fit(
         choosing = {"cv": folds, "over": over.value, "cv_repeats": repeats, "random_state": seed}
         choosing["refine_strength"] = refine_strength
         model, strengths = new_model(loss, lam, own, choosing), read_strengths(strength)
+        check_engine(strengths, engine)
         model.set_params(penalty=penalty.value, fit_intercept=intercept, tol=tol, max_iter=max_iter)
         model.set_params(shared=shared, refit=None if refit is None else refit.value)
         model.set_params(standardize=scale, weight_by=weight_by.value, time_limit=time_limit, engine=engine)

@@ -117,11 +117,15 @@ class RankFit:
 
     def _agreed(self) -> str:
         """What the fit is known by; refuse ranks that were asked for another one."""
-        tables = [table for table in (self.rows, self.edges, self.partition) if table is not None]
-        files = self.ranks.do(lambda: _files(tables), "find the files")
-        about = (*files, repr(self.columns), _said(self.model), repr((self.offset, self.one_hot, self.missing)))
-        refuse_differences(self.ranks, {"command or files": about})
-        return digest(about).hex()
+        tables = {"rows": self.rows, "edges": self.edges, "ranks of nodes": self.partition}
+        given: dict[str, Any] = {
+            f"table of {name} (here {table})": self.ranks.do(partial(_files, table), f"find the {name}")
+            for name, table in tables.items()
+        }
+        given["choice of columns"] = repr((self.columns, self.measure, self.offset, self.one_hot, self.missing))
+        given["set of options"] = _said(self.model)
+        refuse_differences(self.ranks, given)
+        return digest(list(given.values())).hex()
 
     def _fitted(self, name: str) -> Facts:
         self._introduce()
@@ -263,6 +267,6 @@ def _said(model: NetworkedModel) -> str:
     )
 
 
-def _files(tables: list[Table]) -> list[tuple[str, int]]:
-    """The files of tables, and how long they are."""
-    return [(str(file), file.stat().st_size) for table in tables for file in data_files(table)]
+def _files(table: Table | None) -> list[tuple[str, int]]:
+    """The files of a table, and how long they are."""
+    return [] if table is None else [(str(file), file.stat().st_size) for file in data_files(table)]
