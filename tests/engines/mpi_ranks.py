@@ -35,6 +35,7 @@ from coterie.engines.mpi.checkpoint import keeping  # noqa: E402
 from coterie.engines.mpi.crew import Crew, RankFailed, crew  # noqa: E402
 from coterie.engines.mpi.engine import MpiEngine  # noqa: E402
 from coterie.engines.mpi.part import Share, find  # noqa: E402
+from coterie.estimators import cross_validation, rank_folds  # noqa: E402
 from coterie.estimators.by_ranks import RankFit  # noqa: E402
 from coterie.estimators.offsets import Offset  # noqa: E402
 from coterie.io.errors import DataError  # noqa: E402
@@ -320,6 +321,44 @@ def fits(crew: Crew) -> None:
         np.testing.assert_allclose(found.solution_.objective, alone.solution_.objective, rtol=3 * model.tol)
         np.testing.assert_allclose(found.coef_, alone.coef_, atol=0.05)
         np.testing.assert_allclose(found.node_errors_, alone.node_errors_, atol=0.05)
+
+
+CHOICES: list[tuple[Any, str, dict[str, Any]]] = [
+    (ct.NetworkedLinearRegressionCV, "y", {"penalty": "squared", "cv_repeats": 2}),
+    (ct.NetworkedLassoCV, "y", {"over": "nodes", "alpha": 0.01}),
+    (ct.NetworkedLogisticRegressionCV, "kind", {"ridge": 0.1}),
+    (ct.NetworkedQuantileRegressionCV, "y", {"penalty": "l2", "ridge": 0.1}),
+]
+
+
+def choices(crew: Crew) -> None:
+    """λ by folds: ranks that read shares deal out the folds of one process, and choose as well as that."""
+    chosen.set(Form.NUMPY)
+    rank_folds.PATH_TOL = cross_validation.PATH_TOL = 1e-3
+    folder, pieces.PIECE = Path(os.environ["FILES"]), 500
+    if crew.rank == 0:
+        many_columns(folder)
+    crew.any(False)
+    table, edges, parts = (Table(folder / f"{name}.csv") for name in ("columns", "edges", "parts"))
+    graph = ct.EmpiricalGraph.from_any(pl.read_csv(edges.path))
+    for kind, target, given in CHOICES:
+        options = {"n_lams": 3, "cv": 2, "tol": 1e-3, "random_state": 0, **given}
+        columns, ours = Columns.of(table, "place", target, ["x"], classes=target == "kind"), kind(**options)
+        RankFit(ours, table, edges, columns, Measure(), parts, lambda line: None).fit()
+        ours.save(folder / "model")
+        if crew.rank:
+            continue
+        alone = kind(graph, engine="numpy", **options)
+        ct.fit_files(alone, table, "place", target, ["x"])
+        found = ct.load(folder / "model")
+        one, other = found.lam_choice_, alone.lam_choice_
+        assert one.over == other.over
+        np.testing.assert_allclose(one.lams, other.lams, rtol=1e-3)
+        np.testing.assert_allclose(one.weights, other.weights)
+        np.testing.assert_allclose(one.errors, other.errors, rtol=0.05)
+        assert other.mean[np.argmin(np.abs(other.lams - found.lam_))] <= 1.05 * other.mean.min()
+        np.testing.assert_allclose(found.held_out_.error, alone.held_out_.error, rtol=0.05)
+        np.testing.assert_allclose(found.held_out_.node_errors, alone.held_out_.node_errors, rtol=0.2, atol=0.05)
 
 
 def refusals(crew: Crew) -> None:

@@ -26,7 +26,7 @@ from mpi4py import MPI
 from coterie.engines.mpi import engine
 from coterie.engines.mpi.checkpoint import keeping
 from coterie.engines.mpi.crew import Crew, RankFailed
-from coterie.estimators import by_ranks
+from coterie.estimators import by_ranks, cross_validation, rank_folds, rank_lams
 from coterie.io.ranks import pieces
 from coterie.io.ranks.network import read_edges
 from coterie.io.ranks.partition import assign, by_labels, read_partition
@@ -42,7 +42,7 @@ NAMES = [f"town {i}" if i % 3 else f'"town"\n{i}' for i in range(12)]  # some ne
 def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Crew:
     """The crew of one, small pieces, and files of a fit in the folder that is worked in."""
     crew = Crew(MPI.COMM_SELF)
-    for module in (engine, parts, by_ranks):
+    for module in (engine, parts, by_ranks, rank_lams):
         monkeypatch.setattr(module, "crew", lambda: crew)
     monkeypatch.setattr(pieces, "PIECE", 200)
     monkeypatch.setattr(Pace, "form", lambda pace, n_iter=0: Form.NUMPY)
@@ -124,6 +124,37 @@ def test_it_is_the_fit_of_one_process(name: str) -> None:
     np.testing.assert_allclose(found.node_errors_, whole.node_errors_, atol=1e-2)
     assert found.solution_.objective == pytest.approx(whole.solution_.objective, rel=3e-5)
     assert found.solution_.dual_bound <= whole.solution_.objective * (1 + 1e-9)
+
+
+CHOICES = {
+    "squared": (ct.NetworkedLinearRegressionCV, "rows.csv", {"over": "nodes"}),
+    "counts": (ct.NetworkedPoissonRegressionCV, "counts.csv", {"penalty": "l2", "ridge": 0.1}),
+}
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_folds_choose_as_those_of_one_process(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    kind, rows, options = CHOICES[name]
+    options = {"n_lams": 3, "cv": 2, "tol": 1e-3, "random_state": 0, **options}
+    for module in (rank_folds, cross_validation):
+        monkeypatch.setattr(module, "PATH_TOL", 1e-4)
+    graph = ct.EmpiricalGraph.from_any(pl.read_csv("edges.csv"))
+    whole = kind(graph, engine="numpy", **options)
+    ct.fit_files(whole, rows, node="town", target="y", features=["a", "b"])
+    model = kind(**options)
+    fit(model, rows)
+    model.save("model")
+    found = ct.load("model")
+    assert found.lam_choice_.over == whole.lam_choice_.over
+    np.testing.assert_allclose(found.lam_choice_.lams, whole.lam_choice_.lams, rtol=1e-4)
+    np.testing.assert_allclose(found.lam_choice_.errors, whole.lam_choice_.errors, rtol=0.02)
+    np.testing.assert_allclose(found.lam_choice_.weights, whole.lam_choice_.weights)
+    assert found.lam_ == pytest.approx(whole.lam_, rel=1e-4)
+    ours, theirs = found.held_out_, whole.held_out_
+    assert ours.error == pytest.approx(theirs.error, rel=0.02)
+    assert ours.score == pytest.approx(theirs.score, rel=0.05, abs=0.02)
+    assert ours.counts.sum() == (whole.n_labelled_.sum() if theirs.counts is None else theirs.counts.sum())
+    np.testing.assert_allclose(ours.node_errors, theirs.node_errors, rtol=0.1, atol=0.05)
 
 
 def test_moments_are_kept_where_these_are_less(monkeypatch: pytest.MonkeyPatch) -> None:

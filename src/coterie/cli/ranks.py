@@ -105,8 +105,13 @@ def why_whole(model: NetworkedModel, rows: Table, edges: Table | None, **others:
     given = [f"--{name.replace('_', '-')}" for name, value in others.items() if value]
     if given:
         return f"{given[0]} asks for it"
-    if isinstance(model, ChoosesLam) or not model.lam > 0:
-        return "--lam is not a number above 0"
+    if isinstance(model, ChoosesLam):
+        if model.criterion != "cv":
+            return f"--lam {model.criterion} asks for it"
+        if model.refine_strength:
+            return "--refine-strength asks for it"
+    elif not model.lam > 0:
+        return "--lam is 0"
     if edges is None or not (can_be_shared(rows) and can_be_shared(edges)):
         return "standard input, and files that are packed, cannot be read in shares"
     return None
@@ -147,7 +152,7 @@ def fit_by_ranks(
         facts = RankFit(model, rows, edges, columns, measure, parts, say, offset, one_hot, missing).fit()
     if kept[1] and not is_resumed():
         say(f"{kept[0]} holds no checkpoint of this fit, which began anew")
-    if unasked:
+    if unasked and not hasattr(model, "held_out_"):
         say("how good predictions are is found out with --baselines, for which every rank holds the whole problem")
     return facts
 

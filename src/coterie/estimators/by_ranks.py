@@ -13,14 +13,16 @@ import numpy as np
 from coterie.engines.mpi.agreement import digest, refuse_differences
 from coterie.engines.mpi.crew import Crew, crew
 from coterie.estimators.base import NetworkedModel
+from coterie.estimators.cross_validation import ChoosesLam
 from coterie.estimators.file_checks import FileChecks, Say
 from coterie.estimators.from_files import naming_the_file
 from coterie.estimators.offsets import EXPOSURE, Offset
 from coterie.estimators.progress import follow, listener
+from coterie.estimators.rank_folds import RankFolds
 from coterie.estimators.rank_holders import RankHolders
 from coterie.io.formats import Table
 from coterie.io.memory import memory_needed, moments_needed, require_memory_to_solve
-from coterie.io.model_parts import OF_NODES, name_arrays
+from coterie.io.model_parts import OF_NODES, OF_SOME, name_arrays
 from coterie.io.preparation import prepare
 from coterie.io.ranks.directory import sent_text
 from coterie.io.ranks.model import write_together
@@ -40,7 +42,7 @@ from coterie.problem.losses.base import with_offset
 from coterie.problem.penalties import as_penalty
 from coterie.solver.parts import PartProblem, PartSolution, solve_parts
 
-OWN = (*OF_NODES, "u", "edges", "weights", "undetermined")  # arrays of which every rank writes its own
+OWN = (*OF_NODES, *OF_SOME, "u", "edges", "weights", "undetermined")  # arrays of which every rank writes its own
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +63,7 @@ class Facts:
 
 @dataclass(frozen=True, eq=False)
 class RankFit:
-    """A fit of a model, with λ given and without a graph, to tables of rows and of edges.
+    """A fit of a model, without a graph and with λ given or chosen by folds, to tables of rows and of edges.
 
     Attributes
     ----------
@@ -139,9 +141,12 @@ class RankFit:
         del data
         loss, penalty = model._loss(model._unpenalised), as_penalty(model.penalty)
         self.ranks.do(lambda: loss.validate(rows), f"use the labels of {self.rows}")
+        problem = PartProblem(network.share, network.n_nodes, network.n_edges, rows, loss, penalty, 1.0, name)
+        chooses = isinstance(model, ChoosesLam)
+        model.lam_ = RankFolds(model, self.ranks, problem).choose() if chooses else float(model.lam)
         tell = listener(model.verbose)
         found = solve_parts(
-            PartProblem(network.share, network.n_nodes, network.n_edges, rows, loss, penalty, model.lam_, name),
+            replace(problem, lam=model.lam_),
             model.tol,
             max_iter=model.max_iter,
             time_limit=model.time_limit,
@@ -154,7 +159,7 @@ class RankFit:
         model, columns = self.model, self.columns
         model.n_features_in_, model.feature_names_in_ = len(columns.features), np.array(columns.features, dtype=object)
         model.groups_column_, model.frame_library_, model.target_name_ = columns.node, "polars", columns.target
-        model.lam_, model.strengths_, model.preparation_ = float(model.lam), None, columns.made
+        model.strengths_, model.preparation_ = None, columns.made
         model.offset_ = None if self.offset is None else self.offset.named
 
     def _network(self) -> RankNetwork:
@@ -172,7 +177,8 @@ class RankFit:
     def _data(self, network: RankNetwork) -> tuple[LocalDatasets, Array]:
         """Rows of own nodes, condensed where that is less, and how many labelled ones each node has."""
         model, checks, n = self.model, self.checks, len(self.columns.features)
-        condense = hasattr(model, "fit_moments") and self._moments_are_less(network)
+        can_condense = hasattr(model, "fit_moments") and not isinstance(model, ChoosesLam)  # folds need rows
+        condense = can_condense and self._moments_are_less(network)
         data, here, labelled = self._condensed(network) if condense else self._all_rows(network)
         with_rows, with_labels = (round(n) for n in self.ranks.sums(len(here), int((labelled > 0).sum())))
         checks.labels(with_labels > 0)
@@ -233,6 +239,8 @@ class RankFit:
         model.node_errors_ = np.where(labelled > 0, unit * total, np.nan)[order]
         model.solution_ = model.scaling_.values_back(found.solution, model._degree)
         model.graph_ = model.solution_.graph
+        if hasattr(model, "held_out_"):
+            model.held_out_ = replace(model.held_out_, node_errors=model.held_out_.node_errors[order])
         model._refit = model._information = None
         model.gap_ = model.solution_.gap
         names = network.names.gather(order)
@@ -255,7 +263,7 @@ def _write(
     ranks: Crew, own: dict[str, Array], text_ids: bool, path: Path, record: dict[str, Any], arrays: dict[str, Array]
 ) -> None:
     """What `save` of a model writes, with arrays of nodes and edges by their owners."""
-    here = {name: arrays[name] for name in (*OF_NODES, "u")} | own
+    here = {name: arrays[name] for name in (*OF_NODES, *OF_SOME, "u") if name in arrays} | own
     shared = {name: array for name, array in arrays.items() if name not in OWN}
     write_together(ranks, path, {**record, "text_ids": text_ids}, shared, here)
 

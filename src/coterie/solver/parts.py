@@ -68,6 +68,11 @@ class PartProblem:
     def n_weights(self) -> int:
         return self.loss.n_weights(self.rows.X.shape[1])
 
+    @property
+    def about(self) -> tuple[Any, ...]:
+        """What all ranks must agree on."""
+        return self.loss, self.penalty, self.lam, self.n_nodes, self.n_edges, self.name
+
 
 @dataclass(frozen=True, eq=False)
 class PartSolution:
@@ -107,24 +112,33 @@ def solve_parts(
     callback: Callable[[Record], None] | None = None,
 ) -> PartSolution:
     """Solve to a certified relative gap, together with all other ranks, which call it with their own parts."""
-    ranks, began = crew(), time.perf_counter()
-    _check(problem, ranks)
-    with using(Form.NUMPY):  # what pays is known when the part is
-        part = OwnPart.joined(ranks, problem.share, problem.n_weights, partial(_stated, problem))
+    began, part = time.perf_counter(), joined(problem)
     engine = MpiEngine(Pace(part.problem).form())
     limit = inf if time_limit is None else time_limit
     allow(limit)
     asked: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "time_limit": limit, "callback": callback is not None}
-    about = (problem.loss, problem.penalty, problem.lam, problem.n_nodes, problem.n_edges, problem.name)
-    with using(engine.now), engine.together(problem=about, **asked):
-        part, units, prover = _prepared(problem, part)
-        engine.hold(prover)
-        engine.steps = partial(steps_of, part, prover.problem)  # type: ignore[attr-defined]
+    with using(engine.now), engine.together(problem=problem.about, **asked):
+        part, units, prover = Prepared.of(problem, part).at(problem.lam)
+        take(engine, prover)
         w, u = initial(part.problem)
         solution = drive(prover.problem, engine, w, u, tol=tol, max_iter=max_iter, callback=units.telling(callback))
         solution = replace(units.back(solution), seconds=time.perf_counter() - began)
         Pace(part.problem).ended(solution.n_iter, form_here())
         return PartSolution(part, solution, _count_clusters(part, solution.w))
+
+
+def joined(problem: PartProblem) -> OwnPart:
+    """The part of this rank, joined up with those of others."""
+    ranks = crew()
+    _check(problem, ranks)
+    with using(Form.NUMPY):  # what pays is known when the part is
+        return OwnPart.joined(ranks, problem.share, problem.n_weights, partial(_stated, problem))
+
+
+def take(engine: MpiEngine, prover: PartProver) -> None:
+    """Let an engine work on the part of a prover."""
+    engine.hold(prover)
+    engine.steps = partial(steps_of, prover.part, prover.problem)  # type: ignore[attr-defined]
 
 
 def _check(problem: PartProblem, ranks: Crew) -> None:
@@ -156,35 +170,63 @@ def _bound(loss: Loss, rows: LabelledRows, which: Integers) -> LocalLosses:
     return loss.bind(nobody).of_nodes(which)
 
 
-def _prepared(problem: PartProblem, part: OwnPart) -> tuple[OwnPart, Units, PartProver]:
-    """The part in units that all ranks share, and what proves."""
-    ranks, design = part.crew, part.problem.f.below
-    assert design is not None
-    x = _power_of_two(ranks, design.X)
-    y = _power_of_two(ranks, design.y) if design.psi.scales else 1.0
-    components = Components.found(part)
-    rows = problem.rows.of_nodes(find(problem.rows.M, find(problem.share.own, part.nodes[part.problem.M])))
-    known = KnownRows.of(rows, part, components)
-    del rows
-    units = ranks.do(lambda: Units.given(part.problem, x, y), "measure its part")
-    part = replace(part, problem=units.problem)
-    part.problem.__dict__["undetermined"] = np.flatnonzero(components.of < 0)
-    of_some = problem.loss.bind(known.rows)
-    changed = of_some.in_units(x, y)
-    constant = design.constant_loss / units.value if len(part.problem.M) else 0.0
-    outline = Outline(
-        Sizes.of(problem.n_nodes, problem.n_edges),
-        part.own + np.arange(len(known.component)),
-        of_some if changed is None else changed[0],
-        part.problem.n_features,
-        part.problem.penalty,
-        part.problem.lam,
-        digest((problem.name, problem.n_nodes, problem.n_edges, problem.lam)).hex(),
-        ranks.sum(constant),
-        np.flatnonzero(components.of[: part.own] < 0),
-    )
-    enclosure = PartEnclosure(outline, part, components, known.component, known.complete)
-    return part, units, PartProver(outline, part, enclosure)
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """What of a part is the same for every λ.
+
+    Attributes
+    ----------
+    problem : PartProblem
+    part : OwnPart
+        In the units of the user.
+    components : Components
+    known : KnownRows
+        The rows that enclose minimisers.
+    x, y : float
+        Units of X and of y, which all ranks share.
+    """
+
+    problem: PartProblem
+    part: OwnPart
+    components: Components
+    known: KnownRows
+    x: float
+    y: float
+
+    @classmethod
+    def of(cls, problem: PartProblem, part: OwnPart) -> Prepared:
+        ranks, design = part.crew, part.problem.f.below
+        assert design is not None
+        x = _power_of_two(ranks, design.X)
+        y = _power_of_two(ranks, design.y) if design.psi.scales else 1.0
+        components = Components.found(part)
+        rows = problem.rows.of_nodes(find(problem.rows.M, find(problem.share.own, part.nodes[part.problem.M])))
+        return cls(problem, part, components, KnownRows.of(rows, part, components), x, y)
+
+    def at(self, lam: float) -> tuple[OwnPart, Units, PartProver]:
+        """The part at some λ in these units, and what proves."""
+        problem, components, known, ranks = self.problem, self.components, self.known, self.part.crew
+        stated, design = self.part.problem.at(lam), self.part.problem.f.below
+        assert design is not None
+        units = ranks.do(lambda: Units.given(stated, self.x, self.y), "measure its part")
+        part = replace(self.part, problem=units.problem)
+        part.problem.__dict__["undetermined"] = np.flatnonzero(components.of < 0)
+        of_some = problem.loss.bind(known.rows)
+        changed = of_some.in_units(self.x, self.y)
+        constant = design.constant_loss / units.value if len(part.problem.M) else 0.0
+        outline = Outline(
+            Sizes.of(problem.n_nodes, problem.n_edges),
+            part.own + np.arange(len(known.component)),
+            of_some if changed is None else changed[0],
+            part.problem.n_features,
+            part.problem.penalty,
+            part.problem.lam,
+            digest((problem.name, problem.n_nodes, problem.n_edges, lam)).hex(),
+            ranks.sum(constant),
+            np.flatnonzero(components.of[: part.own] < 0),
+        )
+        enclosure = PartEnclosure(outline, part, components, known.component, known.complete)
+        return part, units, PartProver(outline, part, enclosure)
 
 
 def _power_of_two(ranks: Crew, x: Array) -> float:

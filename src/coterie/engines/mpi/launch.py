@@ -43,7 +43,7 @@ def all_ranks_must_start() -> Iterator[None]:
 
     A thread of faulthandler watches, which needs no Python to run meanwhile.
     """
-    faulthandler.dump_traceback_later(patience(), exit=True, file=sys.__stderr__)
+    faulthandler.dump_traceback_later(patience(), exit=True, file=sys.__stderr__ or 2)
     try:
         yield
     finally:
