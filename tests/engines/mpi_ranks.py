@@ -386,7 +386,7 @@ def refusals(crew: Crew) -> None:
         ),
         (rf"rank {last} has another set of options", {"lam": 0.2 if crew.rank == last else 0.1}),
         (
-            rf"rank {last} has another table of rows \(here .*rows.csv\) than rank 0",
+            rf"rank {last} has another table of rows \(here .*csv\) than rank 0",
             {"rows": "unlabelled" if crew.rank == last else "rows"},
         ),
     ):

@@ -91,6 +91,6 @@ def _evaluate(model: NetworkedModel, folds: list[Fold], over: str, condensed: bo
     ones = ones_of(problem, condensed, model.fit_intercept)
     options: dict[str, Any] = {"ones": ones, "refit": model.refit is not None, "made": model.made_, "tol": PATH_TOL}
     paths = solve_folds(problem, [model.lam_], folds, start=trial, **options, **how)
-    found = choice_of(problem.loss.measure, [model.lam_], paths, over, unit=model.scaling_.y_spread)
+    found = choice_of(problem, [model.lam_], paths, over, unit=model.scaling_.y_spread)
     model.held_out_ = held_out_of(problem, paths, found, 0, "best", model.scaling_, model.shared)
     return found

@@ -16,11 +16,10 @@ from coterie.estimators.progress import Tell, Verbose, listener
 from coterie.estimators.refine_strength import RefinesStrength
 from coterie.estimators.scaling import Scaling
 from coterie.estimators.space_time import STRENGTHS, SpaceTime
-from coterie.estimators.tested_rows import ones_of
+from coterie.estimators.tested_rows import RowsOfLoss, ones_of
 from coterie.estimators.variants import Variant, variants_of, varies
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
-from coterie.problem.losses.measure import Measure
 from coterie.solver import lam_grid
 
 PATH_TOL = 1e-2
@@ -62,13 +61,19 @@ def cross_validate_lam(
     """
     values = lam_values(problem, lams)
     paths = solve_folds(problem, values, folds, progress=progress, tol=tol, **options)
-    return choice_of(problem.loss.measure, values, paths, over, repeats)
+    return choice_of(problem, values, paths, over, repeats)
 
 
 def choice_of(
-    measure: Measure, lams: Sequence[float], paths: Sequence[FoldPath], over: str, repeats: int = 1, unit: float = 1.0
+    problem: Problem | RowsOfLoss,
+    lams: Sequence[float],
+    paths: Sequence[FoldPath],
+    over: str,
+    repeats: int = 1,
+    unit: float = 1.0,
 ) -> LamChoice:
     """What paths of folds say of each λ; errors in these units of the labels."""
+    measure = problem.loss.measure
     errors = unit * measure.of_mean(np.array([path.test.errors for path in paths]).T)
     gaps, weights = np.array([path.gaps for path in paths]).T, np.array([path.test.weight for path in paths])
     return LamChoice(np.array(lams), errors, gaps, over, weights, repeats, measure.degree)
@@ -165,7 +170,7 @@ class ChoosesLam(RefinesStrength):
         values = lam_values(whole, self.n_lams if self.lams is None else self.lams)
         options: dict[str, Any] = {"progress": told, "ones": ones, "tol": PATH_TOL, "n_jobs": self.n_jobs, "made": made}
         paths = solve_folds(problem, values, folds, refit=self.refit is not None, **options, **how_to_solve(self))
-        return choice_of(problem.loss.measure, values, paths, over, self.cv_repeats, self.scaling_.y_spread), paths
+        return choice_of(problem, values, paths, over, self.cv_repeats, self.scaling_.y_spread), paths
 
 
 def steps(tell: Tell, n_folds: int, n_lams: int, what: str = "") -> Told:

@@ -66,17 +66,17 @@ class RankFolds:
     def choose(self) -> float:
         """The λ that folds choose; the model is told how, and how well it predicts."""
         model, holders = self.model, RankHolders(self.ranks)
-        measure, repeats = self.problem.loss.measure, model.cv_repeats
+        known, repeats = RowsOfLoss(self._data, self.problem.loss), model.cv_repeats
         dealt = self._dealt()
         lams = rank_lam_grid(self.problem, model.n_lams, SMALLEST)
         tell, n_folds = listener(model.verbose), repeats * int(model.cv)
         told = None if tell is None else steps(tell, n_folds, len(lams))
         paths = [self._path(dealt, k, lams, told, holders) for k in range(n_folds)]
-        choice = choice_of(measure, lams, paths, dealt.over, repeats, model.scaling_.y_spread)
+        choice = choice_of(known, lams, paths, dealt.over, repeats, model.scaling_.y_spread)
         model.lam_choice_, model.cv_results_ = choice, choice.results()
         at = choice.by_rule(model.rule)
-        own = len(self.problem.share.own)
-        model.held_out_ = held_out_at(measure, own, dealt.labels.edges, paths, choice, at, model.rule, model.scaling_)
+        measure, own, edges = known.loss.measure, len(self.problem.share.own), dealt.labels.edges
+        model.held_out_ = held_out_at(measure, own, edges, paths, choice, at, model.rule, model.scaling_)
         return float(choice.lams[at])
 
     def _path(self, dealt: Dealt, k: int, lams: list[float], told: Told | None, holders: RankHolders) -> FoldPath:
