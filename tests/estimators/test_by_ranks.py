@@ -26,13 +26,13 @@ from mpi4py import MPI
 from coterie.engines.mpi import engine
 from coterie.engines.mpi.checkpoint import keeping
 from coterie.engines.mpi.crew import Crew, RankFailed
-from coterie.estimators import by_ranks, cross_validation, rank_folds, rank_lams
+from coterie.estimators import by_ranks, cross_validation, rank_data, rank_folds, rank_lams
 from coterie.io.ranks import pieces
 from coterie.io.ranks.network import read_edges
 from coterie.io.ranks.partition import assign, by_labels, read_partition
 from coterie.kernels.choice import using
 from coterie.kernels.forms import Form
-from coterie.solver import parts
+from coterie.solver import part_problem
 from coterie.solver.pace import Pace
 
 NAMES = [f"town {i}" if i % 3 else f'"town"\n{i}' for i in range(12)]  # some need quotation marks
@@ -42,7 +42,7 @@ NAMES = [f"town {i}" if i % 3 else f'"town"\n{i}' for i in range(12)]  # some ne
 def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Crew:
     """The crew of one, small pieces, and files of a fit in the folder that is worked in."""
     crew = Crew(MPI.COMM_SELF)
-    for module in (engine, parts, by_ranks, rank_lams):
+    for module in (engine, part_problem, by_ranks, rank_lams):
         monkeypatch.setattr(module, "crew", lambda: crew)
     monkeypatch.setattr(pieces, "PIECE", 200)
     monkeypatch.setattr(Pace, "form", lambda pace, n_iter=0: Form.NUMPY)
@@ -85,7 +85,7 @@ MADE = {"features": ["a", "b", "colour"], "one_hot": ["colour"], "missing": "mea
 MODELS = {
     "squared": (ct.NetworkedLinearRegression(lam=0.1), "rows.csv", {}),
     "parquet": (ct.NetworkedLinearRegression(lam=0.1, standardize=False), "rows.parquet", {}),
-    "lasso": (ct.NetworkedLasso(lam=0.1, penalty="l2"), "rows.csv", {}),
+    "lasso": (ct.NetworkedLasso(lam=0.1, penalty="l2", tol=1e-5), "rows.csv", {}),
     "logistic": (ct.NetworkedLogisticRegression(lam=0.1), "classes.csv", {}),
     "three classes": (ct.NetworkedLogisticRegression(lam=0.5, penalty="l2"), "three.csv", {}),
     "classes that are numbers": (ct.NetworkedLogisticRegression(lam=0.1), "numbers.parquet", {}),
@@ -160,7 +160,7 @@ def test_folds_choose_as_those_of_one_process(name: str, monkeypatch: pytest.Mon
 def test_moments_are_kept_where_these_are_less(monkeypatch: pytest.MonkeyPatch) -> None:
     models = [ct.NetworkedLinearRegression(lam=0.1, weight_by="nodes", fit_intercept=False) for _ in range(2)]
     for model, needed in zip(models, (0, 10**9), strict=True):
-        monkeypatch.setattr(by_ranks, "memory_needed", lambda *given, needed=needed: needed)
+        monkeypatch.setattr(rank_data, "memory_needed", lambda *given, needed=needed: needed)
         fit(model, "rows.csv")
     rows, moments = models
     np.testing.assert_array_equal(moments.n_labelled_, rows.n_labelled_)

@@ -16,12 +16,13 @@ from coterie.estimators.base import NetworkedModel
 from coterie.estimators.cross_validation import ChoosesLam
 from coterie.estimators.file_checks import FileChecks, Say
 from coterie.estimators.from_files import naming_the_file
-from coterie.estimators.offsets import EXPOSURE, Offset
+from coterie.estimators.offsets import Offset
 from coterie.estimators.progress import follow, listener
+from coterie.estimators.rank_data import RankData
 from coterie.estimators.rank_folds import RankFolds
 from coterie.estimators.rank_holders import RankHolders
 from coterie.io.formats import Table
-from coterie.io.memory import memory_needed, moments_needed, require_memory_to_solve
+from coterie.io.memory import require_memory_to_solve
 from coterie.io.model_parts import OF_NODES, OF_SOME, name_arrays
 from coterie.io.preparation import prepare
 from coterie.io.ranks.directory import sent_text
@@ -29,12 +30,10 @@ from coterie.io.ranks.model import write_together
 from coterie.io.ranks.network import RankNetwork, read_edges
 from coterie.io.ranks.partition import assign, read_partition
 from coterie.io.ranks.preparation import RankReader
-from coterie.io.ranks.rows import OwnRows, count_labels, read_own_moments, read_own_rows
 from coterie.io.rows import Columns
 from coterie.io.sources import data_files
 from coterie.kernels.choice import using
 from coterie.kernels.forms import Form
-from coterie.problem import LocalDatasets
 from coterie.problem.arrays import Array
 from coterie.problem.convert import Measure
 from coterie.problem.datasets import LabelledRows
@@ -134,7 +133,7 @@ class RankFit:
         model = self.model
         with using(Form.NUMPY):
             network = self._network()
-            data, labelled = self._data(network)
+            data, labelled = RankData(model, network, self.checks, self.offset).read()
         model._check_labelled(data.labelled, self.holders)
         model._find_units(data.labelled, data.labelled, self.holders)
         rows = model._in_units(data).labelled
@@ -173,57 +172,6 @@ class RankFit:
         sizes = len(network.share.own), len(network.share.pairs)
         self.ranks.do(lambda: require_memory_to_solve(*sizes, n), "hold its part")
         return network
-
-    def _data(self, network: RankNetwork) -> tuple[LocalDatasets, Array]:
-        """Rows of own nodes, condensed where that is less, and how many labelled ones each node has."""
-        model, checks, n = self.model, self.checks, len(self.columns.features)
-        can_condense = hasattr(model, "fit_moments") and not isinstance(model, ChoosesLam)  # folds need rows
-        condense = can_condense and self._moments_are_less(network)
-        data, here, labelled = self._condensed(network) if condense else self._all_rows(network)
-        with_rows, with_labels = (round(n) for n in self.ranks.sums(len(here), int((labelled > 0).sum())))
-        checks.labels(with_labels > 0)
-        checks.nodes(with_rows, network.n_nodes)
-        if not model.standardize:
-            squares, total = self.holders.added(data.weights @ data.X[:, :n] ** 2), self.ranks.sum(data.weights.sum())
-            checks.sizes(np.sqrt(squares / total).tolist())
-        return data, labelled
-
-    def _moments_are_less(self, network: RankNetwork) -> bool:
-        n = len(self.columns.features)
-        less = self.ranks.rank == 0 and moments_needed(network.n_nodes, n) < memory_needed(self.rows, n)
-        return bool(self.ranks.of_first(np.array([less]))[0])
-
-    def _condensed(self, network: RankNetwork) -> tuple[LocalDatasets, Array, Array]:
-        """Condensed rows of own nodes, the nodes that have rows, and how many labelled ones each has."""
-        V, moments = len(network.share.own), read_own_moments(self.rows, self.columns, network)
-        data, here = moments.datasets(max(V, 1), self.model.fit_intercept), np.array(moments.ids, dtype=np.int64)
-        return data, here, np.bincount(here, moments.m, minlength=V).astype(np.int64)
-
-    def _all_rows(self, network: RankNetwork) -> tuple[LocalDatasets, Array, Array]:
-        """The same with all rows of own nodes."""
-        model, V = self.model, len(network.share.own)
-        classes = self._classes() if hasattr(model, "predict_proba") else None
-        rows = read_own_rows(self.rows, self.columns, network, classes)
-        known = self._added(rows) if model._takes_offset else None
-        data = LocalDatasets.from_rows(model._design(rows.X), rows.y, rows.nodes, max(V, 1), offset=known)
-        return data, np.unique(rows.nodes), np.bincount(rows.nodes[~np.isnan(rows.y)], minlength=V)
-
-    def _added(self, rows: OwnRows) -> Array | None:
-        """What is added to ⟨x, w⟩ of rows of counts."""
-        known = rows.offset
-        exposed = known is not None and self.offset is not None and self.offset.kind == EXPOSURE
-        unexposed = exposed and bool((np.asarray(known) <= 0).any())
-        self.checks.counts(self.ranks.any(bool((rows.y < 0).any())), self.ranks.any(unexposed))
-        return None if known is None or self.offset is None else self.offset.added(known)
-
-    def _classes(self) -> list[Any]:
-        """The classes of the labels, which the model learns."""
-        model: Any = self.model
-        counts = count_labels(self.rows, self.columns, self.ranks)
-        self.checks.labels(bool(counts))
-        found = self.checks.classes(counts)
-        model.classes_, model.class_weight_ = np.array(found), np.ones(len(found))
-        return found
 
     def _take(self, found: PartSolution, network: RankNetwork, rows: LabelledRows, labelled: Array) -> Facts:
         """Let the model have what is known of own nodes, and a way to write it."""

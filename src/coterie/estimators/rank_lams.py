@@ -14,7 +14,7 @@ from coterie.problem import EmpiricalGraph
 from coterie.problem.arrays import Array
 from coterie.problem.largest_lam import small_flow
 from coterie.problem.penalties import GroupTotalVariation, SquaredVariation
-from coterie.solver.parts import PartProblem, joined
+from coterie.solver.part_problem import PartProblem, joined
 from coterie.solver.path import below, hardly_apart
 
 EDGE_BYTES = 200  # an edge, at most, at rank 0: its ends, weight and one column of a flow

@@ -15,7 +15,8 @@ from coterie.problem.arrays import Array
 from coterie.solver.algorithm1 import initial
 from coterie.solver.driver import drive
 from coterie.solver.pace import Pace, expecting
-from coterie.solver.parts import PartProblem, Prepared, joined, take
+from coterie.solver.part_problem import PartProblem, Prepared, joined
+from coterie.solver.parts import take
 from coterie.solver.solution import Solution, Status
 
 
