@@ -222,6 +222,26 @@ def test_an_edge_of_two_weights_is_refused(alone: Crew) -> None:
         read_edges(Table("edges.csv"), Measure(), True, alone)
 
 
+@pytest.mark.parametrize("count", [10, 11])
+def test_distances_become_weights(alone: Crew, count: int) -> None:
+    edges = pl.read_csv("edges.csv").head(count).with_columns(weight=pl.col("weight") - 1)
+    edges.write_csv("edges.csv")
+    _, found = read_edges(Table("edges.csv"), Measure(distance="weight"), True, alone)
+    expected = ct.EmpiricalGraph.from_any(edges, distance="weight")
+    np.testing.assert_array_equal(found.pairs, expected.edges)
+    np.testing.assert_allclose(found.weights, expected.weights, rtol=1e-15)
+
+
+def test_labels_that_demand_nothing_of_edges_choose_no_lam(monkeypatch: pytest.MonkeyPatch) -> None:
+    pl.read_csv("rows.csv").with_columns(pl.lit(0.0).alias("y")).write_csv("zeros.csv")
+    model = ct.NetworkedLinearRegressionCV(n_lams=2, cv=2, random_state=0)
+    with pytest.raises(DataError, match=r"zeros\.csv: labels make no demand on the edges"):
+        fit(clone(model), "zeros.csv")
+    monkeypatch.setattr(rank_lams, "memory_available", lambda: 1000)
+    with pytest.raises(RankFailed, match=r"cannot find the largest useful lam: .*told all 11 edges .*number for --lam"):
+        fit(clone(model), "rows.csv")
+
+
 def test_whole_numbers_can_be_ids(alone: Crew) -> None:
     pl.DataFrame({"i": ["007", "8"], "j": ["8", "10"]}).write_csv("edges.csv")
     directory, _ = read_edges(Table("edges.csv"), Measure(), False, alone)

@@ -329,7 +329,7 @@ def fit(
             measure = Measure(weight, distance)
             levels, gap = [] if one_hot is None else split_names(one_hot), None if missing is None else missing.value
             if engine == "mpi":
-                asked = {"knn": nearest, "time": time, "distance": distance, "shared": shared, "refit": refit}
+                asked = {"knn": nearest, "time": time, "shared": shared, "refit": refit}
                 whole = agreed(why_whole(model, table, edges, strength=strength, baselines=baselines, **asked))
                 if whole is None and edges is not None:
                     model.set_params(verbose=tell)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from coterie.engines.mpi.checkpoint import not_keeping
 from coterie.engines.mpi.crew import Crew
 from coterie.engines.mpi.part import Integers
 from coterie.estimators.cross_validation import PATH_TOL, SMALLEST, choice_of, steps
@@ -71,7 +72,8 @@ class RankFolds:
         lams = rank_lam_grid(self.problem, model.n_lams, SMALLEST)
         tell, n_folds = listener(model.verbose), repeats * int(model.cv)
         told = None if tell is None else steps(tell, n_folds, len(lams))
-        paths = [self._path(dealt, k, lams, told, holders) for k in range(n_folds)]
+        with not_keeping():
+            paths = [self._path(dealt, k, lams, told, holders) for k in range(n_folds)]
         choice = choice_of(known, lams, paths, dealt.over, repeats, model.scaling_.y_spread)
         model.lam_choice_, model.cv_results_ = choice, choice.results()
         at = choice.by_rule(model.rule)

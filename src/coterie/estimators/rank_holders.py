@@ -8,9 +8,8 @@ import numpy as np
 
 from coterie.engines.mpi.crew import Crew
 from coterie.estimators.scaling import Holders
+from coterie.io.ranks.medians import weighted_median
 from coterie.problem.arrays import Array
-
-SIGN = np.int64(-(1 << 63))
 
 
 class RankHolders(Holders):
@@ -28,29 +27,4 @@ class RankHolders(Holders):
         return values[int(some.argmax())]
 
     def median(self, values: Array, weights: Array) -> float:
-        """The least value below which, itself included, half of the weight lies.
-
-        It is found bit by bit: floats in their order are whole numbers in theirs.
-        """
-        order = np.argsort(values)
-        known, share = _numbered(values[order]), np.concatenate([[0.0], np.cumsum(weights[order])])
-        half = 0.5 * self.ranks.sum(float(share[-1]))
-        if not half:
-            return 0.0
-        low, high = int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)
-        while low < high:
-            middle = (low + high) // 2
-            below = float(share[np.searchsorted(known, np.int64(middle), side="right")])
-            low, high = (low, middle) if self.ranks.sum(below) >= half else (middle + 1, high)
-        return float(_floats(np.array([low], dtype=np.int64))[0])
-
-
-def _numbered(x: Array) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Whole numbers in the order of the floats that they stand for."""
-    bits = (x + 0.0).view(np.int64)  # there is one zero
-    return np.where(bits < 0, SIGN - bits, bits)
-
-
-def _floats(numbers: np.ndarray[Any, np.dtype[np.int64]]) -> Array:
-    """What they stand for."""
-    return np.where(numbers < 0, SIGN - numbers, numbers).view(np.float64)
+        return weighted_median(self.ranks, values, weights)

@@ -26,6 +26,7 @@ def rank_lam_grid(problem: PartProblem, n_lams: int, smallest: float) -> list[fl
     Where these are not all rows, demands are taken to be as many times as large as there are more rows.
     """
     ranks, part = crew(), joined(problem)
+    ranks.do(lambda: None if ranks.rank else _refuse_many(problem.n_edges), "find the largest useful lam")
     components = Components.found(part)
     rows = problem.rows.of_nodes(find(problem.rows.M, find(problem.share.own, part.nodes[part.problem.M])))
     known = KnownRows.of(rows, part, components)
@@ -35,7 +36,6 @@ def rank_lam_grid(problem: PartProblem, n_lams: int, smallest: float) -> list[fl
     def largest() -> float:
         if ranks.rank:
             return 0.0
-        _refuse_many(problem.n_edges)
         order = np.lexsort((pairs[:, 1], pairs[:, 0]))
         graph = EmpiricalGraph(problem.n_nodes, pairs[order], weights[order])
         f = problem.loss.bind(known.rows)
