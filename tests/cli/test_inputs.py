@@ -184,7 +184,7 @@ def test_more_classes_than_anybody_has(tmp_path):
     data, graph = write(tmp_path, rows=rows().with_columns(wet=pl.int_range(96) * 2 + 1000))
     fit = ("--node", "station", "--target", "wet", "--features", "humidity,wind", "--loss", "logistic", "--quiet")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("coterie.estimators.from_files.MOST_CLASSES", 20)
+        patch.setattr("coterie.estimators.file_checks.MOST_CLASSES", 20)
         refused = run("fit", data, *fit, "--graph", graph, *LAM, "--out", tmp_path / "model")
     assert_one_line(refused, ExitCode.BAD_LABEL, "column 'wet' has 96 classes", "are these numbers to be predicted?")
 

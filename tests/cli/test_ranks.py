@@ -133,10 +133,12 @@ def test_what_needs_the_whole_problem_says_so(network: list[str]) -> None:
     rows, edges = Table("data.csv"), Table("edges.csv")
     linear = ct.NetworkedLinearRegression(lam=0.1)
     assert why_whole(linear, rows, edges, knn=None, baselines=False) is None
-    assert why_whole(linear, rows, edges, one_hot="x") == "--one-hot asks for it"
-    assert "--lam is not a number" in str(why_whole(ct.NetworkedLassoCV(), rows, edges))
-    assert "--lam is not a number" in str(why_whole(ct.NetworkedLasso(lam=0.0), rows, edges))
-    assert "--loss is none of" in str(why_whole(ct.NetworkedPoissonRegression(lam=0.1), rows, edges))
+    assert why_whole(linear, rows, edges, shared=True) == "--shared asks for it"
+    assert why_whole(ct.NetworkedLassoCV(), rows, edges) is None
+    assert why_whole(ct.NetworkedLassoCV(criterion="bic"), rows, edges) == "--lam bic asks for it"
+    assert why_whole(ct.NetworkedLassoCV(refine_strength=True), rows, edges) == "--refine-strength asks for it"
+    assert why_whole(ct.NetworkedLasso(lam=0.0), rows, edges) == "--lam is 0"
+    assert why_whole(ct.NetworkedPoissonRegression(lam=0.1), rows, edges) is None
     with gzip.open("data.csv.gz", "wb") as packed:
         packed.write(Path("data.csv").read_bytes())
     assert "cannot be read in shares" in str(why_whole(linear, Table("data.csv.gz"), edges))

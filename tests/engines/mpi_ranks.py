@@ -23,6 +23,7 @@ import polars as pl  # noqa: E402
 import pytest  # noqa: E402
 import test_engines as engines  # noqa: E402
 import test_provers as provers  # noqa: E402
+from sklearn.base import clone  # noqa: E402
 
 import coterie as ct  # noqa: E402
 import coterie.datasets  # noqa: E402
@@ -34,7 +35,9 @@ from coterie.engines.mpi.checkpoint import keeping  # noqa: E402
 from coterie.engines.mpi.crew import Crew, RankFailed, crew  # noqa: E402
 from coterie.engines.mpi.engine import MpiEngine  # noqa: E402
 from coterie.engines.mpi.part import Share, find  # noqa: E402
+from coterie.estimators import cross_validation, rank_folds  # noqa: E402
 from coterie.estimators.by_ranks import RankFit  # noqa: E402
+from coterie.estimators.offsets import Offset  # noqa: E402
 from coterie.io.errors import DataError  # noqa: E402
 from coterie.io.formats import Table  # noqa: E402
 from coterie.io.ranks import pieces  # noqa: E402
@@ -254,6 +257,110 @@ def fit_places(crew: Crew, rows: str = "rows", edges: str = "edges", parts: str 
     return model
 
 
+FITS: list[tuple[Any, str, dict[str, Any]]] = [
+    (ct.NetworkedLogisticRegression(lam=0.5, tol=1e-5), "kind", {}),
+    (ct.NetworkedLogisticRegression(lam=0.5, tol=1e-5), "sign", {}),
+    (ct.NetworkedPoissonRegression(lam=0.5, penalty="l2", tol=1e-5), "count", {"exposure": "long"}),
+    (ct.NetworkedHuberRegression(lam=0.5, penalty="squared", tol=1e-5), "y", {}),
+    (ct.NetworkedQuantileRegression(lam=0.5, ridge=0.1, tol=1e-4), "y", {}),
+    (ct.NetworkedLasso(lam=0.1, tol=1e-5), "y", {"one_hot": ["colour"], "missing": "mean"}),
+    (ct.NetworkedLinearRegression(lam=0.1, tol=1e-5), "y", {"one_hot": ["colour"], "missing": "drop"}),
+]
+
+
+def many_columns(folder: Path) -> None:
+    """The same places with labels of several kinds, and features with gaps; the third rank owns no node."""
+    places(folder)
+    rng, rows = np.random.default_rng(1), pl.read_csv(folder / "rows.csv")
+    y, x = pl.col("y"), pl.col("x")
+    colours = pl.Series("colour", np.array(["red", "green", None, "blue"], dtype=object)[np.arange(80) % 4], pl.String)
+    rows.with_columns(
+        pl.when(y < -0.5)
+        .then(pl.lit("low"))
+        .when(y > 0.5)
+        .then(pl.lit("high"))
+        .otherwise(pl.lit("middle"))
+        .alias("kind"),
+        (y > 0).cast(pl.Int64).alias("sign"),
+        y.exp().round().alias("count"),
+        pl.Series("long", rng.uniform(0.5, 2.0, 80)),
+        pl.when(pl.int_range(80) % 7 != 0).then(x).alias("hole"),
+        colours,
+    ).write_csv(folder / "columns.csv")
+
+
+def fits(crew: Crew) -> None:
+    """Losses, penalties, levels and gaps: ranks that read shares fit what one process fits."""
+    chosen.set(Form.NUMPY)
+    folder, pieces.PIECE = Path(os.environ["FILES"]), 500
+    if crew.rank == 0:
+        many_columns(folder)
+    crew.any(False)
+    table, edges, parts = (Table(folder / f"{name}.csv") for name in ("columns", "edges", "parts"))
+    graph = ct.EmpiricalGraph.from_any(pl.read_csv(edges.path))
+    for model, target, made in FITS:
+        features = ["hole", "colour"] if "missing" in made else ["x"]
+        given = Offset.of(None, made.get("exposure"))
+        known = None if given is None else given.column
+        columns = Columns.of(table, "place", target, features, classes=target in ("kind", "sign"), offset=known)
+        ours = clone(model)
+        prepared = {name: made[name] for name in ("one_hot", "missing") if name in made}
+        RankFit(ours, table, edges, columns, Measure(), parts, lambda line: None, given, **prepared).fit()
+        ours.save(folder / "model")
+        if crew.rank:
+            continue
+        alone = clone(model).set_params(graph=graph, engine="numpy")
+        ct.fit_files(alone, table, "place", target, features, **made)
+        found = ct.load(folder / "model")
+        assert found.preparation_ == alone.preparation_
+        assert found.offset_ == alone.offset_
+        assert found.gap_ <= model.tol
+        np.testing.assert_allclose(found.scaling_.y_centre, alone.scaling_.y_centre)
+        np.testing.assert_allclose(found.scaling_.spread, alone.scaling_.spread)
+        np.testing.assert_array_equal(found.n_labelled_, alone.n_labelled_)
+        np.testing.assert_allclose(found.solution_.objective, alone.solution_.objective, rtol=3 * model.tol)
+        np.testing.assert_allclose(found.coef_, alone.coef_, atol=0.05)
+        np.testing.assert_allclose(found.node_errors_, alone.node_errors_, atol=0.05)
+
+
+CHOICES: list[tuple[Any, str, dict[str, Any]]] = [
+    (ct.NetworkedLinearRegressionCV, "y", {"penalty": "squared", "cv_repeats": 2}),
+    (ct.NetworkedLassoCV, "y", {"over": "nodes", "alpha": 0.01}),
+    (ct.NetworkedLogisticRegressionCV, "kind", {"ridge": 0.1}),
+    (ct.NetworkedQuantileRegressionCV, "y", {"penalty": "l2", "ridge": 0.1}),
+]
+
+
+def choices(crew: Crew) -> None:
+    """λ by folds: ranks that read shares deal out the folds of one process, and choose as well as that."""
+    chosen.set(Form.NUMPY)
+    rank_folds.PATH_TOL = cross_validation.PATH_TOL = 1e-3
+    folder, pieces.PIECE = Path(os.environ["FILES"]), 500
+    if crew.rank == 0:
+        many_columns(folder)
+    crew.any(False)
+    table, edges, parts = (Table(folder / f"{name}.csv") for name in ("columns", "edges", "parts"))
+    graph = ct.EmpiricalGraph.from_any(pl.read_csv(edges.path))
+    for kind, target, given in CHOICES:
+        options = {"n_lams": 3, "cv": 2, "tol": 1e-3, "random_state": 0, **given}
+        columns, ours = Columns.of(table, "place", target, ["x"], classes=target == "kind"), kind(**options)
+        RankFit(ours, table, edges, columns, Measure(), parts, lambda line: None).fit()
+        ours.save(folder / "model")
+        if crew.rank:
+            continue
+        alone = kind(graph, engine="numpy", **options)
+        ct.fit_files(alone, table, "place", target, ["x"])
+        found = ct.load(folder / "model")
+        one, other = found.lam_choice_, alone.lam_choice_
+        assert one.over == other.over
+        np.testing.assert_allclose(one.lams, other.lams, rtol=1e-3)
+        np.testing.assert_allclose(one.weights, other.weights)
+        np.testing.assert_allclose(one.errors, other.errors, rtol=0.05)
+        assert other.mean[np.argmin(np.abs(other.lams - found.lam_))] <= 1.05 * other.mean.min()
+        np.testing.assert_allclose(found.held_out_.error, alone.held_out_.error, rtol=0.05)
+        np.testing.assert_allclose(found.held_out_.node_errors, alone.held_out_.node_errors, rtol=0.2, atol=0.05)
+
+
 def refusals(crew: Crew) -> None:
     """What cannot be used is named, with the rank that found it, at all ranks, which go on; nothing is half-written."""
     chosen.set(Form.NUMPY)
@@ -274,10 +381,14 @@ def refusals(crew: Crew) -> None:
         (r"rank \d .*twice.csv: node 'p0' stands there twice", {"parts": "twice"}),
         (r"rank 0 .*other.csv: 'p0q' is not a node of the graph", {"parts": "other"}),
         (
-            rf"rank {last} of \d cannot find the files: .*nothing.csv",
+            rf"rank {last} of \d cannot find the rows: .*nothing.csv",
             {"rows": "nothing" if crew.rank == last else "rows"},
         ),
-        (rf"rank {last} has another command or files", {"lam": 0.2 if crew.rank == last else 0.1}),
+        (rf"rank {last} has another set of options", {"lam": 0.2 if crew.rank == last else 0.1}),
+        (
+            rf"rank {last} has another table of rows \(here .*csv\) than rank 0",
+            {"rows": "unlabelled" if crew.rank == last else "rows"},
+        ),
     ):
         with pytest.raises(RankFailed, match=said):
             fit_places(crew, **given)

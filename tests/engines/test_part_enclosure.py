@@ -27,7 +27,8 @@ from coterie.engines.mpi import outline
 from coterie.engines.mpi.crew import Crew
 from coterie.engines.mpi.part import OwnPart, Share
 from coterie.engines.mpi.prover import PartRest
-from coterie.solver import parts
+from coterie.solver import part_problem
+from coterie.solver.parts import solve_parts
 from coterie.solver.units import Units
 
 LOSSES = [ct.SquaredError(ridge=0.1), ct.Lasso(alpha=0.05), ct.Logistic(ridge=0.01), ct.SquaredError()]
@@ -44,10 +45,10 @@ def test_a_minimiser_is_never_further_than_the_charge_says(
     best, rng = ct.solve(problem, 1e-10, engine="numpy").w, np.random.default_rng(0)
     share = Share.of(problem.graph, np.zeros(problem.graph.n_nodes, dtype=np.int32), 0)
     sizes = problem.graph.n_nodes, problem.graph.n_edges
-    stated = parts.PartProblem(share, *sizes, problem.data.labelled, problem.loss, problem.penalty, problem.lam)
+    stated = part_problem.PartProblem(share, *sizes, problem.data.labelled, problem.loss, problem.penalty, problem.lam)
     with using(Form.NUMPY):
-        part = OwnPart.joined(crew, share, problem.n_features, partial(parts._stated, stated))
-        part, units, prover = parts._prepared(stated, part)
+        part = OwnPart.joined(crew, share, problem.n_features, partial(part_problem._stated, stated))
+        part, units, prover = part_problem.Prepared.of(stated, part).at(stated.lam)
         whole = Enclosure(Units.of(problem.bound).problem)
         best = best[part.nodes] / units.weight
         for size in (1e-3, 1.0):
@@ -75,9 +76,9 @@ def test_what_parts_cannot_be_solved_of_is_refused(
     change: dict[str, Any], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     crew, problem = Crew(MPI.COMM_SELF), instance()
-    monkeypatch.setattr(parts, "crew", lambda: crew)
+    monkeypatch.setattr(part_problem, "crew", lambda: crew)
     share = Share.of(problem.graph, np.zeros(problem.graph.n_nodes, dtype=np.int32), 0)
     sizes = problem.graph.n_nodes, problem.graph.n_edges
-    part = parts.PartProblem(share, *sizes, problem.data.labelled, problem.loss, problem.penalty, problem.lam)
+    part = part_problem.PartProblem(share, *sizes, problem.data.labelled, problem.loss, problem.penalty, problem.lam)
     with pytest.raises((ValueError, TypeError), match=said):
-        parts.solve_parts(replace(part, **change))
+        solve_parts(replace(part, **change))

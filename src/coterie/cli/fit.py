@@ -53,7 +53,7 @@ from coterie.cli.options import (
 )
 from coterie.cli.ranks import RankTables, agreed, check_files, fit_by_ranks, keeping, ranks, refuse_partition, why_whole
 from coterie.cli.ranks import profile as where_time_went
-from coterie.cli.strengths import of_features, read_strengths
+from coterie.cli.strengths import check_engine, of_features, read_strengths
 
 if TYPE_CHECKING:
     pass
@@ -295,6 +295,7 @@ def fit(
         choosing = {"cv": folds, "over": over.value, "cv_repeats": repeats, "random_state": seed}
         choosing["refine_strength"] = refine_strength
         model, strengths = new_model(loss, lam, own, choosing), read_strengths(strength)
+        check_engine(strengths, engine)
         model.set_params(penalty=penalty.value, fit_intercept=intercept, tol=tol, max_iter=max_iter)
         model.set_params(shared=shared, refit=None if refit is None else refit.value)
         model.set_params(standardize=scale, weight_by=weight_by.value, time_limit=time_limit, engine=engine)
@@ -326,13 +327,14 @@ def fit(
             if apart and chosen is None:
                 say(f"columns that are not used: {', '.join(apart)}; name features with --features", quiet)
             measure = Measure(weight, distance)
+            levels, gap = [] if one_hot is None else split_names(one_hot), None if missing is None else missing.value
             if engine == "mpi":
-                asked = {"knn": nearest, "time": time, "one_hot": one_hot, "missing": missing, "distance": distance}
+                asked = {"knn": nearest, "time": time, "shared": shared, "refit": refit}
                 whole = agreed(why_whole(model, table, edges, strength=strength, baselines=baselines, **asked))
                 if whole is None and edges is not None:
                     model.set_params(verbose=tell)
                     columns = replace(columns, text_ids=ids is IdsName.text)
-                    ours = RankTables(table, edges, partition, columns, measure)
+                    ours = RankTables(table, edges, partition, columns, measure, given, levels, gap)
                     notes = notes_of(context, table, None, seed) if first else {}
                     facts = fit_by_ranks(
                         model, ours, partial(say, quiet=quiet), (checkpoint, resume), baselines is None
@@ -348,11 +350,10 @@ def fit(
             if times is not None:
                 model.set_params(**in_time(model, network.graph, moments, time_strength))
             notes = notes_of(context, table, network, seed)
-            levels, gap = [] if one_hot is None else split_names(one_hot), None if missing is None else missing.value
             columns, gaps = prepare(table, columns.like(network.graph), levels, gap)
             model.set_params(column_strength=of_features(strengths, columns.features, levels, intercept) or None)
             files = FileFit(model, table, columns, partial(say, quiet=quiet), over.value, given)
-            files.say_gaps(gaps)
+            files.checks.gaps(gaps)
             with keeping(checkpoint, resume) as is_resumed:
                 condensed = files.fit() is None
             if resume and not is_resumed():

@@ -16,11 +16,10 @@ from coterie.cli.errors import BadInputError
 if TYPE_CHECKING:
     from coterie.estimators.base import NetworkedModel
     from coterie.estimators.by_ranks import Facts
+    from coterie.estimators.offsets import Offset
     from coterie.io.formats import Table
     from coterie.io.rows import Columns
     from coterie.problem.convert import Measure
-
-SHARED = ("LinearRegression", "Lasso", "LogisticRegression")  # what ranks can fit of which none holds the whole
 
 
 @contextmanager
@@ -106,10 +105,13 @@ def why_whole(model: NetworkedModel, rows: Table, edges: Table | None, **others:
     given = [f"--{name.replace('_', '-')}" for name, value in others.items() if value]
     if given:
         return f"{given[0]} asks for it"
-    if isinstance(model, ChoosesLam) or not model.lam > 0:
-        return "--lam is not a number above 0"
-    if type(model).__name__.removeprefix("Networked") not in SHARED:
-        return "--loss is none of squared, lasso and logistic"
+    if isinstance(model, ChoosesLam):
+        if model.criterion != "cv":
+            return f"--lam {model.criterion} asks for it"
+        if model.refine_strength:
+            return "--refine-strength asks for it"
+    elif not model.lam > 0:
+        return "--lam is 0"
     if edges is None or not (can_be_shared(rows) and can_be_shared(edges)):
         return "standard input, and files that are packed, cannot be read in shares"
     return None
@@ -125,13 +127,16 @@ def agreed(whole: str | None) -> str | None:
 
 
 class RankTables(NamedTuple):
-    """Tables that ranks read together, and what their columns are."""
+    """Tables that ranks read together, what their columns are, and what is made of these."""
 
     rows: Table
     edges: Table
     partition: Path | None
     columns: Columns
     measure: Measure
+    offset: Offset | None
+    one_hot: list[str]
+    missing: str | None
 
 
 def fit_by_ranks(
@@ -141,13 +146,13 @@ def fit_by_ranks(
     from coterie.estimators.by_ranks import RankFit
     from coterie.io.formats import Table
 
-    rows, edges, partition, columns, measure = tables
+    rows, edges, partition, columns, measure, offset, one_hot, missing = tables
     parts = None if partition is None else Table(partition)
     with keeping(*kept) as is_resumed:
-        facts = RankFit(model, rows, edges, columns, measure, parts, say).fit()
+        facts = RankFit(model, rows, edges, columns, measure, parts, say, offset, one_hot, missing).fit()
     if kept[1] and not is_resumed():
         say(f"{kept[0]} holds no checkpoint of this fit, which began anew")
-    if unasked:
+    if unasked and not hasattr(model, "held_out_"):
         say("how good predictions are is found out with --baselines, for which every rank holds the whole problem")
     return facts
 

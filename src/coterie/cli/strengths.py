@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import nan
+from math import inf, nan
 
 from coterie.cli.errors import BadInputError
 from coterie.io.errors import MissingColumnError
@@ -26,6 +26,16 @@ def read_strengths(given: Sequence[str] | None) -> dict[str, float]:
             raise BadInputError(f"--strength {text}: {name} has a strength already")
         found[name] = value
     return found
+
+
+def check_engine(given: dict[str, float], engine: str) -> None:
+    """Refuse strengths that an engine cannot have."""
+    ends = [name for name, value in given.items() if value in (0.0, inf)]
+    if ends and engine not in ("auto", "numpy"):
+        raise BadInputError(
+            f"--strength {ends[0]}={given[ends[0]]:g}: strengths of 0 and inf have no compiled form; leave --engine "
+            f"{engine} out"
+        )
 
 
 def of_features(

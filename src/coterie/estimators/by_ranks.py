@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -12,45 +13,35 @@ import numpy as np
 from coterie.engines.mpi.agreement import digest, refuse_differences
 from coterie.engines.mpi.crew import Crew, crew
 from coterie.estimators.base import NetworkedModel
-from coterie.estimators.from_files import MOST_CLASSES, Say
+from coterie.estimators.cross_validation import ChoosesLam
+from coterie.estimators.file_checks import FileChecks, Say
+from coterie.estimators.from_files import naming_the_file
+from coterie.estimators.offsets import Offset
 from coterie.estimators.progress import follow, listener
-from coterie.estimators.scaling import Holders
-from coterie.io.errors import BadLabelError
+from coterie.estimators.rank_data import RankData
+from coterie.estimators.rank_folds import RankFolds
+from coterie.estimators.rank_holders import RankHolders
 from coterie.io.formats import Table
-from coterie.io.memory import memory_needed, moments_needed, require_memory_to_solve
-from coterie.io.model_parts import OF_NODES, name_arrays
+from coterie.io.memory import require_memory_to_solve
+from coterie.io.model_parts import OF_NODES, OF_SOME, name_arrays
+from coterie.io.preparation import prepare
 from coterie.io.ranks.directory import sent_text
 from coterie.io.ranks.model import write_together
 from coterie.io.ranks.network import RankNetwork, read_edges
 from coterie.io.ranks.partition import assign, read_partition
-from coterie.io.ranks.rows import read_classes, read_own_moments, read_own_rows
+from coterie.io.ranks.preparation import RankReader
 from coterie.io.rows import Columns
 from coterie.io.sources import data_files
 from coterie.kernels.choice import using
 from coterie.kernels.forms import Form
-from coterie.problem import LocalDatasets
 from coterie.problem.arrays import Array
 from coterie.problem.convert import Measure
 from coterie.problem.datasets import LabelledRows
+from coterie.problem.losses.base import with_offset
 from coterie.problem.penalties import as_penalty
 from coterie.solver.parts import PartProblem, PartSolution, solve_parts
 
-OWN = (*OF_NODES, "u", "edges", "weights", "undetermined")  # arrays of which every rank writes its own
-
-
-class RankHolders(Holders):
-    """Every rank holds the rows of its own nodes."""
-
-    def __init__(self, ranks: Crew) -> None:
-        self.ranks = ranks
-
-    def added(self, values: Any) -> Any:
-        total = self.ranks.added(np.atleast_1d(np.asarray(values, dtype=np.float64)))
-        return total if np.ndim(values) else float(total[0])
-
-    def first(self, value: Array, there: bool) -> Array:
-        some, values = self.ranks.every(np.array([there])).ravel(), self.ranks.every(value)
-        return values[int(some.argmax())]
+OWN = (*OF_NODES, *OF_SOME, "u", "edges", "weights", "undetermined")  # arrays of which every rank writes its own
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,12 +62,12 @@ class Facts:
 
 @dataclass(frozen=True, eq=False)
 class RankFit:
-    """A fit of a model, with λ given and without a graph, to tables of rows and of edges.
+    """A fit of a model, without a graph and with λ given or chosen by folds, to tables of rows and of edges.
 
     Attributes
     ----------
     model : NetworkedModel
-        Squared error, Lasso, or logistic regression.
+        Of any loss and penalty.
     rows, edges : Table
     columns : Columns
     measure : Measure
@@ -85,6 +76,10 @@ class RankFit:
         Which rank each node belongs to; None: that is decided here.
     say : callable
         Called with each sentence that a user should read.
+    offset : Offset, default=None
+        Whether `columns.offset` is an offset or an exposure. None: there is no such column.
+    one_hot, missing
+        What is made of columns: as for `fit_files`.
     """
 
     model: NetworkedModel
@@ -94,44 +89,77 @@ class RankFit:
     measure: Measure
     partition: Table | None
     say: Say
+    offset: Offset | None = None
+    one_hot: Sequence[str] = ()
+    missing: str | None = None
 
     @cached_property
     def ranks(self) -> Crew:
         return crew()
 
+    @cached_property
+    def holders(self) -> RankHolders:
+        return RankHolders(self.ranks)
+
+    @property
+    def checks(self) -> FileChecks:
+        return FileChecks(self.rows, self.columns, self.say)
+
     def fit(self) -> Facts:
         """Fit together with all other ranks; at each, the model has what its `save` writes of the own nodes."""
-        with self.ranks.ending_together():
-            return self._fitted()
+        with self.ranks.ending_together(), naming_the_file(self.rows):
+            name = self._agreed()
+            self.model._check_parameters()
+            with using(Form.NUMPY):  # a small fit compiles nothing
+                columns, gaps = prepare(self.rows, self.columns, self.one_hot, self.missing, RankReader(self.ranks))
+            prepared = replace(self, columns=columns)
+            prepared.checks.gaps(gaps)
+            return prepared._fitted(name)
 
-    def _fitted(self) -> Facts:
-        model, columns = self.model, self.columns
-        tables = [table for table in (self.rows, self.edges, self.partition) if table is not None]
-        about = (*self.ranks.do(lambda: _files(tables), "find the files"), repr(columns), _said(model))
-        refuse_differences(self.ranks, {"command or files": about})
-        model._check_parameters()
-        model.n_features_in_, model.feature_names_in_ = len(columns.features), np.array(columns.features, dtype=object)
-        model.groups_column_, model.frame_library_, model.target_name_ = columns.node, "polars", columns.target
-        model.lam_, model.strengths_ = float(model.lam), None
-        with using(Form.NUMPY):  # a small fit compiles nothing
+    def _agreed(self) -> str:
+        """What the fit is known by; refuse ranks that were asked for another one."""
+        tables = {"rows": self.rows, "edges": self.edges, "ranks of nodes": self.partition}
+        given: dict[str, Any] = {
+            f"table of {name} (here {table})": self.ranks.do(partial(_files, table), f"find the {name}")
+            for name, table in tables.items()
+        }
+        given["choice of columns"] = repr((self.columns, self.measure, self.offset, self.one_hot, self.missing))
+        given["set of options"] = _said(self.model)
+        refuse_differences(self.ranks, given)
+        return digest(list(given.values())).hex()
+
+    def _fitted(self, name: str) -> Facts:
+        self._introduce()
+        model = self.model
+        with using(Form.NUMPY):
             network = self._network()
-            data, labelled = self._data(network)
-        holders = RankHolders(self.ranks)
-        model._find_units(data.labelled, data.labelled, holders)
+            data, labelled = RankData(model, network, self.checks, self.offset).read()
+        model._check_labelled(data.labelled, self.holders)
+        model._find_units(data.labelled, data.labelled, self.holders)
         rows = model._in_units(data).labelled
         del data
         loss, penalty = model._loss(model._unpenalised), as_penalty(model.penalty)
-        loss.validate(rows)
-        sizes, name = (network.n_nodes, network.n_edges), digest(about).hex()
+        self.ranks.do(lambda: loss.validate(rows), f"use the labels of {self.rows}")
+        problem = PartProblem(network.share, network.n_nodes, network.n_edges, rows, loss, penalty, 1.0, name)
+        chooses = isinstance(model, ChoosesLam)
+        model.lam_ = RankFolds(model, self.ranks, problem).choose() if chooses else float(model.lam)
         tell = listener(model.verbose)
         found = solve_parts(
-            PartProblem(network.share, *sizes, rows, loss, penalty, model.lam_, name),
+            replace(problem, lam=model.lam_),
             model.tol,
             max_iter=model.max_iter,
             time_limit=model.time_limit,
             callback=None if tell is None else follow(tell, model.tol),
         )
         return self._take(found, network, rows, labelled)
+
+    def _introduce(self) -> None:
+        """Let the model know what is known before any row is read."""
+        model, columns = self.model, self.columns
+        model.n_features_in_, model.feature_names_in_ = len(columns.features), np.array(columns.features, dtype=object)
+        model.groups_column_, model.frame_library_, model.target_name_ = columns.node, "polars", columns.target
+        model.strengths_, model.preparation_ = None, columns.made
+        model.offset_ = None if self.offset is None else self.offset.named
 
     def _network(self) -> RankNetwork:
         """The own nodes of this rank, and their edges."""
@@ -145,46 +173,6 @@ class RankFit:
         self.ranks.do(lambda: require_memory_to_solve(*sizes, n), "hold its part")
         return network
 
-    def _data(self, network: RankNetwork) -> tuple[LocalDatasets, Array]:
-        """Rows of own nodes, condensed where that is less, and how many labelled ones each node has."""
-        model, columns, V = self.model, self.columns, len(network.share.own)
-        condense = hasattr(model, "fit_moments") and self._moments_are_less(network)
-        if condense:
-            moments = read_own_moments(self.rows, columns, network)
-            data, here = moments.datasets(max(V, 1), model.fit_intercept), np.array(moments.ids, dtype=np.int64)
-            labelled = np.bincount(here, moments.m, minlength=V).astype(np.int64)
-        else:
-            classes = self._classes() if hasattr(model, "predict_proba") else None
-            rows = read_own_rows(self.rows, columns, network, classes)
-            data = LocalDatasets.from_rows(model._design(rows.X), rows.y, rows.nodes, max(V, 1))
-            here, labelled = np.unique(rows.nodes), np.bincount(rows.nodes[~np.isnan(rows.y)], minlength=V)
-        with_rows, with_labels = (round(n) for n in self.ranks.sums(len(here), int((labelled > 0).sum())))
-        if not with_labels:
-            raise BadLabelError(f"{self.rows}: column {columns.target!r} is empty in every row; nothing to learn from")
-        if (without := network.n_nodes - with_rows) > 0:
-            of = f"{without} of the {network.n_nodes} nodes of the graph"
-            self.say(f"{of} have no rows; their models come from neighbours")
-        return data, labelled
-
-    def _moments_are_less(self, network: RankNetwork) -> bool:
-        n = len(self.columns.features)
-        less = self.ranks.rank == 0 and moments_needed(network.n_nodes, n) < memory_needed(self.rows, n)
-        return bool(self.ranks.of_first(np.array([less]))[0])
-
-    def _classes(self) -> list[Any]:
-        """The two classes of the labels, which the model learns."""
-        model: Any = self.model
-        found, name = read_classes(self.rows, self.columns, self.ranks), self.columns.target
-        if wrong := [c for c in found if isinstance(c, float) and c != round(c)]:
-            raise BadLabelError(f"{self.rows}: column {name!r} holds {wrong[0]}, which is not a class")
-        if not 2 <= len(found) <= MOST_CLASSES:
-            raise BadLabelError(f"{self.rows}: column {name!r} has {len(found)} classes, and not 2 to {MOST_CLASSES}")
-        model.classes_ = np.array(found if self.columns.text_labels else [int(c) for c in found])
-        model.class_weight_ = np.ones(len(found))
-        if self.columns.text_labels and len(found) == 2:
-            self.say(f"probabilities are those of {found[1]!r}, and not of {found[0]!r}, in column {name!r}")
-        return found
-
     def _take(self, found: PartSolution, network: RankNetwork, rows: LabelledRows, labelled: Array) -> Facts:
         """Let the model have what is known of own nodes, and a way to write it."""
         model, share = self.model, network.share
@@ -192,12 +180,15 @@ class RankFit:
         w = np.empty_like(found.solution.w)
         w[order] = found.solution.w
         of, loss = np.repeat(rows.M, rows.m), model._loss(model._unpenalised)
-        total = np.bincount(of, rows.shares * loss.error(rows.X, rows.y, w[of]), minlength=len(share.own))
+        X, own_w = with_offset(rows.X, w[of], rows.offset)
+        total = np.bincount(of, rows.shares * loss.error(X, rows.y, own_w), minlength=len(share.own))
         unit = model.scaling_.y_spread**loss.measure.degree
         model.n_labelled_ = labelled[order]
         model.node_errors_ = np.where(labelled > 0, unit * total, np.nan)[order]
         model.solution_ = model.scaling_.values_back(found.solution, model._degree)
         model.graph_ = model.solution_.graph
+        if hasattr(model, "held_out_"):
+            model.held_out_ = replace(model.held_out_, node_errors=model.held_out_.node_errors[order])
         model._refit = model._information = None
         model.gap_ = model.solution_.gap
         names = network.names.gather(order)
@@ -211,9 +202,7 @@ class RankFit:
         model._write = partial(_write, self.ranks, own, self.columns.text_ids)
         counts = self.ranks.sums(int(labelled.sum()), int((labelled > 0).sum()))
         lost = names.gather(found.solution.undetermined)
-        everything = np.zeros(self.ranks.size, dtype=np.int64)
-        everything[0] = len(lost)
-        undetermined, _ = sent_text(self.ranks, lost, everything)
+        undetermined, _ = sent_text(self.ranks, lost, self.ranks.for_first(len(lost)))
         lost_names = [name if self.columns.text_ids else int(name) for name in undetermined.to_list()]
         return Facts(round(counts[1]), round(counts[0]), found.clusters, sorted(lost_names))
 
@@ -222,7 +211,7 @@ def _write(
     ranks: Crew, own: dict[str, Array], text_ids: bool, path: Path, record: dict[str, Any], arrays: dict[str, Array]
 ) -> None:
     """What `save` of a model writes, with arrays of nodes and edges by their owners."""
-    here = {name: arrays[name] for name in (*OF_NODES, "u")} | own
+    here = {name: arrays[name] for name in (*OF_NODES, *OF_SOME, "u") if name in arrays} | own
     shared = {name: array for name, array in arrays.items() if name not in OWN}
     write_together(ranks, path, {**record, "text_ids": text_ids}, shared, here)
 
@@ -234,6 +223,6 @@ def _said(model: NetworkedModel) -> str:
     )
 
 
-def _files(tables: list[Table]) -> list[tuple[str, int]]:
-    """The files of tables, and how long they are."""
-    return [(str(file), file.stat().st_size) for table in tables for file in data_files(table)]
+def _files(table: Table | None) -> list[tuple[str, int]]:
+    """The files of a table, and how long they are."""
+    return [] if table is None else [(str(file), file.stat().st_size) for file in data_files(table)]

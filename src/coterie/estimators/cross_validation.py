@@ -16,7 +16,7 @@ from coterie.estimators.progress import Tell, Verbose, listener
 from coterie.estimators.refine_strength import RefinesStrength
 from coterie.estimators.scaling import Scaling
 from coterie.estimators.space_time import STRENGTHS, SpaceTime
-from coterie.estimators.tested_rows import ones_of
+from coterie.estimators.tested_rows import RowsOfLoss, ones_of
 from coterie.estimators.variants import Variant, variants_of, varies
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
@@ -65,7 +65,12 @@ def cross_validate_lam(
 
 
 def choice_of(
-    problem: Problem, lams: Sequence[float], paths: Sequence[FoldPath], over: str, repeats: int = 1, unit: float = 1.0
+    problem: Problem | RowsOfLoss,
+    lams: Sequence[float],
+    paths: Sequence[FoldPath],
+    over: str,
+    repeats: int = 1,
+    unit: float = 1.0,
 ) -> LamChoice:
     """What paths of folds say of each λ; errors in these units of the labels."""
     measure = problem.loss.measure

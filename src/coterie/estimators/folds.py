@@ -16,7 +16,7 @@ from coterie.estimators.space_time import places_of, until
 from coterie.problem import LocalDatasets, Problem
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
-from coterie.problem.losses import Multinomial
+from coterie.problem.losses import Loss, Multinomial
 
 Held = Literal["nodes", "rows", "places", "times", "blocks"]
 Over = Literal["auto"] | Held
@@ -166,13 +166,17 @@ def _given(data: LocalDatasets, cv: Any, order: Array, counts: NDArray[np.bool_]
 
 def without(problem: Problem, fold: Fold) -> Problem:
     """The problem that knows the labels of the training rows alone."""
-    y, loss = np.where(fold.train, problem.data.y, np.nan), problem.loss
-    if isinstance(loss, Multinomial) and len(lost := np.setdiff1d(problem.data.labelled.y, y)):
+    refuse_lost(problem.loss, problem.data, fold)
+    return replace(problem, data=replace(problem.data, y=np.where(fold.train, problem.data.y, np.nan)))
+
+
+def refuse_lost(loss: Loss, data: LocalDatasets, fold: Fold) -> None:
+    """Refuse a fold that leaves no row of some class to learn from."""
+    if isinstance(loss, Multinomial) and len(lost := np.setdiff1d(data.labelled.y, data.y[fold.train])):
         raise ValueError(
             f"a fold holds out every row of one class, number {int(lost[0])} of 0 to {loss.n_classes - 1}, and nothing "
             'can be learnt of it: use fewer folds, or over="rows"'
         )
-    return replace(problem, data=replace(problem.data, y=y))
 
 
 def as_it_was(training: Problem, fold: Fold) -> Problem:
@@ -183,6 +187,11 @@ def as_it_was(training: Problem, fold: Fold) -> Problem:
 def reachable(training: Problem, fold: Fold) -> NDArray[np.bool_]:
     """The rows held out, but for those of nodes that no label reaches at any λ."""
     rows = fold.test & ~np.isin(training.data.nodes, training.bound.at(1.0).undetermined)
-    if not rows.any():
-        raise ValueError("a fold holds out labels that no other label is connected to; use fewer folds")
+    refuse_unreached(bool(rows.any()))
     return rows
+
+
+def refuse_unreached(some: bool) -> None:
+    """Refuse a fold of which no row held out is reached."""
+    if not some:
+        raise ValueError("a fold holds out labels that no other label is connected to; use fewer folds")

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from coterie.estimators.base import NetworkedModel
 from coterie.estimators.cross_validation import ChoosesLam
+from coterie.estimators.file_checks import FileChecks, Say
 from coterie.estimators.folds import Over, what_to_hold_out
 from coterie.estimators.offsets import EXPOSURE, Offset
 from coterie.estimators.progress import listener
 from coterie.estimators.space_time import pairs_of
-from coterie.io.errors import BadLabelError, BadValueError, DataError
+from coterie.io.errors import DataError
 from coterie.io.formats import Table
+from coterie.io.labels import as_numbers, label_counts
 from coterie.io.memory import (
     in_words,
     memory_available,
@@ -26,8 +28,8 @@ from coterie.io.memory import (
     require_memory_to_solve,
 )
 from coterie.io.nodes import KnownNodes
-from coterie.io.preparation import Gaps, prepare
-from coterie.io.rows import Columns, find_row, read_rows
+from coterie.io.preparation import prepare
+from coterie.io.rows import Columns, read_rows
 from coterie.io.sources import import_polars
 from coterie.io.times import Times
 from coterie.problem import EmpiricalGraph
@@ -35,11 +37,7 @@ from coterie.problem import EmpiricalGraph
 if TYPE_CHECKING:
     import polars as pl
 
-UNEVEN = 100  # columns whose sizes differ by more are worth a warning; an intercept is a column of ones
 MUCH = 1e8  # bytes of moments from which on it is worth counting rows, and of rows that are worth a word
-MOST_NAMED = 5  # classes that a message lists
-MOST_CLASSES = 100  # each has a weight vector of its own at every node
-Say = Callable[[str], None]
 
 
 def fit_files(
@@ -115,7 +113,7 @@ def fit_files(
     columns, gaps = prepare(table, columns, one_hot, missing)
     say = (lambda line: None) if tell is None else (lambda line: tell(line, 0.0))
     files = FileFit(model, table, columns, say, offset=given)
-    files.say_gaps(gaps)
+    files.checks.gaps(gaps)
     files.fit()
     return model
 
@@ -145,6 +143,11 @@ class FileFit:
     over: Over | None = None
     offset: Offset | None = None
 
+    @property
+    def checks(self) -> FileChecks:
+        """What is asked of the files, and said of them."""
+        return FileChecks(self.path, self.columns, self.say)
+
     @cached_property
     def graph(self) -> EmpiricalGraph:
         """The graph of the model."""
@@ -159,12 +162,6 @@ class FileFit:
         rows = None if streams else self._from_rows()
         self.model.preparation_ = self.columns.made
         return rows
-
-    def say_gaps(self, gaps: Gaps | None) -> None:
-        """Say what was missing, and what becomes of it."""
-        made = self.columns.made
-        if gaps is not None and made is not None and made.missing is not None and gaps.rows:
-            self.say(gaps.in_words(made.missing))
 
     def X_and_y(self, rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series]:
         """Split rows into nodes with features and offsets, and labels."""
@@ -214,7 +211,7 @@ class FileFit:
         labelled = y.is_not_null() if named else y.is_not_nan()
         self._check(rows.select(self.columns.keys).unique(maintain_order=True).rows(), labelled.any())
         if hasattr(self.model, "predict_proba"):
-            self._check_classes(y)
+            self.checks.classes(label_counts(y))
         if self.model._takes_offset:
             self._check_counts(rows)
         given = {} if self.offset is None else {self.offset.kind: self.columns.offset}
@@ -227,76 +224,26 @@ class FileFit:
 
     def _read(self) -> pl.DataFrame:
         """The rows; labels that came as text, and are numbers after all, are numbers."""
-        pl, rows = import_polars(), read_rows(self.path, self.columns)
-        if self.columns.text_labels:
-            label = pl.col(str(self.columns.target))
-            numbers = rows.select(label.cast(pl.Float64, strict=False)).to_series()
-            if numbers.null_count() == rows[numbers.name].null_count():
-                rows = rows.with_columns(numbers.fill_null(float("nan")))
-        return rows
+        rows = read_rows(self.path, self.columns)
+        numbers = as_numbers(rows[str(self.columns.target)]) if self.columns.text_labels else None
+        return rows if numbers is None else rows.with_columns(numbers.fill_null(float("nan")))
 
     def _check(self, ids: Any, labelled: bool) -> None:
         graph, ids = self.graph, list(ids)
         KnownNodes(graph).check_all(dict.fromkeys(name for name, *_ in ids), self.path, self.columns)
-        if not labelled:
-            raise BadLabelError(
-                f"{self.path}: column {self.columns.target!r} is empty in every row; nothing to learn from"
-            )
-        if (without := graph.n_nodes - len(ids)) > 0:
-            self.say(
-                f"{without} of the {graph.n_nodes} nodes of the graph have no rows; their models come from neighbours"
-            )
+        self.checks.labels(labelled)
+        self.checks.nodes(len(ids), graph.n_nodes)
 
     def _check_sizes(self, sizes: Sequence[float]) -> None:
-        """Warn of columns of very different sizes, with which solves take long."""
-        by_size = sorted((size, name) for size, name in zip(sizes, self.columns.features, strict=True) if size > 0)
-        if not self.model.standardize and by_size and max(by_size[-1][0], 1.0) > UNEVEN * min(by_size[0][0], 1.0):
-            listed = ", ".join(f"{name} {size:.1g}" for size, name in (by_size[0], by_size[-1]))
-            self.say(f"features of very different sizes ({listed}) take long to solve unless they are standardised")
-
-    def _check_classes(self, y: pl.Series) -> None:
-        """Labels are names, or whole numbers, of two or more classes, or empty."""
-        name, pl = y.name, import_polars()
-        named = y.dtype == pl.String
-        wrong = (pl.col(name) != pl.col(name).round()) & ~pl.col(name).is_nan()
-        if not named and y.to_frame().select(wrong.any()).item():
-            where = find_row(self.path, replace(self.columns, text_labels=False), wrong, name)
-            raise BadLabelError(
-                f"{where} is not a class; labels of a logistic regression are whole numbers, or names, empty where "
-                "unknown"
-            )
-        classes = sorted(y.drop_nulls().unique() if named else y.drop_nans().cast(pl.Int64).unique())
-        listed = ", ".join(map(repr, classes[:MOST_NAMED])) + (", …" if len(classes) > MOST_NAMED else "")
-        found = f"column {name!r} has {len(classes)} classes ({listed})"
-        if len(classes) < 2:
-            raise BadLabelError(f"{self.path}: column {name!r} has labels of one class only; two are needed")
-        if len(classes) > MOST_CLASSES:
-            raise BadLabelError(f"{self.path}: {found}, more than {MOST_CLASSES}; are these numbers to be predicted?")
-        if len(classes) > 2:
-            self._check_single(y)
-            self.say(f"{found}; each has coefficients of its own")
-        elif named:
-            self.say(f"probabilities are those of {classes[1]!r}, and not of {classes[0]!r}, in column {name!r}")
-
-    def _check_single(self, y: pl.Series) -> None:
-        """A class that one row alone has is more likely a slip than a class."""
-        pl = import_polars()
-        known = y.drop_nulls() if y.dtype == pl.String else y.drop_nans()
-        counts = known.value_counts().filter(pl.col("count") == 1)
-        if len(counts):
-            where = find_row(self.path, self.columns, pl.col(y.name).is_in(counts[y.name].to_list()), y.name)
-            raise BadLabelError(f"{where} is the only row of its class; correct it, or give its class more rows")
+        if not self.model.standardize:
+            self.checks.sizes(sizes)
 
     def _check_counts(self, rows: pl.DataFrame) -> None:
         """Counts are not negative, and exposures are positive."""
         pl, target, known = import_polars(), str(self.columns.target), self.columns.offset
-        if rows.select((pl.col(target) < 0).any()).item():
-            where = find_row(self.path, self.columns, pl.col(target) < 0, target)
-            raise BadLabelError(f"{where} is not a count; counts are numbers ≥ 0, empty where unknown")
         exposed = known is not None and self.offset is not None and self.offset.kind == EXPOSURE
-        if exposed and rows.select((pl.col(known) <= 0).any()).item():
-            where = find_row(self.path, self.columns, pl.col(known) <= 0, str(known))
-            raise BadValueError(f"{where} is not an exposure; exposures are numbers > 0")
+        negative = bool(rows.select((pl.col(target) < 0).any()).item())
+        self.checks.counts(negative, exposed and bool(rows.select((pl.col(known) <= 0).any()).item()))
 
 
 @contextmanager

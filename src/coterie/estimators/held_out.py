@@ -91,15 +91,30 @@ def held_out_of(
 
     shared : whether the last node is the hub, which has no rows.
     """
-    measure, folds, tests = problem.loss.measure, np.arange(len(paths)), [path.test for path in paths]
+    n_nodes, edges = problem.graph.n_nodes - shared, edges_of(problem)
+    return held_out_at(problem.loss.measure, n_nodes, edges, paths, choice, at, rule, scaling)
+
+
+def held_out_at(
+    measure: Measure,
+    n_nodes: int,
+    edges: tuple[Array, Array],
+    paths: Sequence[FoldPath],
+    choice: LamChoice,
+    at: int,
+    rule: str,
+    scaling: Scaling,
+) -> HeldOut:
+    """The same, of so many nodes, with rows counted between these edges."""
+    folds, tests = np.arange(len(paths)), [path.test for path in paths]
     lams, errors = choice.chosen_elsewhere(rule), choice.elsewhere(rule)[None]
-    total, weight = np.zeros((2, problem.graph.n_nodes - shared))
+    total, weight = np.zeros((2, n_nodes))
     for test in tests:
         total[test.nodes] += test.node_errors[at]
         weight[test.nodes] += test.node_weights
     of_node = np.divide(total, weight, out=np.full(len(total), np.nan), where=weight > 0)
     counts = None if tests[0].counts is None else sum(test.counts[at] for test in tests if test.counts is not None)
-    up, across = edges_of(problem)
+    up, across = edges
     residuals, weight_of_all = measure == MEAN_DEVIANCE, sum(test.weight for test in tests)
     below = [test.below[lam] for test, lam in zip(tests, lams, strict=True) if test.below is not None]
     return HeldOut(

@@ -113,9 +113,9 @@ class InputMixin:
         """
         return X, None
 
-    def _check_labelled(self, rows: LabelledRows) -> None:
-        """Refuse rows that nothing can be learnt from."""
-        if not len(rows.M):
+    def _check_labelled(self, rows: LabelledRows, holders: Holders) -> None:
+        """Refuse rows that nothing can be learnt from; `holders` have them all."""
+        if not holders.added(float(len(rows.M))):
             raise ValueError("there is nothing to learn from: every y is nan, or every sample weight zero")
 
     def _problem(
@@ -164,7 +164,7 @@ class InputMixin:
     def _stated(self, graph: EmpiricalGraph, data: LocalDatasets) -> Problem:
         """The problem at λ = 0, in units of its own if asked."""
         self._check_parameters()
-        self._check_labelled(data.labelled)
+        self._check_labelled(data.labelled, Holders())
         first = data.labelled
         if self.shared:
             graph, data = with_hub(graph, data)

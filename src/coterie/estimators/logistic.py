@@ -16,6 +16,7 @@ from coterie.estimators.base import NetworkedModel
 from coterie.estimators.cross_validation import ChoosesLam
 from coterie.estimators.docstrings import CHOICE, CLASSES, documented
 from coterie.estimators.progress import Verbose
+from coterie.estimators.scaling import Holders
 from coterie.estimators.tables import as_classes, as_row_weights
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
@@ -208,9 +209,10 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
         s[known] *= self.class_weight_[code]
         return s
 
-    def _check_labelled(self, rows: LabelledRows) -> None:
-        super()._check_labelled(rows)
-        there = self.classes_[np.unique(rows.y).astype(int)].tolist()
+    def _check_labelled(self, rows: LabelledRows, holders: Holders) -> None:
+        super()._check_labelled(rows, holders)
+        counts = holders.added(np.bincount(rows.y.astype(int), minlength=self._n_classes).astype(float))
+        there = self.classes_[counts > 0].tolist()
         if len(there) < 2:
             raise ValueError(f"{type(self).__name__} needs two classes, but y holds one class only: {there}")
         if self._n_classes > 2 and (unseen := [c for c in self.classes_.tolist() if c not in there]):

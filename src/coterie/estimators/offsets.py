@@ -57,7 +57,7 @@ class Offset(NamedTuple):
         known = check_array(values, ensure_2d=False, dtype=np.float64, ensure_all_finite=False, input_name=self.kind)
         if known.shape != (n_rows,):
             raise ValueError(f"X has {n_rows} rows, but {self.kind} has shape {known.shape}")
-        return X, self._checked(known)
+        return X, self.added(known)
 
     @property
     def missing(self) -> str:
@@ -69,7 +69,8 @@ class Offset(NamedTuple):
         """What a model remembers, in a frame X that has its column; None where there is none."""
         return self if self.column is not None and has_column(X, self.column) else None
 
-    def _checked(self, known: Array) -> Array:
+    def added(self, known: Array) -> Array:
+        """What these numbers add to ⟨x, w⟩ of their rows."""
         positive = self.kind == EXPOSURE
         wrong = ~np.isfinite(known) | (known <= 0 if positive else False)
         if wrong.any():

@@ -14,6 +14,7 @@ from coterie.estimators.docstrings import CHOICE, documented
 from coterie.estimators.offsets import Offset
 from coterie.estimators.progress import Verbose
 from coterie.estimators.row_regression import NetworkedRowRegressor
+from coterie.estimators.scaling import Holders
 from coterie.estimators.tables import as_labels, as_row_weights, where_labelled
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
@@ -212,9 +213,9 @@ class NetworkedPoissonRegression(NetworkedRowRegressor):
             raise ValueError(f"y[{r}] is {counts[r]:g}; counts are numbers ≥ 0, or nan where unknown")
         return counts
 
-    def _check_labelled(self, rows: LabelledRows) -> None:
-        super()._check_labelled(rows)
-        if not rows.y.any():
+    def _check_labelled(self, rows: LabelledRows, holders: Holders) -> None:
+        super()._check_labelled(rows, holders)
+        if not holders.added(float(np.count_nonzero(rows.y))):
             raise ValueError("every count is zero: the best rate is 0, of which no logarithm is finite")
 
     def _take_offset(self, X: Any, given: Offset | None, *, first: bool = False) -> tuple[Any, Array | None]:

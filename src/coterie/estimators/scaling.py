@@ -31,6 +31,10 @@ class Holders:
         """The value of the first holder for which it is there."""
         return value
 
+    def median(self, values: Array, weights: Array) -> float:
+        """The median of the values of all holders, which count `weights` each."""
+        return quantile_of(values, weights, 0.5)
+
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
@@ -74,8 +78,8 @@ class Scaling:
         spread[spread <= NO_SPREAD * np.abs(centre)] = 1.0
         y_centre, y_spread = float(centre[-1]), float(spread[-1])
         if labels and robust:
-            y_centre = quantile_of(rows.y, rows.weights, 0.5) if one[0] else 0.0
-            size = quantile_of(np.abs(rows.y - y_centre), rows.weights, 0.5) / NORMAL
+            y_centre = holders.median(rows.y, rows.weights) if rows.X.shape[1] > n_features else 0.0
+            size = holders.median(np.abs(rows.y - y_centre), rows.weights) / NORMAL
             y_spread = size if size > NO_SPREAD * abs(y_centre) else y_spread
         return cls(centre[:-1], spread[:-1], y_centre, y_spread)
 

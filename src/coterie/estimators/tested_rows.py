@@ -8,9 +8,10 @@ from typing import Any, NamedTuple, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.problem import Problem
+from coterie.estimators.scaling import Holders
+from coterie.problem import LocalDatasets, Problem
 from coterie.problem.arrays import Array
-from coterie.problem.losses.base import with_offset
+from coterie.problem.losses.base import Loss, with_offset
 from coterie.problem.losses.measure import EXPLAINED, MEAN_ABSOLUTE_ERROR, MEAN_DEVIANCE, PINBALL_LOSS, Measure
 
 BINS, PROBABILITY_BINS = 40, 10
@@ -57,19 +58,28 @@ class TestedRows(NamedTuple):
     counts: NDArray[np.int64] | None
 
     @classmethod
-    def of(cls, problem: Problem, rows: NDArray[np.bool_], solutions: Sequence[Array], ones: Array | None) -> Self:
+    def of(
+        cls,
+        problem: Problem | RowsOfLoss,
+        rows: NDArray[np.bool_],
+        solutions: Sequence[Array],
+        ones: Array | None,
+        labels: Labels | None = None,
+    ) -> Self:
         """Add up, under the weights for each λ.
 
         ones : what a column of ones is in the rows; None: that is not known. Where it is not 1, rows are condensed and
             stand for many (coterie.io.moments): sums over them are known, single predictions are not.
+        labels : what those of all rows say; None: all are here.
         """
+        labels = labels or Labels.of(problem)
         data, loss = problem.data, cast(Any, problem.loss)
         X, y, s, measure = data.X[rows], data.y[rows], data.weights[rows], loss.measure
         offset = None if data.offset is None else data.offset[rows]
         nodes, of = np.unique(data.nodes[rows], return_inverse=True)
         single = ones is not None and (ones == 1).all()
         counted = single and (hasattr(loss, "predict_proba") or not measure.of_classes)
-        edges = edges_of(problem) if counted else None
+        edges = labels.edges if counted else None
         errors, scores, below, counts = [], [], [], []
         for w in solutions:
             x, own = with_offset(X, w[data.nodes[rows]], offset)
@@ -81,17 +91,26 @@ class TestedRows(NamedTuple):
                 chance = loss.predict_proba(x, own) if measure.of_classes else None
                 counts.append(_counted(_axes(measure, y, predicted, error, chance), edges))
         return cls(
-            np.array([np.average(error, weights=s) for error in errors]),
+            np.array([s @ error for error in errors]) / (s.sum() or 1.0),
             float(s.sum()),
             np.array(scores),
-            None if ones is None else _spread(problem, ones[rows], y, s),
-            _of_constant(problem, rows) if measure.score == EXPLAINED else None,
+            None if ones is None else _spread(labels.mean, ones[rows], y, s),
+            None if labels.constant is None else float(s @ labels.constant[rows]),
             np.array(below) if measure == PINBALL_LOSS else None,
             nodes,
             np.array([np.bincount(of, s * error) for error in errors]),
             np.bincount(of, s),
             np.array(counts) if counts else None,
         )
+
+    def added(self, holders: Holders) -> Self:
+        """The sums over the rows of all holders; nodes are those of this one."""
+        weight = holders.added(self.weight)
+        there = {name: getattr(self, name) for name in ("score", "spread", "constant", "below", "counts")}
+        sums: dict[str, Any] = {name: holders.added(value) for name, value in there.items() if value is not None}
+        if "counts" in sums:
+            sums["counts"] = np.rint(sums["counts"]).astype(np.int64)
+        return self._replace(errors=holders.added(self.weight * self.errors) / weight, weight=weight, **sums)
 
     @classmethod
     def joined(cls, tests: Sequence[Self], order: NDArray[np.int64]) -> Self:
@@ -104,7 +123,41 @@ class TestedRows(NamedTuple):
         return tests[0]._replace(**by_lam)
 
 
-def edges_of(problem: Problem) -> tuple[Array, Array]:
+class RowsOfLoss(NamedTuple):
+    """Rows, and the loss that they are for: what is needed of a problem here."""
+
+    data: LocalDatasets
+    loss: Loss
+
+
+class Labels(NamedTuple):
+    """What the labels of all rows say, whichever of them a fold holds out.
+
+    Attributes
+    ----------
+    edges : two arrays
+        Between which rows are counted, along the two axes of `counts`.
+    mean : float
+    constant : array, or None
+        The error of each row of the data where the best constant of all is predicted, where D² is to be known.
+    """
+
+    edges: tuple[Array, Array]
+    mean: float
+    constant: Array | None
+
+    @classmethod
+    def of(cls, problem: Problem | RowsOfLoss) -> Self:
+        """Of a problem with all rows."""
+        data, loss, labelled = problem.data, cast(Any, problem.loss), problem.data.labelled
+        constant = None
+        if loss.measure.score == EXPLAINED:
+            constant = np.zeros(len(data.y))
+            constant[~np.isnan(data.y) & (data.weights > 0)] = loss.constant_error(labelled)
+        return cls(edges_of(problem), float(np.average(labelled.y, weights=labelled.weights)), constant)
+
+
+def edges_of(problem: Problem | RowsOfLoss) -> tuple[Array, Array]:
     """Between which rows are counted, along the two axes of `counts`."""
     measure, loss, labelled = problem.loss.measure, cast(Any, problem.loss), problem.data.labelled
     y = labelled.y
@@ -126,18 +179,9 @@ def ones_of(problem: Problem, condensed: bool, fit_intercept: bool) -> Array | N
     return problem.data.X[:, -1] if fit_intercept else None
 
 
-def _spread(problem: Problem, one: Array, y: Array, s: Array) -> tuple[float, float, float]:
-    labelled = problem.data.labelled
-    d = y - float(np.average(labelled.y, weights=labelled.weights)) * one
+def _spread(mean: float, one: Array, y: Array, s: Array) -> tuple[float, float, float]:
+    d = y - mean * one
     return float(s @ one**2), float((s * one) @ d), float(s @ d**2)
-
-
-def _of_constant(problem: Problem, rows: NDArray[np.bool_]) -> float:
-    """Σ s error of these rows where the best constant of all labelled rows is predicted."""
-    data, loss = problem.data, cast(Any, problem.loss)
-    errors = np.zeros(len(data.y))
-    errors[~np.isnan(data.y) & (data.weights > 0)] = loss.constant_error(data.labelled)
-    return float(data.weights[rows] @ errors[rows])
 
 
 def _good(measure: Measure, y: Array, predicted: Array, error: Array) -> Array:

@@ -11,6 +11,7 @@ from coterie.problem.arrays import Array
 
 PARTS = 5  # the first schema with parts
 OF_NODES = ("w", "n_labelled", "node_errors")
+OF_SOME = ("held_out_node_errors",)  # of nodes, too, where λ was chosen by folds
 
 
 def name_arrays(names: Sequence[str]) -> dict[str, Array]:
@@ -31,7 +32,8 @@ def join_parts(parts: Sequence[dict[str, Array]], text_ids: bool) -> tuple[list[
     order = sorted(range(len(names)), key=names.__getitem__)  # numbers are those of names sorted as text
     place = np.empty(len(names), dtype=np.int64)
     place[numbers[order]] = np.arange(len(names))
-    arrays = {name: np.concatenate([part[name] for part in parts])[order] for name in OF_NODES}
+    known = [name for name in (*OF_NODES, *OF_SOME) if name in parts[0]]
+    arrays = {name: np.concatenate([part[name] for part in parts])[order] for name in known}
     ends = place[np.concatenate([part["edges"] for part in parts])]
     turned = ends[:, 0] > ends[:, 1]
     u = np.concatenate([part["u"] for part in parts])

@@ -5,14 +5,15 @@ It is learnt from the files of a fit and kept in the model, so that predictions 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from coterie.io.errors import BadValueError, DataError
-from coterie.io.rows import Columns, scan_rows
+from coterie.io.rows import Columns, Rows, scan_rows
 from coterie.io.sources import Source, import_polars, sources
 from coterie.io.values import levels_text, numbers_in
 
@@ -96,10 +97,31 @@ class Gaps:
         return f"{total:,} missing values are filled with the means of their columns ({listed})"
 
 
+class Reader:
+    """Who reads the files of a fit: this process reads all of them."""
+
+    def texts(self, path: str | PathLike[str], name: str) -> set[str]:
+        """The different values of a column, as text."""
+        return {text for source in sources(path) for text in texts_in(source, name)}
+
+    def rows(self, path: str | PathLike[str], columns: Columns) -> Iterator[Rows]:
+        """All rows, in batches."""
+        return scan_rows(path, columns)
+
+    def added(self, numbers: Sequence[float]) -> Sequence[float]:
+        """Sums over all who read."""
+        return numbers
+
+
 def prepare(
-    path: str | PathLike[str], columns: Columns, one_hot: Sequence[str] = (), missing: str | None = None
+    path: str | PathLike[str],
+    columns: Columns,
+    one_hot: Sequence[str] = (),
+    missing: str | None = None,
+    reader: Reader | None = None,
 ) -> tuple[Columns, Gaps | None]:
     """Learn what is made of columns, in one pass for levels and one for gaps; and what was missing."""
+    reader = reader or Reader()
     if missing not in (None, *MISSING):
         raise ValueError(f'missing is "mean", "drop" or None, not {missing!r}')
     if not one_hot and missing is None:
@@ -107,41 +129,49 @@ def prepare(
     sources(path)[0].require(one_hot)
     if unknown := [name for name in one_hot if name not in columns.features]:
         raise DataError(f"{path}: column {unknown[0]!r} is to be one-hot, but is no feature: add it to the features")
-    levels = {name: _levels(path, name) for name in one_hot}
+    levels = {name: _levels(path, name, reader) for name in one_hot}
     made = Preparation(columns.features, levels, "drop" if missing else None)
     if len(made.features) < sum(len(known) - 1 for known in levels.values()) + len(columns.features) - len(levels):
         raise DataError(f"{path}: a column has the name of a feature that --one-hot makes; rename it")
     if missing is None:
         return columns.prepared(made), None
-    means, gaps = _means_and_gaps(path, replace(columns, target=None, text_labels=False).prepared(made))
+    means, gaps = _means_and_gaps(path, replace(columns, target=None, text_labels=False).prepared(made), reader)
     made = replace(made, missing=missing, means=means if missing == "mean" else {})
     return columns.prepared(made), gaps
 
 
-def _levels(path: str | PathLike[str], name: str) -> tuple[str, ...]:
+def texts_in(source: Source, name: str) -> list[str]:
+    """The different values of a column of one file, as text."""
+    source.require([name])
+    with source.reading():
+        query = source.scan({name: import_polars().String}).select(levels_text(name))
+        return query.unique().collect(engine="streaming")[name].drop_nulls().to_list()
+
+
+def _levels(path: str | PathLike[str], name: str, reader: Reader) -> tuple[str, ...]:
     """The values of a column, in order."""
-    pl, found = import_polars(), set()
-    for source in sources(path):
-        source.require([name])
-        with source.reading():
-            values = source.scan({name: pl.String}).select(levels_text(name)).unique().collect(engine="streaming")
-        found |= set(values[name].drop_nulls())
+    found = reader.texts(path, name)
     if len(found) < 2:
         raise BadValueError(f"{path}: column {name!r} has {len(found)} level; there is nothing to tell apart")
     return tuple(sorted(found))
 
 
-def _means_and_gaps(path: str | PathLike[str], columns: Columns) -> tuple[dict[str, float], Gaps]:
-    sums, counts = dict.fromkeys(columns.features, 0.0), dict.fromkeys(columns.features, 0)
-    by_column: Counter[str] = Counter()
+def _means_and_gaps(path: str | PathLike[str], columns: Columns, reader: Reader) -> tuple[dict[str, float], Gaps]:
+    assert columns.made is not None
+    names, read = columns.features, columns.made.columns
+    sums, counts, lacks = np.zeros(len(names)), np.zeros(len(names)), np.zeros(len(read))
     rows = of = 0
-    for part in scan_rows(path, columns):
+    for part in reader.rows(path, columns):
         assert part.gaps is not None
-        by_column.update(part.gaps.sum().row(0, named=True))
         rows, of = rows + len(part.frame) - len(part.whole), of + len(part.frame)
-        for name in columns.features:
-            sums[name] += float(part.frame[name].sum())
-            counts[name] += len(part.frame) - part.frame[name].null_count()
-    if empty := [name for name, count in counts.items() if not count]:
+        lacks += part.gaps.select(read).sum().row(0)
+        for k, column in enumerate(part.frame.select(names)):
+            sums[k] += float(column.sum())
+            counts[k] += len(column) - column.null_count()
+    total = np.array(reader.added([*sums, *counts, *lacks, rows, of]))
+    sums, counts, lacks, of_all = np.split(total, np.cumsum([len(names), len(names), len(read)]))
+    if empty := [name for name, count in zip(names, counts, strict=True) if not count]:
         raise BadValueError(f"{path}: column {columns.column_of(empty[0])!r} is empty in every row; leave it out")
-    return {name: float(f"{sums[name] / counts[name]:.{DIGITS}g}") for name in sums}, Gaps(by_column, rows, of)
+    means = {name: float(f"{mean:.{DIGITS}g}") for name, mean in zip(names, sums / counts, strict=True)}
+    by_column = {name: round(count) for name, count in zip(read, lacks.tolist(), strict=True)}
+    return means, Gaps(by_column, *map(round, of_all.tolist()))

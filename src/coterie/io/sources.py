@@ -75,6 +75,11 @@ class Source:
         return KINDS[ending(self.content)]
 
     @property
+    def entire(self) -> Source:
+        """The file; that of a piece is the one that it is a piece of."""
+        return self
+
+    @property
     def separator(self) -> str:
         """The sign between the columns of a CSV file."""
         return self.text.separator_of(self.file)

@@ -89,7 +89,7 @@ def _has_words(source: Source, name: str) -> bool:
     """Whether the first rows of a column of text say yes or no, true or false, and nothing else."""
     pl = import_polars()
     with source.reading():
-        found = source.scan({name: pl.String}).select(_text(name)).head(FIRST_ROWS).collect()[name]
+        found = source.entire.scan({name: pl.String}).select(_text(name)).head(FIRST_ROWS).collect()[name]
     words = set(found.drop_nulls().str.to_lowercase().unique())
     return bool(words) and words <= WORDS.keys()
 

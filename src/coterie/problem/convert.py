@@ -33,9 +33,9 @@ def typical_distance(d: Array) -> float:
     return float(np.median(d[d > 0])) if (d > 0).any() else 1.0
 
 
-def weights_from_distances(d: Array) -> Array:
-    """1/(d + s/10), with s the typical distance: coincident nodes get 10/s, not infinity."""
-    return 1.0 / (d + typical_distance(d) / 10)
+def weights_from_distances(d: Array, typical: float | None = None) -> Array:
+    """1/(d + s/10), with s the typical distance: coincident nodes get 10/s, not infinity. None: that of d."""
+    return 1.0 / (d + (typical_distance(d) if typical is None else typical) / 10)
 
 
 def edges_of(graph: Any, nodes: Sequence[Hashable] | None, measure: Measure = UNSAID) -> Edges:

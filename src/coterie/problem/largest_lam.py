@@ -60,11 +60,11 @@ def largest_useful_lam(problem: Problem | BoundProblem) -> float:
     if not demand.any():
         return 0.0
     with using(compiled=compiled() or graph.n_edges * problem.n_features > MANY):
-        u = _small_flow(graph, demand)
+        u = small_flow(graph, demand)
     return problem.penalty.strength_needed(u, graph.weights)
 
 
-def _small_flow(graph: EmpiricalGraph, demand: Array) -> Array:
+def small_flow(graph: EmpiricalGraph, demand: Array) -> Array:
     """Return u near A² D φ, the flow of least energy, with Dᵀu = demand, which adds up to zero in each component.
 
     The potential φ comes from conjugate gradients and may be rough; a spanning forest carries what is missing.

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from coterie.problem import BoundProblem, Problem, bound, largest_useful_lam
+from coterie.problem.arrays import Array
 from coterie.problem.penalties import TotalVariation
 from coterie.problem.penalties.by_column import by_column
 from coterie.problem.reuse import reusing
@@ -141,8 +142,11 @@ def lam_grid(problem: Problem | BoundProblem, n_lams: int = 30, smallest: float 
     largest = largest_useful_lam(problem)
     if not np.isfinite(largest):
         largest, smallest = _nearly_equal(problem), smallest**2
-    if largest == 0:
-        return [0.0]
+    return [0.0] if largest == 0 else below(largest, n_lams, smallest)
+
+
+def below(largest: float, n_lams: int, smallest: float) -> list[float]:
+    """So many λ from the largest down to `smallest` times it."""
     return [float(v) for v in np.geomspace(largest, smallest * largest, n_lams)]
 
 
@@ -155,5 +159,10 @@ def _nearly_equal(problem: BoundProblem) -> float:
     penalty = plain if problem.strength is None else by_column(plain, problem.strength)
     flow = largest_useful_lam(replace(problem, penalty=penalty))
     common = problem.f.pooled(np.zeros(len(problem.M), dtype=np.int64), 1)[0]
+    return hardly_apart(flow, common)
+
+
+def hardly_apart(flow: float, common: Array) -> float:
+    """That λ, where total variation's largest useful one is `flow` and one model for all is `common`."""
     size = float(np.sqrt((common**2).mean()))
     return 50 * flow / size if size > 0 else flow

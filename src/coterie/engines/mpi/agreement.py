@@ -12,12 +12,13 @@ import numpy as np
 from coterie.engines.mpi.crew import Crew, RankFailed
 
 SIZE = 16  # bytes of a digest
+VERSION = "version of"
 PACKAGES = "coterie", "numpy", "scipy", "numba", "polars"
 
 
 def refuse_differences(crew: Crew, given: dict[str, Any]) -> None:
     """Raise RankFailed at every rank where some have another version, or were given something else, than rank 0."""
-    things = {f"version of {name}": _version(name) for name in PACKAGES} | given
+    things = {f"{VERSION} {name}": _version(name) for name in PACKAGES} | given
     digests = crew.every(np.array([list(digest(thing)) for thing in things.values()], dtype=np.uint8))
     differ = (digests != digests[0]).any(axis=2)
     if not differ.any():
@@ -25,9 +26,10 @@ def refuse_differences(crew: Crew, given: dict[str, Any]) -> None:
     what = next(name for name, column in zip(things, differ.T, strict=True) if column.any())
     ranks = np.flatnonzero(differ[:, list(things).index(what)]).tolist()
     who = f"rank {ranks[0]} has" if len(ranks) == 1 else f"ranks {', '.join(map(str, ranks[:5]))} have"
+    advice = "read the same files with the same options, and draw random numbers from the same seed"
+    advice = "use the same installation" if what.startswith(VERSION) else advice
     raise RankFailed(
-        f"all ranks must solve the same problem, but {who} another {what} than rank 0: let every rank read the same "
-        "files with the same options, and draw random numbers from the same seed"
+        f"all ranks must solve the same problem, but {who} another {what} than rank 0: let every rank {advice}"
     )
 
 

@@ -114,6 +114,16 @@ def keeping(folder: str | Path, every: float = 60.0, resume: bool = False) -> It
         _kept.reset(token)
 
 
+@contextmanager
+def not_keeping() -> Iterator[None]:
+    """Inside, solves are not kept: those of folds are many and short, and would take the place of what is kept."""
+    token = _kept.set(None)
+    try:
+        yield
+    finally:
+        _kept.reset(token)
+
+
 def checkpoints() -> Checkpoints | None:
     """Where solves are kept here, if anywhere."""
     return _kept.get()

@@ -9,6 +9,7 @@ waited for. A wait here looks a few times, then sleeps between looks, and gives 
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import sys
@@ -19,16 +20,17 @@ from functools import cache
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
-from mpi4py import MPI
 
-from coterie.engines.mpi.launch import world
+from coterie.engines.mpi.launch import all_ranks_must_start, patience, world
 from coterie.engines.mpi.profile import Profile
 from coterie.problem.arrays import Array
+
+with all_ranks_must_start():
+    from mpi4py import MPI
 
 LOOKS, LOOKS_WHEN_CROWDED = 1_000, 50  # at a message that has not come, before sleeping between them
 NAP = 1e-5  # seconds
 LONGER = 100  # naps, after which they become longer
-PATIENCE = 600.0  # seconds that a peer may be silent; COTERIE_MPI_PATIENCE sets another number
 ALL_FAIL = 5.0  # seconds in which all ranks meet where an error is the same for all
 
 Result = TypeVar("Result")
@@ -43,7 +45,7 @@ class Crew:
 
     def __init__(self, comm: Any) -> None:
         self.comm, self.rank, self.size, self.profile = comm, comm.rank, comm.size, Profile()
-        self.looks, self.patience = LOOKS_WHEN_CROWDED, float(os.environ.get("COTERIE_MPI_PATIENCE") or PATIENCE)
+        self.looks, self.patience = LOOKS_WHEN_CROWDED, patience()
         self.comm, self.alarm = self._copy(comm), self._copy(comm)  # nobody else's messages can come between
         beside = comm.Split_type(MPI.COMM_TYPE_SHARED)
         self.looks = LOOKS_WHEN_CROWDED if beside.size > _cores(beside) else LOOKS
@@ -121,6 +123,17 @@ class Crew:
         self.wait(self.comm.Ialltoallv([np.ascontiguousarray(rows), counts * width], [out, coming * width]))
         return out, coming
 
+    def for_first(self, count: int) -> Array:
+        """What `swapped` takes for counts where all of so many rows go to rank 0."""
+        counts = np.zeros(self.size, dtype=np.int64)
+        counts[0] = count
+        return counts
+
+    def said(self, thing: Any) -> list[Any]:
+        """What every rank says: anything that JSON can hold."""
+        letters = np.frombuffer(json.dumps(thing).encode(), dtype=np.uint8).copy()
+        return [json.loads(part.tobytes()) for part in self.in_turn(letters)]
+
     def clock(self, left: float, worked: float, pressed: bool) -> tuple[float, float, bool]:
         """One clock for all, and Ctrl-C of any. (Who has compiled longest has waited least: that clock is right.)"""
         all_left, all_worked, any_pressed = self.every(np.array([left, worked, float(pressed)])).T
@@ -171,7 +184,9 @@ class Crew:
 @cache
 def crew() -> Crew:
     """The ranks of the job that this process belongs to."""
-    return Crew(world())
+    comm = world()
+    with all_ranks_must_start():
+        return Crew(comm)
 
 
 def _cores(beside: Any) -> int:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
+PATIENCE = 600.0  # seconds that a peer may be silent; COTERIE_MPI_PATIENCE sets another number
 INSTALL = "install mpi4py and an MPI (mpich), the extra coterie[mpi]"
 RANK_MARKS = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_RANK")
 SIZE_MARKS = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")
@@ -27,11 +32,30 @@ def missing() -> str | None:
     return None
 
 
+def patience() -> float:
+    """How many seconds a peer may be silent."""
+    return float(os.environ.get("COTERIE_MPI_PATIENCE") or PATIENCE)
+
+
+@contextmanager
+def all_ranks_must_start() -> Iterator[None]:
+    """Inside, MPI itself waits for all ranks. Where one never comes, this process says where it stood, and ends.
+
+    A thread of faulthandler watches, which needs no Python to run meanwhile.
+    """
+    faulthandler.dump_traceback_later(patience(), exit=True, file=sys.__stderr__ or 2)
+    try:
+        yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
 def world() -> Any:
     """The communicator of all ranks; `NotLaunched` where there are none, or where they do not see each other."""
     if (reason := missing()) is not None:
         raise NotLaunched(reason)
-    from mpi4py import MPI
+    with all_ranks_must_start():
+        from mpi4py import MPI
 
     launched = max((int(os.environ[name]) for name in SIZE_MARKS if name in os.environ), default=1)
     if MPI.COMM_WORLD.size < launched:

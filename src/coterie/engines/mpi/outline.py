@@ -65,12 +65,19 @@ class Outline(BoundProblem):
 
 @dataclass(frozen=True, eq=False)
 class KnownRows:
-    """Rows of some nodes of every rank, the same at all ranks, and the component of each node.
+    """Rows of some nodes of every rank, the same at all ranks.
 
-    `complete`: they are those of all nodes.
+    Attributes
+    ----------
+    rows : LabelledRows
+    nodes, component : arrays of int
+        What each node is called, and its component.
+    complete : bool
+        They are those of all nodes.
     """
 
     rows: LabelledRows
+    nodes: Integers
     component: Integers
     complete: bool
 
@@ -87,7 +94,8 @@ class KnownRows:
         offset = None if some.offset is None else all_have(some.offset)
         m, X, y, weights = map(all_have, (some.m, some.X, some.y, some.weights))
         known = LabelledRows(np.arange(len(m)), m, X, y, weights, offset)
-        return cls(known, all_have(group[which]), not crew.any(len(which) < len(rows.M)))
+        nodes, of = part.nodes[part.problem.M][which], group[which]
+        return cls(known, all_have(nodes), all_have(of), not crew.any(len(which) < len(rows.M)))
 
 
 def _chosen(rows: LabelledRows, group: Integers, most: int) -> Integers:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import TYPE_CHECKING
 
@@ -15,10 +15,11 @@ from coterie.io.edges import check_edges, columns_of_edges
 from coterie.io.errors import DuplicateError
 from coterie.io.formats import Table
 from coterie.io.ranks.directory import Directory, sent_rows
+from coterie.io.ranks.medians import median
 from coterie.io.ranks.pieces import Piece, RowRange, Shares, in_step, pieces_of, shares
 from coterie.io.sources import cell, import_polars
 from coterie.problem.arrays import Array
-from coterie.problem.convert import Measure
+from coterie.problem.convert import Measure, weights_from_distances
 
 if TYPE_CHECKING:
     import polars as pl
@@ -99,8 +100,18 @@ def read_edges(table: Table, measure: Measure, text_ids: bool, crew: Crew) -> tu
         np.sort(np.column_stack([end["number"].to_numpy() for end in ends]), axis=1),
         edges[WEIGHT].to_numpy(),
     )
+    typical = _typical_distance(crew, weights) if measure.distance is not None else None
     pairs, weights = sent_rows(crew, directory.home_of(pairs[:, 0]), pairs, weights)
-    return directory, crew.do(lambda: _each_once(pairs, weights, directory, table), f"use the edges of {table}")
+    word = "weights" if typical is None else "distances"
+    found = crew.do(lambda: _each_once(pairs, weights, directory, table, word), f"use the edges of {table}")
+    if typical is not None:
+        found = replace(found, weights=weights_from_distances(found.weights, typical))
+    return directory, found
+
+
+def _typical_distance(crew: Crew, d: Array) -> float:
+    """As `typical_distance`, of the distances of all ranks."""
+    return median(crew, d[d > 0]) if crew.any(bool((d > 0).any())) else 1.0
 
 
 def _frames(
@@ -124,8 +135,8 @@ def _frames(
         yield frame.select(pl.col(i).alias(FIRST), pl.col(j).alias(SECOND), value.alias(WEIGHT))
 
 
-def _each_once(pairs: Integers, weights: Array, directory: Directory, table: Table) -> Edges:
-    """Edges in order; one that is listed twice must have the same weight both times."""
+def _each_once(pairs: Integers, weights: Array, directory: Directory, table: Table, word: str) -> Edges:
+    """Edges in order; one that is listed twice must have the same weight, or distance, both times."""
     order = np.lexsort((pairs[:, 1], pairs[:, 0]))
     pairs, weights = pairs[order], weights[order]
     again = np.flatnonzero((pairs[1:] == pairs[:-1]).all(axis=1)) + 1
@@ -134,7 +145,7 @@ def _each_once(pairs: Integers, weights: Array, directory: Directory, table: Tab
         k = int(clash[0])
         name = directory.names[int(pairs[k, 0]) - directory.first]
         raise DuplicateError(
-            f"{table}: an edge of node {name!r} is given twice, with weights {weights[k - 1]} and {weights[k]}; "
+            f"{table}: an edge of node {name!r} is given twice, with {word} {weights[k - 1]} and {weights[k]}; "
             "keep one or add them up"
         )
     keep = np.ones(len(pairs), dtype=bool)

@@ -47,9 +47,7 @@ def assign(directory: Directory, edges: Edges, n: int) -> None:
 def _by_one_rank(directory: Directory, edges: Edges, n: int) -> Integers:
     """Rank 0 is told all edges, and no rows, and has METIS cut them."""
     crew, pairs = directory.crew, edges.pairs
-    everything = np.zeros(crew.size, dtype=np.int64)
-    everything[0] = len(pairs)
-    pairs, _ = crew.swapped(pairs.astype(np.int32), everything)
+    pairs, _ = crew.swapped(pairs.astype(np.int32), crew.for_first(len(pairs)))
     owner, counts = np.empty(0, dtype=np.int64), np.zeros(crew.size, dtype=np.int64)
     if crew.rank == 0:
         order = np.lexsort((pairs[:, 1], pairs[:, 0]))

@@ -35,6 +35,10 @@ class RowRange(Source):
     first: int = 0
     count: int = 0
 
+    @property
+    def entire(self) -> Source:
+        return Source(self.file, self.text, self.content)
+
     def rows_before(self) -> int:
         """How many rows of the file come before these."""
         return self.first
@@ -49,6 +53,10 @@ class Piece(Source):
 
     whole: Path = Path()
     first: int = 0
+
+    @property
+    def entire(self) -> Source:
+        return Source(self.file, self.text, self.whole)
 
     def rows_before(self) -> int:
         """How many rows of the file come before these: it is read again, for a message."""

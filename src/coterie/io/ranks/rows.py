@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,11 +12,12 @@ from coterie.engines.mpi.crew import Crew
 from coterie.engines.mpi.part import Integers, find
 from coterie.io.errors import DataError, UnknownNodeError
 from coterie.io.formats import Table
+from coterie.io.labels import counts_as_numbers, label_counts
 from coterie.io.moments import Moments
 from coterie.io.ranks.directory import sent_rows
 from coterie.io.ranks.network import RankNetwork
-from coterie.io.ranks.pieces import Shares, in_step, pieces_of, shares
-from coterie.io.rows import Columns, find_row, rows_of, scan_rows
+from coterie.io.ranks.pieces import in_step, pieces_of, shares
+from coterie.io.rows import Columns, Rows, find_row, rows_of, scan_rows
 from coterie.io.sources import import_polars
 from coterie.io.stream import RunningMoments
 from coterie.io.values import check_types
@@ -26,49 +27,90 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+FILES = 1 << 40  # numbers of rows: those of a file, and of the ranks that read it, are this far apart
+
+
 class OwnRows(NamedTuple):
-    """Rows of own nodes: the place of each row's node among them, features, and labels (nan: none)."""
+    """Rows of own nodes, in the order of the files.
+
+    nodes : the place of each row's node among them; y : labels, nan where there is none; offset : None without one.
+    """
 
     nodes: Integers
     X: Array
     y: Array
+    offset: Array | None
+
+
+class Batch(NamedTuple):
+    """Some rows of a rank's share, and the number of the first of them: numbers ascend through the files."""
+
+    first: int
+    rows: Rows
 
 
 def read_own_rows(table: Table, columns: Columns, network: RankNetwork, classes: list[Any] | None = None) -> OwnRows:
     """Read rows together and keep those of own nodes. `classes`: labels are their places in this list."""
-    width = len(columns.features) + 1
-    found = [(at, Z) for at, Z in _arriving(table, columns, network, classes) if len(at)]
-    nodes = np.concatenate([np.empty(0, dtype=np.int64), *(at for at, _ in found)])
-    Z = np.concatenate([np.empty((0, width)), *(rows for _, rows in found)])
-    return OwnRows(nodes, Z[:, :-1], Z[:, -1])
+    width = len(_numbers(columns))
+    found = [part for part in _arriving(table, columns, network, classes) if len(part[0])]
+    nodes, called = (np.concatenate([np.empty(0, dtype=np.int64), *(part[k] for part in found)]) for k in (0, 1))
+    Z = np.concatenate([np.empty((0, width)), *(part[2] for part in found)])
+    del found
+    order = np.argsort(called)
+    nodes, Z = nodes[order], Z[order]
+    n = len(columns.features)
+    return OwnRows(nodes, Z[:, :n], Z[:, -1], None if columns.offset is None else Z[:, n])
 
 
 def read_own_moments(table: Table, columns: Columns, network: RankNetwork) -> Moments:
     """Read rows together and keep the moments of own nodes, which are called by their places."""
     pl = import_polars()
     with RunningMoments(len(columns.numbers)) as running:
-        for at, Z in _arriving(table, columns, network, None):
+        for at, _, Z in _arriving(table, columns, network, None):
             running.add(at, pl.DataFrame(Z, schema=list(columns.numbers)))
     return running.result(running.keys().tolist())
 
 
-def read_classes(table: Table, columns: Columns, crew: Crew) -> list[Any]:
-    """The different labels of all rows, sorted: names, or numbers."""
-    here: set[Any] = set()
-    for batch in in_step(crew, _batches(shares(table, crew), table, columns), table):
-        labels = import_polars().Series([]) if batch is None else batch[str(columns.target)].drop_nulls().unique()
-        here |= set(labels.to_list())
-    letters = np.frombuffer(json.dumps([name for name in here if name == name]).encode(), dtype=np.uint8).copy()
-    return sorted({name for part in crew.in_turn(letters) for name in json.loads(part.tobytes())})
+def count_labels(table: Table, columns: Columns, crew: Crew) -> dict[Any, int]:
+    """How many of all rows have each label; labels that came as text, and are numbers after all, are numbers."""
+    here: Counter[Any] = Counter()
+    for batch in in_step(crew, batches_of(table, columns, crew), table):
+        here.update({} if batch is None else label_counts(batch.rows.whole[str(columns.target)]))
+    total: Counter[Any] = Counter()
+    for pairs in crew.said(list(here.items())):
+        total.update(dict(pairs))
+    return counts_as_numbers(total) if columns.text_labels else total
+
+
+def batches_of(table: Table, columns: Columns, crew: Crew) -> Iterator[Batch]:
+    """The rows of this rank's share; of a bad value, the files are read again to name its row."""
+    here = shares(table, crew)
+
+    def batches() -> Iterator[Batch]:
+        try:
+            for file, share in enumerate(here):
+                first = (file * crew.size + crew.rank) * FILES
+                for piece in pieces_of([share]):
+                    piece.require([*columns.keys, *columns.read])
+                    check_types(piece, columns)
+                    for rows in rows_of(piece, columns):
+                        yield Batch(first, rows)
+                        first += len(rows.frame)
+        except DataError:
+            for _ in scan_rows(table, columns):
+                pass
+            raise
+
+    return batches()
 
 
 def _arriving(
     table: Table, columns: Columns, network: RankNetwork, classes: list[Any] | None
-) -> Iterator[tuple[Integers, Array]]:
-    """Batches of rows of own nodes: places of nodes, and numbers with the label as the last."""
-    directory, crew, width = network.directory, network.directory.crew, len(columns.numbers)
-    for batch in in_step(crew, _batches(shares(table, crew), table, columns), table):
-        ids, Z = _as_numbers(batch, columns, width, classes)
+) -> Iterator[tuple[Integers, Integers, Array]]:
+    """Batches of rows of own nodes: places of nodes, numbers of rows, and what they hold, the label last."""
+    directory, crew = network.directory, network.directory.crew
+    for batch in in_step(crew, batches_of(table, columns, crew), table):
+        ids, called, Z = _as_numbers(batch, columns, classes)
         different = ids.unique(maintain_order=True)
         numbers, owners = directory.numbers_of(different)
 
@@ -77,8 +119,8 @@ def _arriving(
 
         crew.do(known, f"use its share of {table}")
         place = _places(ids, different)
-        there, rows = sent_rows(crew, owners[place], numbers[place], Z)
-        yield find(network.share.own, there), rows
+        there, called, rows = sent_rows(crew, owners[place], numbers[place], called, Z)
+        yield find(network.share.own, there), called, rows
 
 
 def _places(ids: pl.Series, different: pl.Series) -> Integers:
@@ -88,33 +130,31 @@ def _places(ids: pl.Series, different: pl.Series) -> Integers:
     return ids.to_frame("id").join(known, on="id", how="left", maintain_order="left")["at"].to_numpy()
 
 
-def _as_numbers(
-    batch: pl.DataFrame | None, columns: Columns, width: int, classes: list[Any] | None
-) -> tuple[pl.Series, Array]:
-    pl = import_polars()
+def _numbers(columns: Columns) -> list[str]:
+    """What a row holds: features, the offset where there is one, and the label."""
+    return [*columns.features, *([] if columns.offset is None else [columns.offset]), str(columns.target)]
+
+
+def _as_numbers(batch: Batch | None, columns: Columns, classes: list[Any] | None) -> tuple[pl.Series, Integers, Array]:
+    """Ids of nodes, numbers of rows, and what these hold."""
+    pl, names = import_polars(), _numbers(columns)
     if batch is None:
-        return pl.Series("id", [], dtype=pl.String), np.empty((0, width))
-    label = batch[str(columns.target)]
+        return pl.Series("id", [], dtype=pl.String), np.empty(0, dtype=np.int64), np.empty((0, len(names)))
+    frame = batch.rows.whole
     if classes is not None:
-        keys = classes if columns.text_labels else [float(c) for c in classes]
-        label = label.replace_strict(keys, np.arange(len(keys), dtype=float), default=None, return_dtype=pl.Float64)
-        label = label.fill_null(np.nan)
-    numbers = batch.select(columns.features).with_columns(label.alias(str(columns.target)))
-    return batch[columns.node].cast(pl.String).alias("id"), np.ascontiguousarray(numbers.to_numpy(), dtype=np.float64)
+        frame = frame.with_columns(_as_places(frame[names[-1]], classes).alias(names[-1]))
+    Z = np.ascontiguousarray(frame.select(names).to_numpy(), dtype=np.float64)
+    return frame[columns.node].cast(pl.String).alias("id"), batch.first + np.arange(len(frame)), Z
 
 
-def _batches(here: Shares, table: Table, columns: Columns) -> Iterator[pl.DataFrame]:
-    """The rows of this rank's share; of a bad value, the files are read again to name its row."""
-    try:
-        for piece in pieces_of(here):
-            piece.require([*columns.keys, *columns.read])
-            check_types(piece, columns)
-            for rows in rows_of(piece, columns):
-                yield rows.whole
-    except DataError:
-        for _ in scan_rows(table, columns):
-            pass
-        raise
+def _as_places(label: pl.Series, classes: list[Any]) -> pl.Series:
+    """The places of labels among the classes, names or whole numbers; nan where there is none."""
+    pl = import_polars()
+    if not isinstance(classes[0], str):
+        label = label.cast(pl.Float64)
+        classes = [float(c) for c in classes]
+    places = label.replace_strict(classes, np.arange(len(classes), dtype=float), default=None, return_dtype=pl.Float64)
+    return places.fill_null(np.nan)
 
 
 def _refuse_unknown(table: Table, columns: Columns, ids: pl.Series, numbers: Integers) -> None:

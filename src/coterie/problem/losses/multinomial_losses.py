@@ -164,7 +164,7 @@ class MultinomialLosses(LocalLosses):
         out[:, whole, whole // max(len(ridged), 1), np.tile(ridged, K)] = 1.0
         between = np.einsum("jk,irc->ijrkc", apart, seen).reshape(len(seen), (K - 1) * r, K, len(others))
         out[:, len(whole) :, :, others] = between
-        return out.reshape(len(seen), -1, K * n)
+        return out.reshape(*out.shape[:2], K * n)
 
     @cached_property
     def _others(self) -> NDArray[np.bool_]:
