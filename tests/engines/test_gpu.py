@@ -105,6 +105,25 @@ def test_clusters_are_those_of_the_reference(penalty: ct.Penalty) -> None:
 
 
 @needs_torch
+@pytest.mark.parametrize("penalty", EVERY_PENALTY, ids=repr)
+@pytest.mark.parametrize("kind", ["few labelled", "few points"])
+def test_a_glance_tells_what_the_minorant_comes_to(kind: str, penalty: ct.Penalty) -> None:
+    import torch
+
+    from coterie.engines.gpu.engine import GpuEngine
+
+    problem = instance(kind, penalty=penalty).bound
+    prover = GpuEngine("cpu", fused=False).prover(problem)
+    rng = np.random.default_rng(0)
+    w = torch.as_tensor(rng.standard_normal((problem.graph.n_nodes, problem.n_features)))
+    u = torch.as_tensor(rng.standard_normal((problem.graph.n_edges, problem.n_features)))
+    prover.clip(u)
+    level = prover.objective(w)
+    assert prover.glance(w, u, level) == pytest.approx(prover.minorant(w, u, None).value, rel=1e-9)
+    assert prover.glance(w, u, level) <= level
+
+
+@needs_torch
 @pytest.mark.parametrize("loss", [ct.SquaredError(), ct.Lasso(0.1), ct.Logistic(ridge=0.05)], ids=str)
 def test_a_solve_is_certified(loss: ct.Loss) -> None:
     from coterie.engines.gpu.engine import GpuEngine

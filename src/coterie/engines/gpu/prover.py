@@ -18,7 +18,7 @@ from coterie.engines.gpu.corrections import Corrections
 from coterie.engines.gpu.device import on_host
 from coterie.engines.gpu.exact import EPS, Tensor, in_any_order, sum_exactly, total, two_product, two_sum
 from coterie.engines.gpu.layout import Layout
-from coterie.engines.gpu.losses import HostLosses, on_device
+from coterie.engines.gpu.losses import DeviceQuadratics, HostLosses, on_device
 from coterie.engines.gpu.rows import Support
 from coterie.kernels.interruption import check_with_grace
 from coterie.kernels.reference.exact import FAINT
@@ -176,17 +176,20 @@ class DeviceProver(Corrections):
         return s
 
     def glance(self, w: Tensor, u: Tensor, level: float) -> float:
-        """A loss that is not quadratic has its second-order model at w in its place."""
-        rest = self.edges.divergence(u)
-        edges, at = self.edges.conjugate(u), w[self.M]
-        if self.problem.f.quadratic is not None:
-            return -float(self.losses.conjugate(-rest[self.M], at).sum()) - edges
+        """What a minorant comes to at w, about: never more than the objective there, however wrong the duals are.
+
+        A loss that is not quadratic has its second-order model at w in its place.
+        """
+        rest, at = self.edges.divergence(u), w[self.M]
+        across = float((rest * w).sum()) - self.edges.conjugate(u)
+        if isinstance(self.losses, DeviceQuadratics):
+            return across + float(self.losses.below(-rest[self.M], at).sum())
         model = self.losses.model(at, at) if self.row_space is None else None
         if model is None:
             return np.inf
         pull = rest[self.M] + model.slope
         fall = 0.5 * float((pull * torch.linalg.solve_ex(model.H, pull)[0]).sum())
-        return level - self.edges.variation(w) + float((rest * w).sum()) - fall - edges
+        return level - self.edges.variation(w) + across - fall
 
     def minorant(self, w: Tensor, u: Tensor, s: Tensor | None) -> Minorant:
         rho, low, bound = self.edges.exact_divergence(u)
