@@ -19,6 +19,7 @@ from coterie.engines.gpu.device import on_host
 from coterie.engines.gpu.exact import EPS, Tensor, in_any_order, sum_exactly, total, two_product, two_sum
 from coterie.engines.gpu.layout import Layout
 from coterie.engines.gpu.losses import DeviceQuadratics, HostLosses, on_device
+from coterie.engines.gpu.order import nearby
 from coterie.engines.gpu.rows import Support
 from coterie.kernels.interruption import check_with_grace
 from coterie.kernels.reference.exact import FAINT
@@ -112,8 +113,8 @@ class DeviceProver(Corrections):
         """How the graph lies in memory, for kernels."""
         labelled = torch.zeros(self.problem.graph.n_nodes, dtype=torch.bool, device=self.device)
         labelled[self.M] = True
-        n = self.problem.n_features
-        return Layout(self.edges.i, self.edges.j, labelled, n, *lanes(n))
+        n, ends = self.problem.n_features, (self.edges.i, self.edges.j)
+        return Layout(*ends, labelled, n, *lanes(n), order=nearby(*ends, len(labelled), 4 * n))
 
     def _use_kernels(self) -> None:
         from coterie.engines.gpu.sliced import divergence
