@@ -74,6 +74,7 @@ class Engine(Protocol):
         """Go to Tz, make it the anchor, and say how far it lies from the last anchor."""
 
     # An engine may have `lanczos(s, d, start, steps)`, which does the same as `kernels.norms`, where its numbers are,
+    # `pooled_square()`, the squared length of the best weights that all nodes share, about,
     # `unwatched`, the seconds in which nothing is proven that a glance tells is not good enough, `now`, the form of
     # kernels that a solve begins with, `together(**given)`, a context in which several processes do the same, and
     # `steps`, which returns the steps of a problem that nobody holds as a whole.
@@ -184,6 +185,8 @@ class Prover(Protocol):
 
     def correct(self, u: Duals, s: Duals | None, descent: Any, factor: float) -> None:
         """Correct, divide by the factor, and clip."""
+
+    # A prover whose proofs take as long as hundreds of iterations may have `near_enough`: see `Incumbent`.
 
     def glance(self, w: Weights, u: Duals, level: float) -> float:
         """About what duals prove before any charge, where that takes next to no time; ∞ where it does not."""

@@ -27,7 +27,8 @@ class Edges:
         self.c = torch.as_tensor(problem.c, device=device)[:, None]
         self.degree = (_counts(self.i, self.V) + _counts(self.j, self.V))[:, None].double()
         self.Dt = self._transposed()
-        self.sliced: Callable[[Tensor], Tensor] | None = None  # a kernel for Dᵀu, where there is one
+        self.sliced: Callable[[Tensor], Tensor] | None = None  # a kernel for Dᵀu, where there is one …
+        self.subtracted: Callable[[Tensor, Tensor, Tensor], Tensor] | None = None  # … and one for Dw
 
     def _transposed(self) -> Tensor:
         """Dᵀ, one row per node."""
@@ -40,6 +41,8 @@ class Edges:
 
     def differences(self, w: Tensor) -> Tensor:
         """Dw."""
+        if self.subtracted is not None:
+            return self.subtracted(self.i, self.j, w)
         return w.index_select(0, self.i) - w.index_select(0, self.j)
 
     def divergence(self, u: Tensor) -> Tensor:

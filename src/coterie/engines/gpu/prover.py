@@ -99,6 +99,7 @@ class DeviceProver(Corrections):
     """Handles are tensors: weights (V, n) and duals (E, n), in the order of the graph."""
 
     arrays = None
+    near_enough = 0.02  # times the gap that is asked for, at a glance: before that, iterations come first
 
     def __init__(self, problem: BoundProblem, device: Any, fused: bool) -> None:
         super().__init__(problem, device)
@@ -117,9 +118,9 @@ class DeviceProver(Corrections):
         return Layout(*ends, labelled, n, *lanes(n), order=nearby(*ends, len(labelled), 4 * n))
 
     def _use_kernels(self) -> None:
-        from coterie.engines.gpu.sliced import divergence
+        from coterie.engines.gpu.sliced import differences, divergence
 
-        self.edges.sliced = partial(divergence, self.layout)
+        self.edges.sliced, self.edges.subtracted = partial(divergence, self.layout), differences
 
     def laplacian(self) -> Any:
         if not self.fused:
