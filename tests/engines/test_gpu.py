@@ -103,20 +103,6 @@ def test_an_order_of_clusters_brings_neighbours_together() -> None:
 
 
 @needs_torch
-def test_the_pooled_weights_are_as_long_as_those_of_the_reference() -> None:
-    from coterie.engines.gpu.engine import GpuEngine
-
-    for kind in ("few labelled", "few points"):
-        problem, engine = instance(kind).bound, GpuEngine("cpu", fused=False)
-        engine.problem = problem
-        square = engine.pooled_square
-        assert square is not None
-        with using(compiled=False):
-            pooled = problem.f.pooled(np.zeros(len(problem.M), dtype=np.int64), 1)[0]
-        assert square() == pytest.approx(float((pooled**2).sum()), rel=1e-6)
-
-
-@needs_torch
 def test_a_good_order_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 

@@ -74,7 +74,6 @@ class Engine(Protocol):
         """Go to Tz, make it the anchor, and say how far it lies from the last anchor."""
 
     # An engine may have `lanczos(s, d, start, steps)`, which does the same as `kernels.norms`, where its numbers are,
-    # `pooled_square()`, the squared length of the best weights that all nodes share, about,
     # `unwatched`, the seconds in which nothing is proven that a glance tells is not good enough, `now`, the form of
     # kernels that a solve begins with, `together(**given)`, a context in which several processes do the same, and
     # `steps`, which returns the steps of a problem that nobody holds as a whole.

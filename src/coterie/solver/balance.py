@@ -49,10 +49,8 @@ class Steps:
         return cls(np.empty(0), np.empty(0), pairs=True)
 
     @classmethod
-    def of(
-        cls, problem: BoundProblem, lanczos: Lanczos | None = None, pooled_square: Callable[[], float] | None = None
-    ) -> Steps:
-        """Choose steps that suit a problem. `lanczos` and `pooled_square` are an engine's, where it has them."""
+    def of(cls, problem: BoundProblem, lanczos: Lanczos | None = None) -> Steps:
+        """Choose steps that suit a problem. `lanczos`: an engine's way to the norm of D, where it has one."""
         graph, c = problem.graph, problem.c
         s = np.sqrt(c / c.mean()) if problem.lam > 0 and c.size else np.ones(graph.n_edges)
         d = np.bincount(graph.edges.ravel(), weights=np.repeat(s, 2), minlength=graph.n_nodes)
@@ -63,7 +61,7 @@ class Steps:
         check()
         eta = _longest_eta(problem, s, d, lanczos or partial(norms.lanczos, graph.edges))
         check()
-        return cls(s, d, eta, _first_omega(problem, d, pooled_square))
+        return cls(s, d, eta, _first_omega(problem, d))
 
     @property
     def modes(self) -> tuple[Mode, ...]:
@@ -147,11 +145,10 @@ def _pooled_square(f: LocalLosses, n_labelled: int) -> float:
     return float((f.pooled(np.zeros(n_labelled, dtype=np.int64), 1)[0] ** 2).sum())
 
 
-def _first_omega(problem: BoundProblem, d: Array, pooled_square: Callable[[], float] | None) -> float:
+def _first_omega(problem: BoundProblem, d: Array) -> float:
     """Typical size of u over typical size of w: √(2n Σc²) / √(Σ d_i ‖w_pooled‖²)."""
     if not len(problem.M):
         return 1.0
-    square = reused(_pooled_square, problem.f, len(problem.M)) if pooled_square is None else pooled_square()
-    size = np.sqrt(d.sum() * square)
+    size = np.sqrt(d.sum() * reused(_pooled_square, problem.f, len(problem.M)))
     flow = np.sqrt(2 * problem.n_features * float((problem.c**2).sum()))
     return float(flow / size) if size > 0 and flow > 0 else 1.0

@@ -98,11 +98,11 @@ class Run:
         """Set the engine up, and choose steps."""
         self.engine.setup(self.problem, w, u)
         check()
-        lanczos, square, made = (getattr(self.engine, name, None) for name in ("lanczos", "pooled_square", "steps"))
+        lanczos, made = (getattr(self.engine, name, None) for name in ("lanczos", "steps"))
         if self.engine is not self.plain:
             self.steps = Steps.in_pairs()
         else:
-            self.steps = Steps.of(self.problem, lanczos, square) if made is None else made()
+            self.steps = Steps.of(self.problem, lanczos) if made is None else made()
         self.race = Race(*self.steps.modes)
 
     def to_its_end(self) -> Solution:

@@ -67,9 +67,13 @@ class Edges:
 
     def variation(self, w: Tensor) -> float:
         """g(Dw)."""
+        return total(self.variations(w))
+
+    def variations(self, w: Tensor) -> Tensor:
+        """The terms of g(Dw), (E, 1)."""
         d = self.differences(w)
         part = (d.abs() if self.kind == L1 else d * d).sum(1, keepdim=True)
-        return total(self.c * (part.sqrt() if self.kind == L2 else part))
+        return self.c * (part.sqrt() if self.kind == L2 else part)
 
     def conjugate(self, u: Tensor) -> float:
         """g*(u) for u in its domain."""

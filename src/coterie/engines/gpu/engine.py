@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
@@ -13,7 +12,6 @@ import torch
 from coterie.engines.base import Mode, Travel
 from coterie.engines.gpu.device import choose, refuse_large
 from coterie.engines.gpu.exact import Tensor
-from coterie.engines.gpu.losses import DeviceQuadratics
 from coterie.engines.gpu.plain import PlainIteration
 from coterie.engines.gpu.prover import DeviceProver
 from coterie.kernels import compilation
@@ -93,12 +91,6 @@ class GpuEngine:
                 return alpha[: k + 1], beta[: k + 1]
             before, q = q, y / beta[k]
         return alpha, beta
-
-    @property
-    def pooled_square(self) -> Callable[[], float] | None:
-        """How to find the squared length of the best weights that all nodes share, of quadratic losses."""
-        losses = self.prover(self.problem).losses
-        return losses.pooled_square if isinstance(losses, DeviceQuadratics) else None
 
     def _in(self, x: Any) -> Tensor:
         return torch.as_tensor(x, dtype=torch.float64, device=self.device)

@@ -118,14 +118,15 @@ class FusedIteration:
     def _block(self, n_iter: int, mode: Mode) -> None:
         """Launch so many iterations; where a block of that kind comes again, as a recording."""
         kind = n_iter, mode, self.given, *(x.data_ptr() for x in (self.u, self.u0, self.table, self.sigma))
-        if not self.affine or n_iter % 2 or kind not in self.blocks:  # after an even number, duals are where they were
-            self._launch_block(n_iter, mode)
-            self.blocks.setdefault(kind, None)
-            return
-        if self.blocks[kind] is None:
+        returns = self.affine and n_iter % 2 == 0  # after an even number, duals are where they were
+        if returns and kind in self.blocks and self.blocks[kind] is None:
             work = partial(self._launch_block, n_iter, mode)
             self.blocks[kind] = repeatable(work, self.u.numel(), self.layout.device)
-        self.blocks[kind]()
+        recorded = self.blocks.setdefault(kind, None)
+        if returns and recorded is not None:
+            recorded()
+        else:
+            self._launch_block(n_iter, mode)
 
     def _launch_block(self, n_iter: int, mode: Mode) -> None:
         self._primal_half(0, self.x[0], mode)

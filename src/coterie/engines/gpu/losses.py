@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 
 from coterie.engines.equations import by_node
@@ -108,14 +107,6 @@ class DeviceQuadratics(HostLosses):
     def minimiser(self, s: Tensor) -> Tensor:
         """argmin L_i + ⟨s_i, ·⟩, where every H_i has full rank."""
         return self.centre - self.spectral(1.0 / self.h, s)
-
-    def pooled_square(self) -> float:
-        """|w|² of the w with the least Σ L_i(w), from normal equations: its size is all that anybody asks for."""
-        rows = self.V.reshape(-1, self.V.shape[2])
-        weighted = rows * self.h.reshape(-1, 1)
-        H, b = weighted.T @ rows, weighted.T @ by_node(self.V, self.centre).reshape(-1)
-        w = np.linalg.lstsq(_out(H), _out(b), rcond=None)[0]
-        return float(w @ w)
 
     def below(self, p: Tensor, w: Tensor) -> Tensor:
         """⟨q, w_i⟩ − L_i*(q), at most L_i(w_i), for the q next to p where L_i* is finite."""

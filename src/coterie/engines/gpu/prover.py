@@ -20,6 +20,7 @@ from coterie.engines.gpu.exact import EPS, Tensor, in_any_order, sum_exactly, to
 from coterie.engines.gpu.layout import Layout
 from coterie.engines.gpu.losses import DeviceQuadratics, HostLosses, on_device
 from coterie.engines.gpu.order import nearby
+from coterie.engines.gpu.recording import Recorded
 from coterie.engines.gpu.rows import Support
 from coterie.kernels.interruption import check_with_grace
 from coterie.kernels.reference.exact import FAINT
@@ -104,7 +105,7 @@ class DeviceProver(Corrections):
     def __init__(self, problem: BoundProblem, device: Any, fused: bool) -> None:
         super().__init__(problem, device)
         self.fused = fused  # whether products with the Laplacian are a kernel's
-        self.losses = on_device(problem.f, device)
+        self.losses, self.recorded = on_device(problem.f, device), Recorded()
         if fused and self.edges.E:
             self._use_kernels()
         self.enclosure = Enclosure(problem)
@@ -149,7 +150,13 @@ class DeviceProver(Corrections):
         return bool(torch.isfinite(u).all())
 
     def objective(self, w: Tensor) -> float:
-        return total(self.losses.exact(w[self.M])) + self.edges.variation(w)
+        if type(self.losses) is HostLosses:
+            return sum(map(total, self._terms(w)))
+        return sum(map(total, self.recorded(self._terms, w, self.marks.numel())))
+
+    def _terms(self, w: Tensor) -> tuple[Tensor, ...]:
+        """The terms of f(w) and of g(Dw)."""
+        return self.losses.exact(w[self.M]), self.edges.variations(w)
 
     def largest_weight(self, w: Tensor) -> float:
         return float(w.abs().max()) if w.numel() else 0.0
