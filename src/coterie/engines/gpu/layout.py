@@ -42,6 +42,12 @@ def chunks(n: int) -> tuple[int, ...]:
     return tuple(widths)
 
 
+def stride(n: int) -> int:
+    """Numbers from one node's vector to the next."""
+    N = sum(chunks(n))
+    return N if N <= 2 else _up(N, 4)
+
+
 class Layout:
     """Rows, slots and entries of a graph with ends i, j (E,), and the way in and out.
 
@@ -78,7 +84,7 @@ class Layout:
     ) -> None:
         self.C, self.n, self.widths = C, n, chunks(n)
         self.N = sum(self.widths)
-        self.stride = self.N if self.N <= 2 else _up(self.N, 4)  # numbers from one node's vector to the next
+        self.stride = stride(n)
         self.slots, self.warps, self.once = slots, warps, n >= ONCE
         self.V, self.E, self.device = len(labelled), len(i), i.device
         degree = torch.bincount(i, minlength=self.V) + torch.bincount(j, minlength=self.V)

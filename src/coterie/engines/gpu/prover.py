@@ -17,7 +17,7 @@ from coterie.engines.gpu.clusters import Clusters
 from coterie.engines.gpu.corrections import Corrections
 from coterie.engines.gpu.device import on_host
 from coterie.engines.gpu.exact import EPS, Tensor, in_any_order, sum_exactly, total, two_product, two_sum
-from coterie.engines.gpu.layout import Layout
+from coterie.engines.gpu.layout import Layout, stride
 from coterie.engines.gpu.losses import DeviceQuadratics, HostLosses, on_device
 from coterie.engines.gpu.order import nearby
 from coterie.engines.gpu.recording import Recorded
@@ -116,7 +116,7 @@ class DeviceProver(Corrections):
         labelled = torch.zeros(self.problem.graph.n_nodes, dtype=torch.bool, device=self.device)
         labelled[self.M] = True
         n, ends = self.problem.n_features, (self.edges.i, self.edges.j)
-        return Layout(*ends, labelled, n, *lanes(n), order=nearby(*ends, len(labelled), 4 * n))
+        return Layout(*ends, labelled, n, *lanes(n), order=nearby(*ends, len(labelled), 4 * stride(n)))
 
     def _use_kernels(self) -> None:
         from coterie.engines.gpu.sliced import differences, divergence
