@@ -73,13 +73,49 @@ def test_the_layout_gives_back_what_it_took(n: int, split: int, monkeypatch: pyt
     edges = np.unique(np.sort(rng.integers(0, 70, (200, 2)), axis=1), axis=0)
     i, j = torch.as_tensor(edges[edges[:, 0] != edges[:, 1]].T.astype(np.int32))
     labelled = torch.as_tensor(rng.random(70) < 0.5)
-    made = layout.Layout(i, j, labelled, n, 8)
+    order = torch.as_tensor(rng.permutation(70)) if n % 2 else None
+    made = layout.Layout(i, j, labelled, n, 8, order=order)
     assert (made.hubs > 0) == (split == 3)
     w, u = torch.as_tensor(rng.standard_normal((70, n))), torch.as_tensor(rng.standard_normal((len(i), n)))
     assert torch.equal(made.nodes_out(made.nodes_in(w, torch.float64)), w)
     assert torch.equal(made.duals_out(made.duals_in(u, torch.float64)), u)
     assert torch.equal(made.neighbour[made.first].long(), made.rank[j.long()])
     assert torch.equal(made.neighbour[made.second].long(), made.rank[i.long()])
+
+
+@needs_torch
+def test_an_order_of_clusters_brings_neighbours_together() -> None:
+    import torch
+
+    from coterie.engines.gpu.order import clustered
+
+    side, rng = 40, np.random.default_rng(0)
+    node = rng.permutation(side * side).reshape(side, side)
+    ends = [np.concatenate([a.ravel(), b.ravel()]) for a, b in ((node[:, 1:], node[1:]), (node[:, :-1], node[:-1]))]
+    i, j = (torch.as_tensor(end.astype(np.int32)) for end in ends)
+    order = clustered(i, j, side * side)
+    assert sorted(order.tolist()) == list(range(side * side))
+    place = torch.argsort(order)
+    span = (place[i.long()] - place[j.long()]).abs().double()
+    assert float(span.median()) < side  # as in rows one after the other
+    assert float(span.mean()) < side * side / 8  # a third of all nodes in the given order
+    assert clustered(i[:0], j[:0], 5).tolist() == list(range(5))
+
+
+@needs_torch
+def test_a_good_order_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    from coterie.engines.gpu import order
+
+    i = torch.arange(99, dtype=torch.int32)
+    monkeypatch.setattr(order, "CACHED", 1000)
+    monkeypatch.setattr(order, "NEAR", 80)
+    shuffled = torch.as_tensor(np.random.default_rng(0).permutation(100), dtype=torch.int32)
+    given = torch.arange(100)
+    assert torch.equal(order.nearby(i, i + 1, 100, 16), given)
+    assert torch.equal(order.nearby(shuffled[:-1], shuffled[1:], 100, 8), given)  # few enough for any order
+    assert not torch.equal(order.nearby(shuffled[:-1], shuffled[1:], 100, 16), given)
 
 
 @needs_torch
@@ -102,6 +138,25 @@ def test_clusters_are_those_of_the_reference(penalty: ct.Penalty) -> None:
     assert clusters is not None
     assert clusters.total == expected.total
     np.testing.assert_allclose(prover.average(clusters, torch.as_tensor(w)), average)
+
+
+@needs_torch
+@pytest.mark.parametrize("penalty", EVERY_PENALTY, ids=repr)
+@pytest.mark.parametrize("kind", ["few labelled", "few points"])
+def test_a_glance_tells_what_the_minorant_comes_to(kind: str, penalty: ct.Penalty) -> None:
+    import torch
+
+    from coterie.engines.gpu.engine import GpuEngine
+
+    problem = instance(kind, penalty=penalty).bound
+    prover = GpuEngine("cpu", fused=False).prover(problem)
+    rng = np.random.default_rng(0)
+    w = torch.as_tensor(rng.standard_normal((problem.graph.n_nodes, problem.n_features)))
+    u = torch.as_tensor(rng.standard_normal((problem.graph.n_edges, problem.n_features)))
+    prover.clip(u)
+    level = prover.objective(w)
+    assert prover.glance(w, u, level) == pytest.approx(prover.minorant(w, u, None).value, rel=1e-9)
+    assert prover.glance(w, u, level) <= level
 
 
 @needs_torch
@@ -147,6 +202,23 @@ def test_rows_that_are_cut_give_the_same_answer(penalty: ct.Penalty, monkeypatch
     assert cut.status is whole.status is ct.Status.OPTIMAL
     assert cut.objective == pytest.approx(whole.objective, rel=1e-9)
     assert cut.dual_bound <= whole.objective * (1 + 1e-12)
+
+
+@needs_kernels
+def test_another_order_of_nodes_gives_the_same_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    from coterie.engines.gpu import order
+    from coterie.engines.gpu.engine import GpuEngine
+
+    device, problem = "cuda" if torch.cuda.is_available() else "cpu", instance("few labelled")
+    given = ct.solve(problem, 1e-6, engine=GpuEngine(device, torch.float64, fused=True))
+    monkeypatch.setattr(order, "CACHED", 0)
+    monkeypatch.setattr(order, "NEAR", 0)
+    other = ct.solve(problem, 1e-6, engine=GpuEngine(device, torch.float64, fused=True))
+    assert other.status is given.status is ct.Status.OPTIMAL
+    assert other.objective == pytest.approx(given.objective, rel=3e-6)
+    assert other.dual_bound <= given.objective * (1 + 1e-12)
 
 
 @needs_torch

@@ -185,6 +185,8 @@ class Prover(Protocol):
     def correct(self, u: Duals, s: Duals | None, descent: Any, factor: float) -> None:
         """Correct, divide by the factor, and clip."""
 
+    # A prover whose proofs take as long as hundreds of iterations may have `near_enough`: see `Incumbent`.
+
     def glance(self, w: Weights, u: Duals, level: float) -> float:
         """About what duals prove before any charge, where that takes next to no time; ∞ where it does not."""
 

@@ -17,6 +17,7 @@ from coterie.solver.whole.improvements import Improvements
 STUCK = 5  # checks without progress, at rounding level, end the solve
 NEAR = 10  # times the gap that is asked for: from there on the weights of a contracted problem are tried
 FAR = 2  # times the gap that is asked for: a bound that is not worth proving
+FALLS = 0.5  # of the last glance: while they fall that fast, a prover may wait for more than that
 
 
 class Incumbent:
@@ -47,7 +48,7 @@ class Incumbent:
         apart = self.prover.separating_weights()
         if apart is not None:
             self._offer(apart)
-        elif hurry and self.gap > self.tol and FAR < self._excess(self._glance(u)) < inf:
+        elif hurry and self.gap > self.tol and self._too_early(self._excess(self._glance(u))):
             self._note(0)
             return
         given = u if self.prover.is_nothing(u) else self.prover.copy(u)
@@ -101,7 +102,7 @@ class Incumbent:
             aimed = self._aim(self.improvements, clusters, w, u, n_iter, rounds, hurry)
         in_doubt = aimed is None and hurry and self.gap > self.tol
         excess = self._excess(self._glance(u) if below is None else below) if in_doubt else 0.0
-        if FAR < excess < inf:
+        if self._too_early(excess):
             self.checks.append((n_iter, excess))
             self._note(n_iter)
             return
@@ -117,6 +118,14 @@ class Incumbent:
     def _excess(self, below: float) -> float:
         """How many times the gap that is asked for is left, about, where this is proven; ∞ if none is asked for."""
         return (self.objective - below) / self.goal if self.goal > 0 else inf
+
+    def _too_early(self, excess: float) -> bool:
+        """Whether this much of a gap, at a glance, is not worth a proof; ∞: nothing is known.
+
+        Where proofs take as long as hundreds of iterations, these go on while they bring much.
+        """
+        near, before = getattr(self.prover, "near_enough", FAR), self.checks[-1][1] if self.checks else inf
+        return FAR < excess < inf or near < excess <= FALLS * before < inf
 
     def improve_by_newton(self, n_iter: int) -> None:
         """Take what second-order steps offer, from the best weights, where these are small enough a problem."""

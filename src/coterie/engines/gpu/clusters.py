@@ -8,6 +8,7 @@ from coterie.engines.gpu.edges import Edges
 from coterie.engines.gpu.exact import Tensor
 
 TOGETHER = 1 << 25  # edges and coordinates that are looked at together
+PIECE = 256  # members of a cluster that are added up one after the other
 
 
 class Clusters:
@@ -26,6 +27,9 @@ class Clusters:
             parent = connected(parent, a, b)
         self.order = torch.argsort(parent, stable=True)
         _, self.size = torch.unique_consecutive(parent[self.order], return_counts=True)
+        self.pieces = (self.size + PIECE - 1) // PIECE
+        self.lengths = torch.full_like(self.order[: int(self.pieces.sum())], PIECE)
+        self.lengths[torch.cumsum(self.pieces, 0) - 1] = self.size - (self.pieces - 1) * PIECE
         self.n = edges.n
 
     @property
@@ -36,7 +40,9 @@ class Clusters:
     def average(self, x: Tensor) -> Tensor:
         """Means of x (V, n), cluster by cluster; each is added up in one order."""
         values = x.reshape(-1, self.n // self.columns)
-        sums = torch.segment_reduce(values[self.order], "sum", lengths=self.size, axis=0, unsafe=True)
+        sums = values[self.order]
+        for lengths in (self.lengths, self.pieces):
+            sums = torch.segment_reduce(sums, "sum", lengths=lengths, axis=0, unsafe=True)
         out = torch.empty_like(values)
         out[self.order] = torch.repeat_interleave(sums / self.size[:, None], self.size, dim=0, output_size=len(values))
         return out.reshape(x.shape)

@@ -10,7 +10,9 @@ import torch
 from coterie.engines.equations import by_node
 from coterie.engines.gpu.edges import Edges
 from coterie.engines.gpu.exact import Tensor
+from coterie.engines.gpu.recording import repeatable
 from coterie.kernels.gradients import ConjugateGradients
+from coterie.kernels.interruption import time_is_up
 from coterie.kernels.reference.flow import LEAST_WEIGHT
 from coterie.problem import BoundProblem
 
@@ -51,7 +53,7 @@ class Corrections:
     def keep_flat(self, x: Tensor) -> None:
         """x ← Nx."""
         if self.row_space is None:
-            x[self.M] = 0.0
+            x.index_fill_(0, self.M, 0.0)
         else:
             known = x[self.M]
             x[self.M] = known - by_node(self.row_space.transpose(1, 2), by_node(self.row_space, known))
@@ -88,7 +90,7 @@ class Corrections:
                 out.addcmul_(self.G, x)
             self.keep_flat(out)
 
-        return Descent(product, self.rest, diagonal, self.keep_flat)
+        return Descent(product, self.rest, diagonal, self.keep_flat, self.marks.numel())
 
     def laplacian(self) -> Any:
         """DᵀSD."""
@@ -128,29 +130,47 @@ class Laplacian:
 
 
 class _Steps:
-    """The steps of conjugate gradients on tensors."""
+    """What conjugate gradients begin with."""
 
     @staticmethod
     def inner(a: Tensor, b: Tensor) -> float:
         return float((a * b).sum())
 
-    @staticmethod
-    def descend(alpha: float, p: Tensor, Ap: Tensor, inverse: Tensor, x: Tensor, r: Tensor, z: Tensor) -> None:
-        x.add_(p, alpha=alpha)
-        r.sub_(Ap, alpha=alpha)
-        torch.mul(inverse, r, out=z)
-
-    @staticmethod
-    def turn(beta: float, z: Tensor, p: Tensor) -> None:
-        p.mul_(beta).add_(z)
-
 
 class Descent(ConjugateGradients):
-    """Conjugate gradients on tensors."""
+    """Conjugate gradients on tensors; a step reads nothing on the host, which asks for two numbers after it."""
 
     kernels = _Steps
 
-    def __init__(self, apply: Any, rest: Tensor, diagonal: Tensor, keep: Any) -> None:
-        self.apply, self.keep = apply, keep
+    def __init__(self, apply: Any, rest: Tensor, diagonal: Tensor, keep: Any, duals: int) -> None:
+        self.apply, self.keep, self.duals = apply, keep, duals
         self.inverse = torch.where(diagonal > 0, 1 / diagonal, diagonal)
         self._begin(rest, torch.zeros_like(rest), torch.empty_like(rest), torch.empty_like(rest))
+        self.told = rest.new_tensor([0.0, self.rz])  # the last curvature and ⟨r, z⟩
+        self.step: Any = None
+
+    def run(self, most: int, accuracy: float) -> Tensor:
+        for _ in range(most):
+            if self.rz <= accuracy**2 * self.first or time_is_up():
+                break
+            if self.step is None and self.steps:  # the first one compiles
+                self.step = repeatable(self._step, self.duals, self.x.device)
+            (self.step or self._step)()
+            self.steps += 1
+            curvature, self.rz = self.told.tolist()
+            if curvature <= 0:
+                break
+        return self.x
+
+    def _step(self) -> None:
+        """As in `ConjugateGradients.run`; where p has no curvature, x stays."""
+        self.apply(self.p, self.Ap)
+        curvature, before = (self.p * self.Ap).sum(), self.told[1].clone()
+        alpha = torch.where(curvature > 0, before / curvature, 0.0)
+        self.x.addcmul_(alpha, self.p)
+        self.r.addcmul_(alpha, self.Ap, value=-1)
+        torch.mul(self.inverse, self.r, out=self.z)
+        self.keep(self.z)
+        after = (self.r * self.z).sum()
+        self.p.mul_(after / before).add_(self.z)
+        self.told.copy_(torch.stack([curvature, after]))

@@ -27,7 +27,8 @@ class Edges:
         self.c = torch.as_tensor(problem.c, device=device)[:, None]
         self.degree = (_counts(self.i, self.V) + _counts(self.j, self.V))[:, None].double()
         self.Dt = self._transposed()
-        self.sliced: Callable[[Tensor], Tensor] | None = None  # a kernel for Dᵀu, where there is one
+        self.sliced: Callable[[Tensor], Tensor] | None = None  # a kernel for Dᵀu, where there is one …
+        self.subtracted: Callable[[Tensor, Tensor, Tensor], Tensor] | None = None  # … and one for Dw
 
     def _transposed(self) -> Tensor:
         """Dᵀ, one row per node."""
@@ -40,6 +41,8 @@ class Edges:
 
     def differences(self, w: Tensor) -> Tensor:
         """Dw."""
+        if self.subtracted is not None:
+            return self.subtracted(self.i, self.j, w)
         return w.index_select(0, self.i) - w.index_select(0, self.j)
 
     def divergence(self, u: Tensor) -> Tensor:
@@ -64,9 +67,13 @@ class Edges:
 
     def variation(self, w: Tensor) -> float:
         """g(Dw)."""
+        return total(self.variations(w))
+
+    def variations(self, w: Tensor) -> Tensor:
+        """The terms of g(Dw), (E, 1)."""
         d = self.differences(w)
         part = (d.abs() if self.kind == L1 else d * d).sum(1, keepdim=True)
-        return total(self.c * (part.sqrt() if self.kind == L2 else part))
+        return self.c * (part.sqrt() if self.kind == L2 else part)
 
     def conjugate(self, u: Tensor) -> float:
         """g*(u) for u in its domain."""

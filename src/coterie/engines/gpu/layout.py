@@ -1,10 +1,11 @@
 """How a graph lies in a GPU's memory: sliced rows (SELL), one lane per node, the dual of an edge at both of its ends.
 
-Nodes are sorted by their number of edges inside windows, labelled ones first, so that the rows of a *slab* of C nodes
-are about equally long. The d-th edges of a slab's nodes are C entries side by side, a *slot*. An entry holds its
-neighbour, and one end's copy of the dual, with the sign that this end sees: then each node updates its own copies and
-adds them up, in one pass without atomic additions, and the copies of the two ends agree to the last bit. Rows of nodes
-with more than SPLIT edges are cut into parts of at most PART entries.
+Nodes are taken in an order in which neighbours are near each other (`order`), and sorted by their number of edges
+inside windows of it, labelled ones first, so that the rows of a *slab* of C nodes are about equally long. The d-th
+edges of a slab's nodes are C entries side by side, a *slot*. An entry holds its neighbour, and one end's copy of the
+dual, with the sign that this end sees: then each node updates its own copies and adds them up, in one pass without
+atomic additions, and the copies of the two ends agree to the last bit. Rows of nodes with more than SPLIT edges are cut
+into parts of at most PART entries.
 
 From ONCE coordinates on, duals are kept once, by edge, in rows so long that whoever wants one fetches little else: one
 end writes them, both read. A pass moves three quarters of what it moves with two copies.
@@ -41,8 +42,16 @@ def chunks(n: int) -> tuple[int, ...]:
     return tuple(widths)
 
 
+def stride(n: int) -> int:
+    """Numbers from one node's vector to the next."""
+    N = sum(chunks(n))
+    return N if N <= 2 else _up(N, 4)
+
+
 class Layout:
     """Rows, slots and entries of a graph with ends i, j (E,), and the way in and out.
+
+    `order` (V,) are the nodes in an order in which neighbours are near each other; None: the graph's.
 
     Attributes
     ----------
@@ -62,22 +71,33 @@ class Layout:
         The place of the node of each part of a cut row, and where the parts of each such node begin.
     """
 
-    def __init__(self, i: Tensor, j: Tensor, labelled: Tensor, n: int, C: int, slots: int = 2, warps: int = 1) -> None:
+    def __init__(
+        self,
+        i: Tensor,
+        j: Tensor,
+        labelled: Tensor,
+        n: int,
+        C: int,
+        slots: int = 2,
+        warps: int = 1,
+        order: Tensor | None = None,
+    ) -> None:
         self.C, self.n, self.widths = C, n, chunks(n)
         self.N = sum(self.widths)
-        self.stride = self.N if self.N <= 2 else _up(self.N, 4)  # numbers from one node's vector to the next
+        self.stride = stride(n)
         self.slots, self.warps, self.once = slots, warps, n >= ONCE
         self.V, self.E, self.device = len(labelled), len(i), i.device
         degree = torch.bincount(i, minlength=self.V) + torch.bincount(j, minlength=self.V)
-        self._place(degree, labelled)
+        self._place(degree, labelled, torch.arange(self.V, device=self.device) if order is None else order)
         self._fill(self.rank[i.long()], self.rank[j.long()], degree)
 
-    def _place(self, degree: Tensor, labelled: Tensor) -> None:
+    def _place(self, degree: Tensor, labelled: Tensor, order: Tensor) -> None:
         """Number the nodes."""
-        node, hub = torch.arange(self.V, device=self.device), degree > SPLIT
-        window = torch.where(hub, 1 << 40, node // WINDOW)
+        degree, labelled, place = degree[order], labelled[order], torch.arange(self.V, device=self.device)
+        hub = degree > SPLIT
+        window = torch.where(hub, 1 << 40, place // WINDOW)
         key = (window * 2 + ~labelled) * (1 << 20) + (SPLIT + 1 - degree).clamp(min=0)
-        order = torch.argsort(key, stable=True)
+        order = order[torch.argsort(key, stable=True)]
         self.hubs = int(hub.sum())
         normal = self.V - self.hubs
         self.whole = _up(normal, self.C)
@@ -87,7 +107,6 @@ class Layout:
                 f"{self.V:,} nodes with {self.n} features are {self.size * self.stride:,} weights, and a GPU takes "
                 f'{(1 << 31) - 1:,} at most: leave engine="gpu" out, and the processor does the work'
             )
-        place = torch.arange(self.V, device=self.device)
         place[normal:] += self.whole - normal
         self.rank = torch.empty_like(order)
         self.rank[order] = place

@@ -63,10 +63,6 @@ class HostLosses:
         model = self.f.model(_out(w), None if before is None else _out(before))
         return None if model is None else Model(self._in(model.slope), self._in(model.H), model.change)
 
-    def conjugate(self, p: Tensor, near: Tensor) -> Tensor:
-        """L_i*(p_i), or that of a p near it."""
-        return self._in(self.f.conjugate(_out(p), _out(near))[1])
-
     def split_dual(self, p: Tensor, near: Tensor) -> Tensor:
         """Duals of the ℓ1 term that go with p."""
         return self._in(self.f.split_dual(_out(p), _out(near)))
@@ -112,10 +108,10 @@ class DeviceQuadratics(HostLosses):
         """argmin L_i + ⟨s_i, ·⟩, where every H_i has full rank."""
         return self.centre - self.spectral(1.0 / self.h, s)
 
-    def conjugate(self, p: Tensor, near: Tensor) -> Tensor:
-        coordinates = by_node(self.V, p) * (self.h > 0)
-        q = by_node(self.V.transpose(1, 2), coordinates)
-        return (q * self.centre).sum(1) + 0.5 * (self.inverse * coordinates**2).sum(1) - self.floor
+    def below(self, p: Tensor, w: Tensor) -> Tensor:
+        """⟨q, w_i⟩ − L_i*(q), at most L_i(w_i), for the q next to p where L_i* is finite."""
+        coordinates, away = by_node(self.V, p) * (self.h > 0), by_node(self.V, w - self.centre)
+        return (coordinates * (away - 0.5 * self.inverse * coordinates)).sum(1) + self.floor
 
     def support(self, p: Tensor, w: Tensor) -> Support:
         a, b = self.rows.slopes(w)

@@ -17,8 +17,10 @@ from coterie.engines.gpu.clusters import Clusters
 from coterie.engines.gpu.corrections import Corrections
 from coterie.engines.gpu.device import on_host
 from coterie.engines.gpu.exact import EPS, Tensor, in_any_order, sum_exactly, total, two_product, two_sum
-from coterie.engines.gpu.layout import Layout
-from coterie.engines.gpu.losses import HostLosses, on_device
+from coterie.engines.gpu.layout import Layout, stride
+from coterie.engines.gpu.losses import DeviceQuadratics, HostLosses, on_device
+from coterie.engines.gpu.order import nearby
+from coterie.engines.gpu.recording import Recorded
 from coterie.engines.gpu.rows import Support
 from coterie.kernels.interruption import check_with_grace
 from coterie.kernels.reference.exact import FAINT
@@ -98,11 +100,12 @@ class DeviceProver(Corrections):
     """Handles are tensors: weights (V, n) and duals (E, n), in the order of the graph."""
 
     arrays = None
+    near_enough = 0.02  # times the gap that is asked for, at a glance: before that, iterations come first
 
     def __init__(self, problem: BoundProblem, device: Any, fused: bool) -> None:
         super().__init__(problem, device)
         self.fused = fused  # whether products with the Laplacian are a kernel's
-        self.losses = on_device(problem.f, device)
+        self.losses, self.recorded = on_device(problem.f, device), Recorded()
         if fused and self.edges.E:
             self._use_kernels()
         self.enclosure = Enclosure(problem)
@@ -112,13 +115,13 @@ class DeviceProver(Corrections):
         """How the graph lies in memory, for kernels."""
         labelled = torch.zeros(self.problem.graph.n_nodes, dtype=torch.bool, device=self.device)
         labelled[self.M] = True
-        n = self.problem.n_features
-        return Layout(self.edges.i, self.edges.j, labelled, n, *lanes(n))
+        n, ends = self.problem.n_features, (self.edges.i, self.edges.j)
+        return Layout(*ends, labelled, n, *lanes(n), order=nearby(*ends, len(labelled), 4 * stride(n)))
 
     def _use_kernels(self) -> None:
-        from coterie.engines.gpu.sliced import divergence
+        from coterie.engines.gpu.sliced import differences, divergence
 
-        self.edges.sliced = partial(divergence, self.layout)
+        self.edges.sliced, self.edges.subtracted = partial(divergence, self.layout), differences
 
     def laplacian(self) -> Any:
         if not self.fused:
@@ -147,7 +150,13 @@ class DeviceProver(Corrections):
         return bool(torch.isfinite(u).all())
 
     def objective(self, w: Tensor) -> float:
-        return total(self.losses.exact(w[self.M])) + self.edges.variation(w)
+        if type(self.losses) is HostLosses:
+            return sum(map(total, self._terms(w)))
+        return sum(map(total, self.recorded(self._terms, w, self.marks.numel())))
+
+    def _terms(self, w: Tensor) -> tuple[Tensor, ...]:
+        """The terms of f(w) and of g(Dw)."""
+        return self.losses.exact(w[self.M]), self.edges.variations(w)
 
     def largest_weight(self, w: Tensor) -> float:
         return float(w.abs().max()) if w.numel() else 0.0
@@ -176,17 +185,20 @@ class DeviceProver(Corrections):
         return s
 
     def glance(self, w: Tensor, u: Tensor, level: float) -> float:
-        """A loss that is not quadratic has its second-order model at w in its place."""
-        rest = self.edges.divergence(u)
-        edges, at = self.edges.conjugate(u), w[self.M]
-        if self.problem.f.quadratic is not None:
-            return -float(self.losses.conjugate(-rest[self.M], at).sum()) - edges
+        """What a minorant comes to at w, about: never more than the objective there, however wrong the duals are.
+
+        A loss that is not quadratic has its second-order model at w in its place.
+        """
+        rest, at = self.edges.divergence(u), w[self.M]
+        across = float((rest * w).sum()) - self.edges.conjugate(u)
+        if isinstance(self.losses, DeviceQuadratics):
+            return across + float(self.losses.below(-rest[self.M], at).sum())
         model = self.losses.model(at, at) if self.row_space is None else None
         if model is None:
             return np.inf
         pull = rest[self.M] + model.slope
         fall = 0.5 * float((pull * torch.linalg.solve_ex(model.H, pull)[0]).sum())
-        return level - self.edges.variation(w) + float((rest * w).sum()) - fall - edges
+        return level - self.edges.variation(w) + across - fall
 
     def minorant(self, w: Tensor, u: Tensor, s: Tensor | None) -> Minorant:
         rho, low, bound = self.edges.exact_divergence(u)

@@ -1,4 +1,4 @@
-"""Sums over rows in Triton kernels: parts of cut rows, Dᵀu, and DᵀSDx of dual repair with S in single precision."""
+"""Dx and sums over rows in Triton kernels: parts of cut rows, Dᵀu, and DᵀSDx of dual repair, S in single precision."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from coterie.engines.gpu.exact import Tensor
 from coterie.engines.gpu.layout import Layout
 
 COLUMNS = 4  # that are added up together
+TOGETHER = 512  # numbers that a program subtracts
 PARTS = 128  # of a row that are added up side by side
 
 
@@ -20,6 +21,16 @@ def join(layout: Layout, parts: Tensor, out: Tensor) -> None:
     sum_kernels.join[(layout.hubs,)](
         *(parts, layout.begin, out[layout.whole :]), XS=width, W=1 << (width - 1).bit_length(), BLOCK=PARTS
     )
+
+
+def differences(i: Tensor, j: Tensor, x: Tensor) -> Tensor:
+    """Dx of x (V, n): one pass, where a library takes three and is slow for short rows."""
+    (_, n), x = x.shape, x.contiguous()
+    out, width = x.new_empty((len(i), n)), 1 << (n - 1).bit_length()
+    block = max(TOGETHER // width, 1)
+    if len(i):
+        sum_kernels.differences[(-(-len(i) // block),)](i, j, x, out, len(i), n, W=width, BLOCK=block)
+    return out
 
 
 def divergence(layout: Layout, u: Tensor) -> Tensor:

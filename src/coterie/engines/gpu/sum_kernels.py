@@ -1,4 +1,4 @@
-"""Triton kernels for sums: over the rows of a `layout`, over the parts of cut rows, and over long vectors."""
+"""Triton kernels for Dx, and for sums: over the rows of a `layout`, the parts of cut rows, and long vectors."""
 
 from __future__ import annotations
 
@@ -50,6 +50,19 @@ def _chunk_laplacian(
         xj = tl.load(x + j[:, :, None] * XS + K0 + k[None, None, :], mask=m, other=0.0)
         acc += s.to(xi.dtype) * (xi[None, :, :] - xj)
     tl.store(out + row_at(row, XS, K0, W), tl.sum(acc, 0))
+
+
+@triton.jit
+def differences(i, j, x, out, size, n, W: tl.constexpr, BLOCK: tl.constexpr):
+    """out ← x_i − x_j for every edge, x (·, n)."""
+    e = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    k = tl.arange(0, W)
+    inside = (e < size)[:, None] & (k < n)[None, :]
+    a = tl.load(i + e, mask=e < size, other=0).to(tl.int64)
+    b = tl.load(j + e, mask=e < size, other=0).to(tl.int64)
+    high = tl.load(x + a[:, None] * n + k[None, :], mask=inside, other=0.0)
+    low = tl.load(x + b[:, None] * n + k[None, :], mask=inside, other=0.0)
+    tl.store(out + e[:, None] * n + k[None, :], high - low, mask=inside)
 
 
 @triton.jit
