@@ -1,7 +1,7 @@
 """Rows of several classes, compiled: what Newton's method and models need of the rows of a node.
 
 The weights of a node are one vector, those of class 0 first: n columns make K n weights. The curvature of a row is
-share (diag p − ppᵀ) in its scores, p its chances; kept of it is the lower half, K (K + 1)/2 numbers in a row.
+share (diag p − ppᵀ) in its scores, p its chances: K² numbers, one row of it after the other.
 """
 
 from __future__ import annotations
@@ -11,12 +11,6 @@ import numpy as np
 from coterie.kernels.compiling import inline_llvm, jit
 
 FAR = 50.0  # a way along which curvature can become anything
-
-
-@inline_llvm
-def n_bends(K):
-    """How many numbers the curvature of a row is."""
-    return K * (K + 1) // 2
 
 
 @inline_llvm
@@ -59,27 +53,27 @@ def _others(chance, k):
 
 @inline_llvm
 def _bend(share, chance, out):
-    """out ← share (diag p − ppᵀ), the lower half."""
-    place = 0
-    for k in range(len(chance)):
-        for j in range(k):
-            out[place] = -share * chance[k] * chance[j]
-            place += 1
-        out[place] = share * chance[k] * _others(chance, k)
-        place += 1
+    """out ← share (diag p − ppᵀ)."""
+    K = len(chance)
+    for k in range(K):
+        for j in range(K):
+            out[k * K + j] = share * chance[k] * (_others(chance, k) if j == k else -chance[j])
 
 
 @inline_llvm
-def _add_curvature(X, r, bend, H):
-    """H ← H + bend ⊗ x_r x_rᵀ, the lower half."""
-    n, place = X.shape[1], 0
-    for k in range(H.shape[0] // n):
-        for j in range(k + 1):
-            for a in range(n):
-                d = bend[place] * X[r, a]
-                for b in range(a + 1 if j == k else n):
-                    H[k * n + a, j * n + b] += d * X[r, b]
-            place += 1
+def _add_curvature(X, r, bend, line, half, H):
+    """H ← H + bend ⊗ x_r x_rᵀ, of which half will do where one is asked for; `line` is room for K n numbers."""
+    n = X.shape[1]
+    K = len(line) // n
+    for k in range(K):
+        last = (k + 1 if half else K) * n
+        for j in range(K):
+            for b in range(n):
+                line[j * n + b] = bend[k * K + j] * X[r, b]
+        for a in range(n):
+            x = X[r, a]
+            for q in range(last):
+                H[k * n + a, q] += x * line[q]
 
 
 @jit
@@ -102,7 +96,7 @@ def objective(X, y, share, first, last, z):
 def gradient(X, y, share, first, last, z, g, size, bend):
     """Add the gradient of that to g, and what it is made of, in absolute value, to size; bend ← curvatures of rows."""
     n, K = X.shape[1], len(z) // X.shape[1]
-    chance, each = np.empty(K), n_bends(K)
+    chance, each = np.empty(K), K * K
     for r in range(first, last):
         _scores(X, r, z, chance)
         _to_chances(chance)
@@ -117,9 +111,9 @@ def gradient(X, y, share, first, last, z, g, size, bend):
 @jit
 def add_hessian(X, first, last, bend, H):
     """Add the curvature of the rows from first to last to the lower half of H."""
-    each = n_bends(H.shape[0] // X.shape[1])
+    line, each = np.empty(len(H)), (len(H) // X.shape[1]) ** 2
     for r in range(first, last):
-        _add_curvature(X, r, bend[(r - first) * each : (r - first + 1) * each], H)
+        _add_curvature(X, r, bend[(r - first) * each : (r - first + 1) * each], line, True, H)
 
 
 @jit
@@ -142,11 +136,11 @@ def model(X, y, share, starts, ridge, w, before, slope, H):
     """
     n, size, longest = X.shape[1], len(ridge), 0.0
     K = size // n
-    chance, moved, step, bend = np.empty(K), np.empty(K), np.empty(size), np.empty(n_bends(K))
+    chance, moved, step, line, bend = np.empty(K), np.empty(K), np.empty(size), np.empty(size), np.empty(K * K)
     for i in range(len(w)):
         for k in range(size):
             slope[i, k] = 2 * ridge[k] * w[i, k]
-            H[i, k, :k] = 0.0
+            H[i, k, :] = 0.0
             H[i, k, k] = 2 * ridge[k]
             if len(before) > 0:
                 step[k] = w[i, k] - before[i, k]
@@ -167,15 +161,10 @@ def model(X, y, share, starts, ridge, w, before, slope, H):
                     slope[i, k * n + j] += pull * X[r, j]
             factor = np.exp(min(far, FAR))
             if far >= FAR or factor * trace >= 0.5 * (K - 1):  # the traces of both
-                place = 0
                 for k in range(K):
-                    for j in range(k + 1):
-                        bend[place] = 0.5 * share[r] * ((1.0 if j == k else 0.0) - 1 / K)
-                        place += 1
+                    for j in range(K):
+                        bend[k * K + j] = 0.5 * share[r] * ((1.0 if j == k else 0.0) - 1 / K)
             else:
                 _bend(share[r] * factor, chance, bend)
-            _add_curvature(X, r, bend, H[i])
-        for k in range(size):
-            for q in range(k):
-                H[i, q, k] = H[i, k, q]
+            _add_curvature(X, r, bend, line, False, H[i])
     return longest

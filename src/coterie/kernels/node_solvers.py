@@ -216,7 +216,7 @@ def _newton(
         few = _go_by_rows(kind, rows, n)
         most, order, fewer = max(most, rows), max(order, rows if few else n), max(fewer, rows if few else 0)
     H, K = np.empty((order, order)), np.empty((fewer, fewer))
-    bend = np.empty(most * (class_rows.n_bends(n // X.shape[1]) if kind == CLASSES else 1))
+    bend = np.empty(most * ((n // X.shape[1]) ** 2 if kind == CLASSES else 1))
     g, size, trial, diagonal = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     pull, part, step = np.empty(fewer), np.empty(fewer), kept[2:]
     for i in range(node, len(out)):

@@ -25,6 +25,7 @@ from coterie.problem.losses.logistic import Logistic
 from coterie.problem.losses.row_losses import (
     CLOSER,
     CONJUGATE_STEPS,
+    FEW,
     MAX_STEPS,
     PROX_ACCURACY,
     directions_seen,
@@ -76,7 +77,7 @@ class MultinomialLosses(LocalLosses):
         return Model(slope, H, change)
 
     def prox(self, v: Array, tau: Array, start: Array) -> Array:
-        return self._newton(np.zeros_like(v), v, 1.0 / tau, start, MAX_STEPS)
+        return self._newton(np.zeros_like(v), v, 1.0 / tau, start, PROX_ACCURACY, MAX_STEPS)
 
     def conjugate(self, p: Array, near: Array) -> tuple[Array, Array]:
         """For any chances p_r, L* is at most −Σ_r s_r (entropy of p_r) + ridge ‖w‖² at their forces and 2 ridge w.
@@ -168,15 +169,19 @@ class MultinomialLosses(LocalLosses):
     def _attaining(self, p: Array, near: Array) -> Array:
         """The w with ∇L(w) = p, or close to it: a trace of curvature keeps it from running away."""
         trace = np.full(len(p), trace_of_curvature(self.rows.X))
+        if p.size > FEW:
+            return self._newton(p, None, trace, near, EPS, CONJUGATE_STEPS)
         for _ in range(CLOSER):
-            w = self._newton(p, near, trace, near, CONJUGATE_STEPS)
+            w = self._newton(p, near, trace, near, PROX_ACCURACY, CONJUGATE_STEPS)
             near, moved = w, np.abs(w - near).max(initial=0.0)
             if moved <= 1e-4 * np.abs(w).max(initial=0.0):
                 break
         return w
 
-    def _newton(self, p: Array, anchor: Array, curvature: Array, start: Array, max_steps: int) -> Array:
-        return kernels.newton(*self._data, p, anchor, curvature, start, PROX_ACCURACY, max_steps)
+    def _newton(
+        self, p: Array, anchor: Array | None, curvature: Array, start: Array, accuracy: float, max_steps: int
+    ) -> Array:
+        return kernels.newton(*self._data, p, anchor, curvature, start, accuracy, max_steps)
 
 
 class OneAgainstOne(Logistic):
