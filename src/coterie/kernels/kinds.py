@@ -1,3 +1,6 @@
-"""Which ψ a row has, for compiled kernels: one number for each family that `psi` has formulas of."""
+"""Which ψ a row has, for compiled kernels: one number for each family that `psi` has formulas of.
 
-SQUARED, LOGISTIC, POISSON, HUBER, SQUARED_HINGE = range(5)
+CLASSES is that of rows with several classes (`class_rows`), whose ψ is a function of more than one number.
+"""
+
+SQUARED, LOGISTIC, POISSON, HUBER, SQUARED_HINGE, CLASSES = range(6)

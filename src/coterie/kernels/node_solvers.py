@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from coterie.kernels import psi
+from coterie.kernels import class_rows, psi
 from coterie.kernels.cholesky import LONG, dot, solve_in_place
 from coterie.kernels.compiling import inline_llvm, jit
 from coterie.kernels.few_rows import are_few, inner_products, step_by_rows
 from coterie.kernels.interruption import WORK, time_is_up
+from coterie.kernels.kinds import CLASSES
 from coterie.kernels.psi import for_families
 from coterie.kernels.vector import put
 
@@ -65,9 +66,12 @@ def _margin(n, X, r, z):
 def _objective(kind, c, X, y, share, first, last, ridge, p, anchor, curvature, z):
     """L + ridge − ⟨p, z⟩ + curvature ‖z − anchor‖²/2."""
     total = 0.0
-    for r in range(first, last):
-        e = psi.argument(kind, y[r], _margin(len(z), X, r, z), 0.0)
-        total += share[r] * psi.value(kind, c, e, y[r])
+    if kind == CLASSES:
+        total = class_rows.objective(X, y, share, first, last, z)
+    else:
+        for r in range(first, last):
+            e = psi.argument(kind, y[r], _margin(len(z), X, r, z), 0.0)
+            total += share[r] * psi.value(kind, c, e, y[r])
     for k in range(len(z)):
         d = z[k] - anchor[k]
         total += ridge[k] * z[k] * z[k] - p[k] * z[k] + 0.5 * curvature * d * d
@@ -76,7 +80,7 @@ def _objective(kind, c, X, y, share, first, last, ridge, p, anchor, curvature, z
 
 @inline_llvm
 def _gradient(kind, c, room, X, y, share, first, last, ridge, p, anchor, curvature, z, g, size, bend):
-    """g ← the gradient of that, bend ← the curvature of each row.
+    """g ← the gradient of that, bend ← the curvature of each row, one number or (`class_rows`) several.
 
     Return the largest entry of the gradient, and of the sum of what it is made of, in absolute value.
     """
@@ -84,6 +88,9 @@ def _gradient(kind, c, room, X, y, share, first, last, ridge, p, anchor, curvatu
     for k in range(n):
         g[k] = 2 * ridge[k] * z[k] - p[k] + curvature * (z[k] - anchor[k])
         size[k] = 2 * ridge[k] * abs(z[k]) + abs(p[k]) + curvature * abs(z[k] - anchor[k])
+    if kind == CLASSES:
+        class_rows.gradient(X, y, share, first, last, z, g, size, bend)
+        first = last
     for r in range(first, last):
         e = psi.argument(kind, y[r], _margin(n, X, r, z), 0.0)
         steep, bent = psi.slope_and_bend(kind, c, e, y[r])
@@ -101,13 +108,16 @@ def _gradient(kind, c, room, X, y, share, first, last, ridge, p, anchor, curvatu
 
 
 @inline_llvm
-def _hessian(room, X, first, last, ridge, curvature, bend, H):
+def _hessian(kind, room, X, first, last, ridge, curvature, bend, H):
     """H ← the lower half of its Hessian."""
     n = len(room)
     for k in range(n):
         for q in range(k):
             H[k, q] = 0.0
         H[k, k] = 2 * ridge[k] + curvature
+    if kind == CLASSES:
+        class_rows.add_hessian(X, first, last, bend, H)
+        return
     for r in range(first, last):
         for k in range(n):
             d = bend[r - first] * X[r, k]
@@ -116,8 +126,10 @@ def _hessian(room, X, first, last, ridge, curvature, bend, H):
 
 
 @inline_llvm
-def _way(X, first, last, step):
-    """How far a step moves the margin of any row."""
+def _way(kind, X, first, last, step):
+    """How far a step moves the margin of any row, or its margins with several classes apart."""
+    if kind == CLASSES:
+        return class_rows.way(X, first, last, step)
     longest = 0.0
     for r in range(first, last):
         way = 0.0
@@ -128,6 +140,12 @@ def _way(X, first, last, step):
 
 
 @inline_llvm
+def _go_by_rows(kind, rows, n):
+    """Whether Newton steps solve systems of as many unknowns as rows."""
+    return kind != CLASSES and are_few(rows, n)
+
+
+@inline_llvm
 def _products(n, rows, few):
     """About how many a step takes."""
     margins = 20 * rows  # with their exponentials
@@ -135,7 +153,16 @@ def _products(n, rows, few):
 
 
 @for_families
-def newton(
+def newton(kind: int, c: float, *given: Any) -> Any:
+    """Minimise L_i(z) − ⟨p_i, z⟩ + curvature_i ‖z − anchor_i‖²/2 for each node by Newton steps, from `start`.
+
+    Without an anchor, every step is anchored where it begins: curvature makes steps shorter, and moves no minimiser.
+    Full steps as long as each halves the gradient; from the first that does not, steps are damped by line search.
+    """
+    return newton_of_kind(kind, c, *given)
+
+
+def newton_of_kind(
     kind: int,
     c: float,
     room: Any,
@@ -151,11 +178,7 @@ def newton(
     accuracy: float,
     max_steps: int,
 ) -> Any:
-    """Minimise L_i(z) − ⟨p_i, z⟩ + curvature_i ‖z − anchor_i‖²/2 for each node by Newton steps, from `start`.
-
-    Without an anchor, every step is anchored where it begins: curvature makes steps shorter, and moves no minimiser.
-    Full steps as long as each halves the gradient; from the first that does not, steps are damped by line search.
-    """
+    """The same, with the number of a family."""
     out, kept = start.copy(), np.empty(len(ridge) + 2)
     given = X, y, share, starts, ridge, p, out if anchor is None else anchor, curvature
     node = step = 0
@@ -190,16 +213,17 @@ def _newton(
     most, order, fewer = 0, 0, 0
     for i in range(len(out)):
         rows = starts[i + 1] - starts[i]
-        most, order = max(most, rows), max(order, rows if are_few(rows, n) else n)
-        fewer = max(fewer, rows if are_few(rows, n) else 0)
-    H, K, bend = np.empty((order, order)), np.empty((fewer, fewer)), np.empty(most)
+        few = _go_by_rows(kind, rows, n)
+        most, order, fewer = max(most, rows), max(order, rows if few else n), max(fewer, rows if few else 0)
+    H, K = np.empty((order, order)), np.empty((fewer, fewer))
+    bend = np.empty(most * ((n // X.shape[1]) ** 2 if kind == CLASSES else 1))
     g, size, trial, diagonal = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     pull, part, step = np.empty(fewer), np.empty(fewer), kept[2:]
     for i in range(node, len(out)):
         if work <= 0:
             return i, 0
         z, first, last = out[i], starts[i], starts[i + 1]
-        few = are_few(last - first, n)
+        few = _go_by_rows(kind, last - first, n)
         if few:
             for k in range(n):
                 diagonal[k] = 2 * ridge[k] + curvature[i]
@@ -223,7 +247,7 @@ def _newton(
             if few:
                 step_by_rows(X, first, last, diagonal, K, bend, g, step, H, pull, part)
             else:
-                _hessian(room, X, first, last, ridge, curvature[i], bend, H)
+                _hessian(kind, room, X, first, last, ridge, curvature[i], bend, H)
                 solve_in_place(room, H, g, step)
             length = 1.0
             if damped:
@@ -240,7 +264,7 @@ def _newton(
                     length *= 0.5
             for k in range(n):
                 z[k] += length * step[k]
-            if length == 1 and psi.is_even(kind) and steepest * _way(X, first, last, step) <= accuracy * largest:
+            if length == 1 and psi.is_even(kind) and steepest * _way(kind, X, first, last, step) <= accuracy * largest:
                 break  # curvature has changed by no larger a part than that: what is left of the gradient is less
             work -= _products(n, last - first, few)
             if work <= 0:

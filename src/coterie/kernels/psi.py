@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from coterie.kernels.exact import EPS, part, two_sum
-from coterie.kernels.kinds import HUBER, LOGISTIC, POISSON, SQUARED_HINGE
+from coterie.kernels.kinds import CLASSES, HUBER, LOGISTIC, POISSON, SQUARED_HINGE
 
 HIGHEST = 300.0  # a margin whose exponential is still far from overflow, times anything
 STEEP = 8.0  # a rate that far above its count: Newton's method would go down by one at a time
@@ -145,7 +145,7 @@ def conjugate(kind, c, t, y):
 @part
 def is_even(kind):
     """Whether curvature changes by no larger a part than a margin by a number: |ψ‴| ≤ ψ″."""
-    return kind in (LOGISTIC, POISSON)
+    return kind in (LOGISTIC, POISSON, CLASSES)
 
 
 @part

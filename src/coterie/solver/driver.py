@@ -30,6 +30,7 @@ EXHAUSTED = 1e-12  # a residual this much smaller than the largest has no more t
 SOONER = 2 / 3  # of the expected iterations have passed when the gap is first looked at …
 LATEST = 120  # … but it is after this many, as a warm start may be much better than expected
 CRAWLS = 200  # iterations without success, after which a small problem is worth second-order steps …
+PATIENT = 1_000  # … or after so many, where the end seems near …
 AGAIN = 2  # … and once more after so many times as many, from weights that are better by then
 FOREST = 240  # iterations after which a problem on a forest is finished by interior points (decision 13)
 ROUND_COSTS = 16  # iterations, about; the certificate may take half as long as the iterations since the last one
@@ -161,11 +162,15 @@ class Run:
         rounds = (self.done - self.checked) // ROUND_COSTS if end is None else self._last_rounds
         self._tell(rounds, hurry=end is None and began - self.began < self.unwatched)
         stalled = end is Status.STALLED and self.small
-        if self.incumbent.reached() is None and (self.done >= self.second_order or stalled):
+        if self.incumbent.reached() is None and (self._crawls() or stalled):
             self.incumbent.improve_by_newton(self.done)
             self.second_order = AGAIN * self.done
         self.checked, self.look, self.took = self.done, self.incumbent.next_check(BLOCK), seconds_worked() - began
         return self.incumbent.reached() or end
+
+    def _crawls(self) -> bool:
+        """Whether second-order steps are due: not where iterations are about to succeed."""
+        return self.done >= self.second_order and (self.done >= PATIENT or self.incumbent.crawls)
 
     def _limit(self, residual: float) -> Status | None:
         """The limit that is reached, if one is."""

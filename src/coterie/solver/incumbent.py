@@ -184,13 +184,23 @@ class Incumbent:
     def next_check(self, block: int) -> int:
         """When the gap without charge should reach the goal, judging by the last two checks."""
         k, excess = self.checks[-1]
-        longest = max(2 * block, k // 2)
         if len(self.checks) < 2 or excess <= 1:
             return k + 2 * block
-        k_before, before = self.checks[-2]
-        rate = log(before / excess) / (k - k_before) if before > excess and k > k_before else 0.0
-        wait = log(excess) / rate if rate > 0 else longest
-        return k + int(min(max(wait, block), longest))
+        return k + int(min(max(self._wait, block), max(2 * block, k // 2)))
+
+    @property
+    def crawls(self) -> bool:
+        """Whether that will take as many iterations again, or what is left to be proven is the charge."""
+        k, excess = self.checks[-1]
+        return excess <= 1 or self._wait > k
+
+    @property
+    def _wait(self) -> float:
+        """Iterations until the gap without charge reaches the goal, at the pace of the last two checks."""
+        if len(self.checks) < 2:
+            return inf
+        (k_before, before), (k, excess) = self.checks[-2:]
+        return log(excess) * (k - k_before) / log(before / excess) if before > excess > 0 and k > k_before else inf
 
     def _offer(self, w: Weights) -> float:
         """Take these weights if they are better; return their objective."""

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from coterie.kernels.reference import rows as scalar_rows
 from coterie.kernels.reference.blocks import blocks
 from coterie.kernels.reference.cholesky import solve
 from coterie.kernels.reference.exact import EPS, FAINT, quiet, two_product, two_sum
@@ -19,6 +20,7 @@ from coterie.kernels.reference.sums import node_of_rows, sum_columns_exactly, su
 
 ROUNDING = 16 * EPS  # times K: what chances are made smaller by, so that no rounding makes their sum more than one
 
+SURE = 1 + 1e-9  # for the rounding of sums of doubts
 FAR = 50.0  # a way along which curvature can become anything
 
 
@@ -63,6 +65,57 @@ def chances(e: Any) -> Any:
     """e^{e_k}/Σ e^{e_l} over the last axis."""
     p = np.exp(e - e.max(axis=-1, keepdims=True))
     return p / p.sum(axis=-1, keepdims=True)
+
+
+@quiet
+def values(X: Any, y: Any, s: Any, starts: Any, ridge: Any, w: Any, out: Any) -> None:
+    """out ← L_i(w_i), with scores in twice the precision."""
+    held = ridge > 0  # weights that nothing holds can have squares that are no numbers
+    out[:] = sums(starts, s * losses(excess(X, y, starts, w)[0])) + w[:, held] ** 2 @ ridge[held]
+
+
+@quiet
+def misses(X: Any, y: Any, starts: Any, w: Any, out: Any) -> None:
+    """out ← how far any e_k of a row may be off before it is rounded to one float."""
+    out[:] = excess(X, y, starts, w)[1].max(axis=1)
+
+
+@quiet
+def duals(X: Any, y: Any, s: Any, starts: Any, w: Any, a: Any) -> None:
+    """a (N, K) ← the factor of each row times the chances of other classes than its own, a little less of each."""
+    p = chances(excess(X, y, starts, w)[0]) * (1 - ROUNDING * a.shape[1])
+    a[:] = np.where(others(y, a.shape[1]), s[:, None] * p, 0.0)
+
+
+@quiet
+def lower_bounds(X: Any, y: Any, s: Any, starts: Any, ridge: Any, w: Any, a: Any, b: Any, out: Any) -> None:
+    """out ← what the duals a of rows (N, K) and b of the ridge prove of L_i at w_i, less all rounding.
+
+    A row proves Σ_k a_k e_k + s (entropy of a/s).
+    """
+    (e, miss), held = excess(X, y, starts, w), ridge > 0
+    terms = np.column_stack([a * e, s * entropies(a / s[:, None], y)])
+    ridges = np.column_stack([b[:, held] * w[:, held], -b[:, held] * (b[:, held] / (4 * ridge[held]))])
+    total = sums(starts, terms.sum(axis=1)) + ridges.sum(axis=1)
+    size = sums(starts, np.abs(terms).sum(axis=1)) + np.abs(ridges).sum(axis=1)
+    doubt = (terms.shape[1] + ridges.shape[1] + 8) * EPS * size + sums(starts, (a * miss).sum(axis=1)) + FAINT
+    out[:] = total - doubt * SURE - 4 * EPS * np.abs(total)
+
+
+@quiet
+def forces(X: Any, y: Any, starts: Any, a: Any, b: Any, q: Any, low: Any, size: Any) -> None:
+    """q_i + low_i ← Σ_r Σ_k a_rk x_r ⊗ (e_k − e_y) + b in twice the precision; size ← the sizes of what was added."""
+    n, K = X.shape[1], a.shape[1]
+    row, k = np.nonzero(others(y, K))
+    signs = np.zeros((len(row), K))
+    signs[np.arange(len(row)), k], signs[np.arange(len(row)), y[row].astype(np.int64)] = 1.0, -1.0
+    x = (signs[:, :, None] * X[row][:, None, :]).reshape(-1, K * n)
+    scalar_rows.forces(x, (K - 1) * starts, a[row, k], b, q, low, size)
+
+
+def others(y: Any, K: Any) -> Any:
+    """Which classes a row is not of, (N, K)."""
+    return np.arange(K) != y[:, None]
 
 
 @quiet

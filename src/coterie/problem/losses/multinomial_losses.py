@@ -25,16 +25,16 @@ from coterie.problem.losses.logistic import Logistic
 from coterie.problem.losses.row_losses import (
     CLOSER,
     CONJUGATE_STEPS,
+    FEW,
     MAX_STEPS,
     PROX_ACCURACY,
     directions_seen,
     trace_of_curvature,
 )
 
-kernels = Either("rows")
+kernels = Either("classes")
 
 SETTLING, SHRINK, LITTLE, STILL = 40, 0.2, 1e-9, 1e-13  # proximal steps, with so little curvature in the end
-SURE = 1 + 1e-9  # for the rounding of sums of doubts
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,15 +52,15 @@ class MultinomialLosses(LocalLosses):
 
     def value(self, w: Array) -> Array:
         """With scores in twice the precision."""
-        e, _ = classes.excess(self.rows.X, self.rows.y, self.rows.starts, w)
-        held = self.ridge > 0  # weights that nothing holds can have squares that are no numbers
-        with np.errstate(over="ignore"):
-            return classes.sums(self.rows.starts, self.scale * classes.losses(e)) + w[:, held] ** 2 @ self.ridge[held]
+        out = np.empty(len(w))
+        kernels.values(*self._data, w, out)
+        return np.where(np.isnan(out), np.inf, out)  # sums that overflow
 
     def ceiling(self, level: float, w: Array) -> float:
         """ψ changes by no more than the largest change of a margin."""
-        _, miss = classes.excess(self.rows.X, self.rows.y, self.rows.starts, w)
-        return level + float((self.scale * miss.max(axis=1)).sum()) * SURE
+        miss = np.empty(len(self.scale))
+        kernels.misses(self.rows.X, self.rows.y, self.rows.starts, w, miss)
+        return level + float((self.scale * miss).sum()) * classes.SURE
 
     def gradient(self, w: Array) -> Array:
         return self._model(w, w).slope
@@ -73,44 +73,40 @@ class MultinomialLosses(LocalLosses):
 
     def _model(self, w: Array, before: Array | None) -> Model:
         slope, H = np.empty_like(w), np.empty((*w.shape, w.shape[1]))
-        change = classes.model(*self._data, w, w[:0] if before is None else before, slope, H)
+        change = kernels.model(*self._data, w, w[:0] if before is None else before, slope, H)
         return Model(slope, H, change)
 
     def prox(self, v: Array, tau: Array, start: Array) -> Array:
-        return self._newton(np.zeros_like(v), v, 1.0 / tau, start, MAX_STEPS)
+        return self._newton(np.zeros_like(v), v, 1.0 / tau, start, PROX_ACCURACY, MAX_STEPS)
 
     def conjugate(self, p: Array, near: Array) -> tuple[Array, Array]:
         """For any chances p_r, L* is at most −Σ_r s_r (entropy of p_r) + ridge ‖w‖² at their forces and 2 ridge w.
 
         Newton looks for the w whose chances make q = p.
         """
-        q, a, w = self._duals(p, near)
+        a, w = self._duals(p, near)
+        q, low, _ = self._forces(a, w)
         entropy = classes.entropies(a / self.scale[:, None], self.rows.y)
-        value = w**2 @ self.ridge - classes.sums(self.rows.starts, self.scale * entropy)
-        return q[0] + q[1], value
+        return q + low, w**2 @ self.ridge - classes.sums(self.rows.starts, self.scale * entropy)
 
     def support(self, p: Array, w: Array) -> Support:
         """From the chances at the weights that Newton finds for p."""
-        (q, low, rounding_bound), a, there = self._duals(p, w)
-        d, starts = self.below, self.rows.starts
-        e, miss = classes.excess(self.rows.X, self.rows.y, starts, w)
-        entropy = self.scale * classes.entropies(a / self.scale[:, None], self.rows.y)
-        terms, of_ridge = np.column_stack([a * e, entropy]), np.empty(d.n_nodes)
-        size = np.abs(terms).sum(axis=1)
-        doubts = classes.sums(starts, (terms.shape[1] + 8) * EPS * size + (a * miss).sum(axis=1)) * SURE
-        kernels.lower_bounds(d.psi, *d.rows, d.ridge, w, np.zeros(len(d.X)), 2 * d.ridge * there, of_ridge)
-        of_rows = classes.sums(starts, terms.sum(axis=1))
-        at = of_ridge + of_rows - doubts - 4 * EPS * (np.abs(of_ridge) + np.abs(of_rows))
-        return Support(np.where(np.isnan(at), -np.inf, at), q, low, rounding_bound)
+        (a, there), at = self._duals(p, w), np.empty(len(w))
+        kernels.lower_bounds(*self._data, w, a, 2 * self.ridge * there, at)
+        return Support(np.where(np.isnan(at), -np.inf, at), *self._forces(a, there))
 
-    def _duals(self, p: Array, near: Array) -> tuple[tuple[Array, Array, Array], Array, Array]:
-        """Forces near p with bounds on their error, the duals (N, K) of other classes behind them, and weights."""
-        w = self._attaining(p, near)
-        e, _ = classes.excess(self.rows.X, self.rows.y, self.rows.starts, w)
-        a = self.scale[:, None] * classes.chances(e) * (1 - classes.ROUNDING * self.n_classes)
-        other = self._others
-        a = np.where(other, a, 0.0)
-        return self.below.forces(a[other], 2 * self.ridge * w), a, w
+    def _duals(self, p: Array, near: Array) -> tuple[Array, Array]:
+        """The duals (N, K) of other classes behind forces near p, and weights that have both."""
+        w, a = self._attaining(p, near), np.empty((len(self.scale), self.n_classes))
+        kernels.duals(self.rows.X, self.rows.y, self.scale, self.rows.starts, w, a)
+        return a, w
+
+    def _forces(self, a: Array, w: Array) -> tuple[Array, Array, Array]:
+        """The forces of these duals and of the ridge at w in twice the precision, and a bound on the error of that."""
+        q, low, size = (np.empty_like(w) for _ in range(3))
+        kernels.forces(self.rows.X, self.rows.y, self.rows.starts, a, 2 * self.ridge * w, q, low, size)
+        terms = ((self.n_classes - 1) * self.rows.m + 2.0)[:, None] * EPS
+        return q, low, size * terms**2
 
     def pooled(self, groups: NDArray[np.int64], n_groups: int) -> tuple[Array, Array]:
         size = np.maximum(np.bincount(groups, minlength=n_groups), 1)
@@ -122,7 +118,7 @@ class MultinomialLosses(LocalLosses):
         curvature = np.bincount(of[order], s * (X**2).sum(axis=1), minlength=n_groups) + np.finfo(float).tiny
         for step in range(SETTLING):
             before, kappa = v, curvature * max(SHRINK**step, LITTLE)
-            v = classes.newton(*data, np.zeros_like(v), v, kappa, v, PROX_ACCURACY, MAX_STEPS)
+            v = kernels.newton(*data, np.zeros_like(v), v, kappa, v, PROX_ACCURACY, MAX_STEPS)
             if (np.abs(v - before).max(axis=1) <= STILL * (1 + np.abs(v).max(axis=1))).all():
                 break
         p = self.gradient(v[groups])
@@ -132,7 +128,7 @@ class MultinomialLosses(LocalLosses):
     def below(self) -> Design:
         """Rows of two classes, K − 1 for each row, whose losses add up to no more than those of these."""
         n, K = self.rows.X.shape[1], self.n_classes
-        row, other = np.nonzero(self._others)
+        row, other = np.nonzero(classes.others(self.rows.y, K))
         X = np.zeros((len(row), K, n))
         X[np.arange(len(row)), other] = self.rows.X[row]
         X[np.arange(len(row)), self.rows.y.astype(np.int64)[row]] = -self.rows.X[row]
@@ -166,11 +162,6 @@ class MultinomialLosses(LocalLosses):
         out[:, len(whole) :, :, others] = between
         return out.reshape(*out.shape[:2], K * n)
 
-    @cached_property
-    def _others(self) -> NDArray[np.bool_]:
-        """Which classes a row is not of, (N, K)."""
-        return np.asarray(np.arange(self.n_classes) != self.rows.y[:, None])
-
     @property
     def _data(self) -> tuple[Array, Array, Array, NDArray[np.int64], Array]:
         return self.rows.X, self.rows.y, self.scale, self.rows.starts, self.ridge
@@ -178,15 +169,19 @@ class MultinomialLosses(LocalLosses):
     def _attaining(self, p: Array, near: Array) -> Array:
         """The w with ∇L(w) = p, or close to it: a trace of curvature keeps it from running away."""
         trace = np.full(len(p), trace_of_curvature(self.rows.X))
+        if p.size > FEW:
+            return self._newton(p, None, trace, near, EPS, CONJUGATE_STEPS)
         for _ in range(CLOSER):
-            w = self._newton(p, near, trace, near, CONJUGATE_STEPS)
+            w = self._newton(p, near, trace, near, PROX_ACCURACY, CONJUGATE_STEPS)
             near, moved = w, np.abs(w - near).max(initial=0.0)
             if moved <= 1e-4 * np.abs(w).max(initial=0.0):
                 break
         return w
 
-    def _newton(self, p: Array, anchor: Array, curvature: Array, start: Array, max_steps: int) -> Array:
-        return classes.newton(*self._data, p, anchor, curvature, start, PROX_ACCURACY, max_steps)
+    def _newton(
+        self, p: Array, anchor: Array | None, curvature: Array, start: Array, accuracy: float, max_steps: int
+    ) -> Array:
+        return kernels.newton(*self._data, p, anchor, curvature, start, accuracy, max_steps)
 
 
 class OneAgainstOne(Logistic):

@@ -1,0 +1,170 @@
+"""Rows of several classes, compiled: what Newton's method and models need of the rows of a node.
+
+The weights of a node are one vector, those of class 0 first: n columns make K n weights. The curvature of a row is
+share (diag p − ppᵀ) in its scores, p its chances: K² numbers, one row of it after the other.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coterie.kernels.compiling import inline_llvm, jit
+
+FAR = 50.0  # a way along which curvature can become anything
+
+
+@inline_llvm
+def _scores(X, r, z, out):
+    """out ← ⟨x_r, z_k⟩ of every class."""
+    n = X.shape[1]
+    for k in range(len(out)):
+        total = 0.0
+        for j in range(n):
+            total += X[r, j] * z[k * n + j]
+        out[k] = total
+
+
+@inline_llvm
+def _to_chances(scores):
+    """Scores become chances, in place."""
+    most, total = scores.max(), 0.0
+    for k in range(len(scores)):
+        scores[k] = np.exp(scores[k] - most)
+        total += scores[k]
+    for k in range(len(scores)):
+        scores[k] /= total
+
+
+@inline_llvm
+def _spread(scores):
+    """How far the largest is from the smallest."""
+    return scores.max() - scores.min()
+
+
+@inline_llvm
+def _others(chance, k):
+    """What the other chances add up to, also where one less this one would be rounding."""
+    total = 0.0
+    for j in range(len(chance)):
+        if j != k:
+            total += chance[j]
+    return total
+
+
+@inline_llvm
+def _bend(share, chance, out):
+    """out ← share (diag p − ppᵀ)."""
+    K = len(chance)
+    for k in range(K):
+        for j in range(K):
+            out[k * K + j] = share * chance[k] * (_others(chance, k) if j == k else -chance[j])
+
+
+@inline_llvm
+def _add_curvature(X, r, bend, line, half, H):
+    """H ← H + bend ⊗ x_r x_rᵀ, of which half will do where one is asked for; `line` is room for K n numbers."""
+    n = X.shape[1]
+    K = len(line) // n
+    for k in range(K):
+        last = (k + 1 if half else K) * n
+        for j in range(K):
+            for b in range(n):
+                line[j * n + b] = bend[k * K + j] * X[r, b]
+        for a in range(n):
+            x = X[r, a]
+            for q in range(last):
+                H[k * n + a, q] += x * line[q]
+
+
+@jit
+def objective(X, y, share, first, last, z):
+    """Σ_r share_r log Σ_k e^{e_k} over the rows from first to last, e_k what class k has more than the row's own."""
+    K = len(z) // X.shape[1]
+    scores, total = np.empty(K), 0.0
+    for r in range(first, last):
+        _scores(X, r, z, scores)
+        top = scores.argmax()
+        others = 0.0
+        for k in range(K):
+            if k != top:
+                others += np.exp(scores[k] - scores[top])
+        total += share[r] * (scores[top] - scores[int(y[r])] + np.log1p(others))
+    return total
+
+
+@jit
+def gradient(X, y, share, first, last, z, g, size, bend):
+    """Add the gradient of that to g, and what it is made of, in absolute value, to size; bend ← curvatures of rows."""
+    n, K = X.shape[1], len(z) // X.shape[1]
+    chance, each = np.empty(K), K * K
+    for r in range(first, last):
+        _scores(X, r, z, chance)
+        _to_chances(chance)
+        _bend(share[r], chance, bend[(r - first) * each : (r - first + 1) * each])
+        for k in range(K):
+            pull = share[r] * (-_others(chance, k) if k == int(y[r]) else chance[k])
+            for j in range(n):
+                g[k * n + j] += pull * X[r, j]
+                size[k * n + j] += abs(pull * X[r, j])
+
+
+@jit
+def add_hessian(X, first, last, bend, H):
+    """Add the curvature of the rows from first to last to the lower half of H."""
+    line, each = np.empty(len(H)), (len(H) // X.shape[1]) ** 2
+    for r in range(first, last):
+        _add_curvature(X, r, bend[(r - first) * each : (r - first + 1) * each], line, True, H)
+
+
+@jit
+def way(X, first, last, step):
+    """How much curvature can change along a step, as a logarithm."""
+    scores, longest = np.empty(len(step) // X.shape[1]), 0.0
+    for r in range(first, last):
+        _scores(X, r, step, scores)
+        longest = max(longest, _spread(scores))
+    return longest
+
+
+@jit
+def model(X, y, share, starts, ridge, w, before, slope, H):
+    """slope, H ← gradient and curvature at w_i of a quadratic that lies above L_i as far as w_i is from `before`.
+
+    Along a line, |ψ‴| is at most ψ″ times the spread of what scores change by: curvature grows by no more than e to
+    that. It is at most ½(I − 11ᵀ/K) (Böhning), which is taken where that is less, and everywhere without `before`.
+    Return the largest such spread.
+    """
+    n, size, longest = X.shape[1], len(ridge), 0.0
+    K = size // n
+    chance, moved, step, line, bend = np.empty(K), np.empty(K), np.empty(size), np.empty(size), np.empty(K * K)
+    for i in range(len(w)):
+        for k in range(size):
+            slope[i, k] = 2 * ridge[k] * w[i, k]
+            H[i, k, :] = 0.0
+            H[i, k, k] = 2 * ridge[k]
+            if len(before) > 0:
+                step[k] = w[i, k] - before[i, k]
+        for r in range(starts[i], starts[i + 1]):
+            _scores(X, r, w[i], chance)
+            _to_chances(chance)
+            far = FAR
+            if len(before) > 0:
+                _scores(X, r, step, moved)
+                far = _spread(moved)
+                longest = max(longest, far)
+            trace = 0.0
+            for k in range(K):
+                others = _others(chance, k)
+                trace += chance[k] * others
+                pull = share[r] * (-others if k == int(y[r]) else chance[k])
+                for j in range(n):
+                    slope[i, k * n + j] += pull * X[r, j]
+            factor = np.exp(min(far, FAR))
+            if far >= FAR or factor * trace >= 0.5 * (K - 1):  # the traces of both
+                for k in range(K):
+                    for j in range(K):
+                        bend[k * K + j] = 0.5 * share[r] * ((1.0 if j == k else 0.0) - 1 / K)
+            else:
+                _bend(share[r] * factor, chance, bend)
+            _add_curvature(X, r, bend, line, False, H[i])
+    return longest

@@ -1,0 +1,68 @@
+"""Rows of several classes: compiled kernels say what the NumPy form says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from coterie.kernels import classes
+from coterie.kernels.reference import classes as plain
+
+STARTS = np.array([0, 4, 9, 9, 10])
+
+
+def data(K: int, seed: int, size: float) -> tuple[np.ndarray, ...]:
+    rng = np.random.default_rng(seed)
+    X, y = rng.standard_normal((10, 2)), rng.integers(0, K, 10).astype(float)
+    X[3, 1] = 0.0
+    return X, y, rng.uniform(0.1, 1.0, 10), STARTS, np.tile([0.1, 0.0], K), size * rng.standard_normal((4, 2 * K))
+
+
+def said(module: Any, X: Any, y: Any, s: Any, starts: Any, ridge: Any, w: Any) -> tuple[np.ndarray, ...]:
+    K, rows = len(ridge) // 2, (X, y, s, starts)
+    value, below, miss, a = np.empty(4), np.empty(4), np.empty(10), np.empty((10, K))
+    q, low, size = (np.empty_like(w) for _ in range(3))
+    module.values(*rows, ridge, w, value)
+    module.misses(X, y, starts, w, miss)
+    module.duals(*rows, w, a)
+    module.lower_bounds(*rows, ridge, w, a, 2 * ridge * w, below)
+    module.forces(X, y, starts, a, 2 * ridge * w, q, low, size)
+    return value, below, miss, a, q + low, size
+
+
+@pytest.mark.parametrize("K", [2, 4])
+@pytest.mark.parametrize("size", [1e-3, 1.0, 30.0])
+def test_values_duals_and_bounds_agree(K: int, size: float) -> None:
+    for seed in range(5):
+        found = [said(module, *data(K, seed, size)) for module in (classes, plain)]
+        for x, y in zip(*found, strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-11)
+
+
+def test_no_chances_prove_nothing() -> None:
+    X, y, s, starts, ridge, w = data(3, 0, 1.0)
+    for module in (classes, plain):
+        below = np.empty(4)
+        module.lower_bounds(X, y, s, starts, ridge, w, np.ones((10, 3)), 2 * ridge * w, below)
+        assert not (below[[0, 1, 3]] > -np.inf).any()
+        assert below[2] <= (ridge * w[2] ** 2).sum()
+
+
+@pytest.mark.parametrize("K", [2, 3])
+def test_models_and_newton_agree(K: int) -> None:
+    for seed in range(5):
+        X, y, s, starts, ridge, w = data(K, seed, 1.0)
+        found = []
+        for module in (classes, plain):
+            out: list[Any] = []
+            for before in (w[:0], w + 0.1 * w[::-1], w + 5 * w[::-1]):
+                slope, H = np.empty_like(w), np.empty((*w.shape, w.shape[1]))
+                out += [module.model(X, y, s, starts, ridge, w, before, slope, H), slope, H]
+            for anchor, start in ((w, 0 * w), (w, 40 * w), (None, w)):
+                p = 0.1 * ridge * w
+                out.append(module.newton(X, y, s, starts, ridge, p, anchor, np.full(4, 0.5), start, 1e-12, 200))
+            found.append(out)
+        for x, z in zip(*found, strict=True):
+            np.testing.assert_allclose(x, z, rtol=1e-8, atol=1e-8)
