@@ -24,7 +24,7 @@ FAR = 50.0  # a way along which curvature can become anything
 
 def as_classes(w: Any, n: Any) -> Any:
     """Weights (…, K n) as one vector for each class, (…, K, n)."""
-    return w.reshape(*w.shape[:-1], -1, n)
+    return w.reshape(*w.shape[:-1], w.shape[-1] // n, n)
 
 
 @quiet
