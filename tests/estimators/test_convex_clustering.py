@@ -79,6 +79,21 @@ def test_hardly_any_points(rows):
     assert len(model.children_) == len(rows) - 1
 
 
+@pytest.mark.parametrize("tol", [1e-6, 0.3])
+@pytest.mark.parametrize("n_lams", [1, 2])
+def test_all_points_are_one_at_a_finite_lam(n_lams, tol):
+    """However few the λ of the tree are, and however large the gap that leaves some points apart."""
+    points = X[:6]
+    model = ct.ConvexClustering(2, n_lams=n_lams, tol=tol, n_neighbors=1, penalty="l1").fit(points)
+    assert model.n_clusters_ == 2
+    assert np.isfinite(model.distances_).all()
+    i, j = model.graph_.edges.T
+    w = model.solution_.w
+    stated = ((w - points) ** 2).sum() + model.lam_ * model.graph_.weights @ np.abs(w[i] - w[j]).sum(axis=1)
+    np.testing.assert_allclose(model.solution_.objective, stated)
+    assert model.solution_.gap <= tol
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [

@@ -145,3 +145,11 @@ def test_no_point_proves_more_than_is_true(loss: ct.Multinomial, size: float) ->
         w = best.w + size * rng.standard_normal(best.w.shape)
         proof = ct.certify(problem, w, best.u + size * problem.lam * rng.standard_normal(best.u.shape))
         assert not proof.unconditional or proof.dual_bound <= best.objective * (1 + 1e-9)
+
+
+def test_without_any_label_nothing_is_lost() -> None:
+    data = ct.LocalDatasets.from_rows([[1.0], [2.0]], [np.nan, np.nan], [0, 1])
+    problem = ct.Problem(ct.EmpiricalGraph.from_edges([(0, 1)]), data, ct.Multinomial(3), lam=0.1)
+    solution = ct.solve(problem, engine="numpy")
+    assert (solution.status, solution.objective, solution.gap) == (ct.Status.OPTIMAL, 0.0, 0.0)
+    assert len(ct.solve_path(problem, n_lams=3, engine="numpy")) >= 1

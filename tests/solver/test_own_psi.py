@@ -98,3 +98,31 @@ def test_prox_conjugate_and_pooled_models_come_with_it() -> None:
     pooled, p = f.pooled(np.zeros(2, dtype=int), 1)
     np.testing.assert_allclose(f.gradient(pooled[[0, 0]]).sum(axis=0), 0.0, atol=1e-8)
     np.testing.assert_allclose(p.sum(axis=0), 0.0, atol=1e-12)
+
+
+@dataclass(frozen=True)
+class Quartic(ct.RowLoss):
+    """ψ(e) = e⁴/4, of whose curvature nothing is said."""
+
+    def psi(self, e: Any, y: Any) -> Any:
+        return e**4 / 4
+
+    def slope(self, e: Any, y: Any) -> Any:
+        return e**3
+
+    def bend(self, e: Any, y: Any) -> Any:
+        return 3 * e**2
+
+    def conjugate(self, t: Any, y: Any) -> Any:
+        return 0.75 * np.abs(t) ** (4 / 3)
+
+
+@pytest.mark.parametrize("size", [1.0, 1e6])
+def test_a_curvature_that_can_be_anything_is_not_modelled(size: float) -> None:
+    rng = np.random.default_rng(0)
+    X, nodes = rng.standard_normal((12, 2)), np.repeat(np.arange(4), 3)
+    y = size * (1 + X @ [1.0, -1.0] + rng.standard_normal(12))
+    graph = ct.EmpiricalGraph.from_edges([(0, 1), (1, 2), (2, 3)])
+    problem = ct.Problem(graph, ct.LocalDatasets.from_rows(X, y, nodes), Quartic(ridge=0.1), lam=0.1 * size**3)
+    with pytest.warns(ct.NotConverged, match="only under a condition"):
+        assert ct.solve(problem, engine="numpy").gap <= 1e-6

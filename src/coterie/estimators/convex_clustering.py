@@ -57,7 +57,8 @@ class ConvexClustering(ClusterMixin, BaseEstimator):
     lam_ : float
         The λ of `solution_`: the one that was given, or that of the last merge before the tree is cut.
     solution_ : Solution
-        The certified answer at `lam_`, on all points.
+        The certified answer at `lam_`, on all points. Where several merges are noted at this λ and the tree is cut
+        between them, `labels_` tells apart what is one here.
     graph_ : EmpiricalGraph
         What joins the points.
 
@@ -124,7 +125,7 @@ class ConvexClustering(ClusterMixin, BaseEstimator):
         self.graph_ = self._graph_of(X)
         problem = points_problem(self.graph_, X, np.ones(len(X)), penalty, 0.0)
         largest = largest_useful_lam(problem)
-        lams = np.geomspace(SMALLEST * largest, largest, self.n_lams).tolist() if largest > 0 else [0.0]
+        lams = np.geomspace(largest, SMALLEST * largest, self.n_lams)[::-1].tolist() if largest > 0 else [0.0]
         tree = MergeTree.grown(self.graph_, X, penalty, lams, self.tol)
         self.children_, self.distances_ = np.array(tree.children).reshape(-1, 2), np.array(tree.lams)
         wanted = self.n_clusters or min(2, len(X))

@@ -49,7 +49,10 @@ class MergeTree:
 
     @classmethod
     def grown(cls, graph: EmpiricalGraph, X: Array, penalty: Penalty, lams: Sequence[float], tol: float) -> MergeTree:
-        """Solve for each λ, in ascending order, and let nodes that became one be one from there on."""
+        """Solve for each λ, in ascending order, and let nodes that became one be one from there on.
+
+        At the last one all are, even if the gap leaves some apart.
+        """
         tree, start = cls(len(X)), None
         m: Array = np.ones(len(X))  # how many points each node stands for
         for lam in lams:
@@ -65,7 +68,7 @@ class MergeTree:
             graph, m = made.graph, np.bincount(to, weights=m)
             X = total / m[:, None]
             start = replace(solution, graph=graph, w=solution.w[first], u=made.duals(solution.u))
-        tree.merge(graph, np.zeros(graph.n_nodes, dtype=np.int64), 1, X, np.inf)
+        tree.merge(graph, np.zeros(graph.n_nodes, dtype=np.int64), 1, X, lams[-1])
         return tree
 
     def merge(self, graph: EmpiricalGraph, to: Integers, K: int, w: Array, lam: float) -> None:

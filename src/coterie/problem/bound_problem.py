@@ -90,8 +90,9 @@ class BoundProblem:
         return w if self.f.bounds is None else np.clip(w, *self.f.bounds)
 
     def objective(self, w: Array) -> float:
-        """f(w) + g(Dw)."""
-        return float(self.f.exact(w[self.labelled]).sum()) + self.variation(w)
+        """f(w) + g(Dw); ∞ where that is too large for a float."""
+        value = float(self.f.exact(w[self.labelled]).sum()) + self.variation(w)
+        return np.inf if np.isnan(value) else value
 
     def variation(self, w: Array) -> float:
         """g(Dw)."""

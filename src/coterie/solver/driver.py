@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from math import isfinite
+
+import numpy as np
 
 from coterie.engines.base import Engine
 from coterie.kernels.blas import one_thread
@@ -58,6 +61,9 @@ def drive(
     """
     prover = engine.prover(problem)
     incumbent = Incumbent(prover, tol, prover.scatter(w))
+    if not isfinite(incumbent.objective):  # weights from elsewhere, too large for this problem
+        w = np.zeros_like(w)
+        incumbent = Incumbent(prover, tol, prover.scatter(w))
     run: Run | None = None
     try:
         incumbent.begin(prover.scatter(u, edges=True), hurry=max_iter > 0 and callback is None)

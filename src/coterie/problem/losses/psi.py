@@ -22,7 +22,8 @@ INSIDE = 1 - 16 * EPS  # of the way to where ψ* ends: what rounding cannot leav
 class Psi(ABC):
     """ψ, ψ′, ψ″ and ψ*, and what is known of them.
 
-    What is not declared is not used: without a lemma about ψ, bounds are conditional, unless a ridge holds weights.
+    What is not declared is not used: without a lemma about ψ, bounds are conditional, unless a ridge holds weights and
+    it is known how steep or how bent ψ can be.
     """
 
     kernel: ClassVar[int | None] = None

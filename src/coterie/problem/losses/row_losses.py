@@ -86,10 +86,11 @@ class RowLosses(LocalLosses):
         """The curvature of a row is the most that it can have as far as its margin has moved.
 
         None where nodes have few rows: a primal update by rows is cheaper than a model of n × n numbers. Where ψ is a
-        straight line, a quadratic above it has a curvature that it has not, however little weights move.
+        straight line, a quadratic above it has a curvature that it has not, however little weights move. And none where
+        ψ does not say how fast its curvature grows.
         """
         few = w.shape[1] > CHEAP and 2 * len(self.rows.X) <= w.size
-        if few:
+        if few or (self.psi.curvature == np.inf and not self.psi.self_concordant):
             return None
         found = self._model(w, before)
         if not self.psi.self_concordant:  # some rows have no curvature, for now
