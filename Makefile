@@ -9,7 +9,7 @@ CUT    := .venv-cut
 WHEEL  := .venv-wheel
 LOWEST := .venv-lowest
 GPU    := .venv-gpu
-PIP    := -m pip install --quiet --disable-pip-version-check
+PIP    := -m pip install --quiet --disable-pip-version-check --no-compile   # Python compiles what it imports
 FAST   := tests/problem tests/datasets tests/graphs tests/io tests/test_package.py tests/test_docstrings.py
 
 .PHONY: help demo paper check test test-slow docs coverage wheel lowest install bench bench-large bench-kernel bench-stream bench-compared bench-gpu test-gpu lint types imports pytest clean
@@ -26,7 +26,8 @@ paper: $(DEMO)   ## set up and run the paper's experiment again (about three min
 check: lint types imports   ## set up and run the linters and the fast tests, in under a minute
 	HYPOTHESIS_PROFILE=quick $(BIN)/pytest -q -n auto -m 'not slow' $(FAST)
 
-test: lint types imports pytest   ## set up and run every check, and every test but the slow ones
+test: lint imports   ## set up and run every check, and every test but the slow ones
+	@$(MAKE) --no-print-directory -j2 types pytest
 
 test-slow: $(READY)   ## the slow tests: real servers, whole programs, thousands of problems
 	$(BIN)/pytest -n auto --dist worksteal -m slow
@@ -66,16 +67,18 @@ $(GPU)/.ready: pyproject.toml constraints.txt
 
 install: $(READY)   ## create .venv with the package and its development tools
 
-$(DEMO): pyproject.toml constraints.txt
+$(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	    { echo 'Coterie needs Python 3.11 or newer; name one: make $(MAKECMDGOALS) PYTHON=python3.12'; exit 1; }
 	$(PYTHON) -m venv $(VENV)
+
+$(DEMO): pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python $(PIP) --constraint constraints.txt --editable '.[plot]'
 	@touch $@
 
-$(READY): $(DEMO)
+$(READY): pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python $(PIP) --constraint constraints.txt --editable '.[dev]'
-	@touch $@
+	@touch $(DEMO) $@
 
 $(VENV)/.docs: $(DEMO)
 	$(BIN)/python $(PIP) --constraint constraints.txt --editable '.[docs]'

@@ -2,10 +2,12 @@
 
 import os
 import sys
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from coterie.kernels import choice
 from coterie.kernels.forms import Form
 
 # The same examples on every run and no deadline: a slow machine must not make a test fail.
@@ -32,11 +34,21 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("coterie.solver.pace.Pace.form", form)
 
 
+@pytest.fixture(scope="module")
+def compiled_kernels() -> Iterator[None]:
+    """Kernels that are called outside of solves are compiled as well: for tests of what they prove."""
+    with choice.using(compiled=True):
+        yield
+
+
 def pytest_runtest_setup() -> None:
     """Every test begins as in a new process that finds no kernels on disk: small problems are NumPy's (decision 22).
 
-    What is compiled then does not depend on which tests ran before, nor on what earlier runs left.
+    What is compiled then does not depend on which tests ran before, nor on what earlier runs left. Kernels that a test
+    calls outside of solves are NumPy's, too, although the compiler has been loaded: `using`, or the fixture
+    above, asks for others.
     """
+    choice.is_loaded = lambda: False
     pace = sys.modules.get("coterie.solver.pace")
     if pace is not None:
         for kept in (pace._in_numpy, pace._saved, pace._compiled):

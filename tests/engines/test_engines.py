@@ -29,10 +29,12 @@ CLOSE = {"rtol": 1e-8, "atol": 1e-9}  # inner solves of some losses are iterativ
 
 engines = pytest.mark.parametrize("make", ENGINES.values(), ids=list(ENGINES))
 modes = pytest.mark.parametrize("mode", [Mode.RELAXED, Mode.HALPERN], ids=lambda mode: mode.value)
-penalties = pytest.mark.parametrize("penalty", EVERY_PENALTY, ids=repr)
-either_mode = pytest.mark.parametrize(  # where every penalty with every mode, compiled anew, would show nothing more
-    ("penalty", "mode"), list(zip(EVERY_PENALTY, [Mode.RELAXED, Mode.HALPERN, Mode.RELAXED], strict=True)), ids=str
-)
+# Every penalty, mode and kind of graph is compiled anew: all pairs of them are, and where more would show nothing new,
+# one mode for each penalty. Edges have equal weights in some, and weights of their own in the others.
+WEIGHTED = list(zip(EVERY_PENALTY, [Mode.RELAXED, Mode.HALPERN, Mode.RELAXED], strict=True))
+EQUAL = list(zip(EVERY_PENALTY, [Mode.HALPERN, Mode.RELAXED, Mode.HALPERN], strict=True))
+either_mode = pytest.mark.parametrize(("penalty", "mode"), WEIGHTED, ids=str)
+one_of_a_sort = pytest.mark.parametrize(("penalty", "mode"), WEIGHTED[:2], ids=str)  # of columns alone, and of edges
 
 
 def begin(make: Any, problem: ct.Problem, seed: int = 0) -> tuple[Any, NaiveEngine]:
@@ -61,11 +63,12 @@ def agree(engine: Any, naive: NaiveEngine, close: dict[str, float] = CLOSE) -> N
 
 
 @engines
-@penalties
-@modes
 @pytest.mark.parametrize(
-    ("loss", "kind"), list(zip(FIRST_LOSSES, ["few labelled", "weighted edges", "few labelled"], strict=True)), ids=str
+    ("kind", "penalty", "mode"),
+    [("weighted edges", *one) for one in WEIGHTED] + [("few labelled", *one) for one in EQUAL],
+    ids=str,
 )
+@pytest.mark.parametrize("loss", FIRST_LOSSES, ids=repr)
 def test_two_epochs(make: Any, loss: ct.Loss, penalty: ct.Penalty, mode: Mode, kind: str) -> None:
     engine, naive = begin(make, instance(kind, loss, penalty))
     for n_iter in (1, 4):
@@ -172,7 +175,7 @@ def random_problem(
 
 @engines
 @pytest.mark.parametrize(("n", "m"), [(1, 3), (3, 1), (3, 5), (20, 3), (20, 25)])
-@either_mode
+@one_of_a_sort
 def test_any_number_of_features_and_points(make: Any, mode: Mode, penalty: ct.Penalty, n: int, m: int) -> None:
     """n ≤ 10 has vectors in registers, above that in memory; 2m ≤ n has a primal update of low rank."""
     engine, naive = begin(make, random_problem(10, n, m, penalty=penalty))
@@ -183,19 +186,17 @@ def test_any_number_of_features_and_points(make: Any, mode: Mode, penalty: ct.Pe
 
 
 @engines
-@pytest.mark.parametrize(
-    ("n", "loss", "mode"), in_pairs([1, 20], FIRST_LOSSES[1:], [Mode.RELAXED, Mode.HALPERN]), ids=str
-)
-def test_losses_without_a_closed_form(make: Any, n: int, loss: ct.Loss, mode: Mode) -> None:
-    engine, naive = begin(make, random_problem(10, n, 2, loss))
+@pytest.mark.parametrize(("n", "loss", "way"), in_pairs([1, 20], FIRST_LOSSES[1:], WEIGHTED[:2]), ids=str)
+def test_losses_without_a_closed_form(make: Any, n: int, loss: ct.Loss, way: tuple[ct.Penalty, Mode]) -> None:
+    penalty, mode = way
+    engine, naive = begin(make, random_problem(10, n, 2, loss, penalty))
     assert engine.advance(4, mode) == pytest.approx(naive.advance(4, mode), rel=1e-7)
     agree(engine, naive)
 
 
 @engines
-@pytest.mark.parametrize(
-    ("loss", "penalty", "mode"), in_pairs(FIRST_LOSSES, EVERY_PENALTY, [Mode.RELAXED, Mode.HALPERN]), ids=str
-)
+@pytest.mark.parametrize("loss", FIRST_LOSSES, ids=repr)
+@either_mode
 def test_another_order_of_the_nodes_stays_invisible(
     make: Any, loss: ct.Loss, penalty: ct.Penalty, mode: Mode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -213,8 +214,7 @@ def test_another_order_of_the_nodes_stays_invisible(
 
 
 @pytest.mark.parametrize("long_rows", [0, np.inf])
-@pytest.mark.parametrize("n", [3, 20])
-@either_mode
+@pytest.mark.parametrize(("n", "penalty", "mode"), [*((3, *one) for one in WEIGHTED), (20, *WEIGHTED[0])], ids=str)
 def test_by_edges_or_by_rows(
     long_rows: float, n: int, penalty: ct.Penalty, mode: Mode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -236,8 +236,9 @@ def even_problem(n: int, penalty: ct.Penalty) -> ct.Problem:
 
 
 @engines
-@penalties
-@pytest.mark.parametrize("n", [1, 3, 20])
+@pytest.mark.parametrize(
+    ("n", "penalty"), [*((3, one) for one in EVERY_PENALTY), (1, EVERY_PENALTY[0]), (20, EVERY_PENALTY[1])], ids=str
+)
 def test_dual_steps(make: Any, penalty: ct.Penalty, n: int) -> None:
     problem = even_problem(n, penalty)
     assert Steps.of(problem.bound).modes == (Mode.DUAL,)

@@ -31,6 +31,8 @@ from exactly import (
     solve,
 )
 
+pytestmark = pytest.mark.usefixtures("compiled_kernels")
+
 SEEDS = st.integers(0, 2**32)
 
 

@@ -18,6 +18,8 @@ from exactly import at_most, exact_objective, fractions, inner, solve
 from pairs import in_pairs
 from problems import EVERY_LOSS, EVERY_PENALTY, KINDS, instance, oracle, problems
 
+pytestmark = pytest.mark.usefixtures("compiled_kernels")
+
 # Squared hinges without ridge enclose minimisers only at low levels: tests/solver/test_loss_families.py tries these.
 ENCLOSED = [loss for loss in EVERY_LOSS if not isinstance(loss, ct.SquaredHinge) or loss == ct.SquaredHinge(ridge=0.1)]
 

@@ -18,6 +18,8 @@ from coterie.proofs.rest import Rest
 from exactly import fractions, inner
 from problems import EVERY_LOSS, EVERY_PENALTY, rows_of
 
+pytestmark = pytest.mark.usefixtures("compiled_kernels")
+
 SEEDS = st.integers(0, 2**32)
 
 

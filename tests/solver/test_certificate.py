@@ -17,6 +17,8 @@ from coterie.solver.certificate import FLOOR, Certifier, relative_gap
 from pairs import in_pairs
 from problems import EVERY_LOSS, EVERY_PENALTY, KINDS, instance, oracle, outside_domain, problems
 
+pytestmark = pytest.mark.usefixtures("compiled_kernels")
+
 ROUNDING = 1e-11  # of the sizes that were added up
 
 

@@ -11,6 +11,8 @@ from coterie.kernels.gradients import ConjugateGradients
 from coterie.solver.repair import Enough, Repair
 from problems import EVERY_PENALTY, KINDS, case_of, instance, outside_domain, problems, rows_of_node
 
+pytestmark = pytest.mark.usefixtures("compiled_kernels")
+
 SPARSE = ["few labelled", "disconnected", "few points"]
 
 

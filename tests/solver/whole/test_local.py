@@ -25,6 +25,8 @@ from exactly import Exact, at_most, exact_objective, fractions, high, inner
 from pairs import in_pairs
 from problems import EVERY_PENALTY, FIRST_LOSSES, instance, problems, ugly_problems
 
+pytestmark = pytest.mark.usefixtures("compiled_kernels")
+
 MULTIPLES = 3.0 ** np.arange(-9, 17)  # of G, that are tried for X
 
 

@@ -12,12 +12,15 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import coterie as ct
+from any_n import any_n
 from coterie.engines.arrays import ArrayProver
 from coterie.kernels.kinds import LOGISTIC
 from coterie.solver.certificate import Certifier
 from coterie.solver.whole.twofold import FURTHEST, Duals, Twofold, twofold_duals
 from exactly import DIGITS, Exact, at_most, exact_objective, fractions
 from problems import problems, ugly_problems
+
+pytestmark = pytest.mark.usefixtures("compiled_kernels")
 
 
 def drawn(problem: ct.Problem, w: np.ndarray, off: float, small: float, seed: int) -> Twofold | None:
@@ -191,10 +194,10 @@ def test_no_bound_of_a_third_look_is_too_high(problem: ct.Problem) -> None:
 
 
 def solved(problem: ct.Problem, tol: float = 1e-7) -> ct.Solution:
-    """To a gap that rounding of another kind, on another machine, allows as well."""
+    """To a gap that rounding of another kind, on another machine, allows as well; compiled, once for all n."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ct.NotConverged)
-        return ct.solve(problem, tol, max_iter=2000, time_limit=60.0, engine="numba")
+        return ct.solve(problem, tol, max_iter=2000, time_limit=60.0, engine=any_n())
 
 
 def path_of_six(X: np.ndarray, y: np.ndarray, loss: ct.Loss, lam: float) -> ct.Problem:
