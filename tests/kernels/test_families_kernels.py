@@ -60,7 +60,7 @@ def test_kinks_in_both_forms(give: float) -> None:
     found = []
     for module in (kinks, plain_kinks):
         b, z = np.zeros(10), np.empty((3, 3))
-        module.box_ascent(X, y, STARTS, D, c, low, high, gives, b, z, 1e-13, 3000)
+        module.box_ascent(vector_buffer(3), X, y, STARTS, D, c, low, high, gives, b, z, 1e-13, 3000)
         found.append(z)
         e = y - np.einsum("rk,rk->r", X, np.repeat(z, np.diff(STARTS), axis=0)) - give * b
         assert ((e <= 1e-9) | (b >= 0.2)).all()

@@ -13,6 +13,7 @@ from coterie.kernels.reference.kinks import MOST_ROWS, TRY_FREE
 
 
 def box_ascent(
+    room: Any,
     X: Any,
     y: Any,
     starts: Any,
@@ -29,41 +30,41 @@ def box_ascent(
     """b, z ← duals, from those given, and weights."""
     node = 0
     while node < len(z) and not time_is_up():
-        node = _box_ascent(X, y, starts, D, c, low, high, give, b, z, accuracy, max_sweeps, node, WORK)
+        node = _box_ascent(room, X, y, starts, D, c, low, high, give, b, z, accuracy, max_sweeps, node, WORK)
     z[node:] = c[node:]
 
 
 @inline_llvm
-def _residual(X, y, r, z):
+def _residual(room, X, y, r, z):
     e = y[r]
-    for k in range(len(z)):
+    for k in range(len(room)):
         e -= X[r, k] * z[k]
     return e
 
 
 @jit
-def _box_ascent(X, y, starts, D, c, low, high, give, b, z, accuracy, max_sweeps, node, work):
+def _box_ascent(room, X, y, starts, D, c, low, high, give, b, z, accuracy, max_sweeps, node, work):
     """Go on with this node; return the one to go on with."""
-    n, most = X.shape[1], 0
+    n, most = len(room), 0
     for i in range(node, len(z)):
         most = max(most, starts[i + 1] - starts[i])
     most = min(most, MOST_ROWS)
     K, g, step, tried = np.empty((most, most)), np.empty(most), np.empty(most), np.empty(most)
-    free, at = np.empty(most, dtype=np.int64), np.empty(n)
+    free, at, inverse = np.empty(most, dtype=np.int64), np.empty(n), np.empty(n)
     for i in range(node, len(z)):
         if work <= 0:
             return i
         first, last, w = starts[i], starts[i + 1], z[i]
         for k in range(n):
-            w[k] = c[i, k]
+            w[k], inverse[k] = c[i, k], 1 / D[i, k]
         scale = 0.0
         for r in range(first, last):
-            scale = max(scale, abs(y[r]), abs(_residual(X, y, r, w)))
+            scale = max(scale, abs(y[r]), abs(_residual(room, X, y, r, w)))
         enough = accuracy * scale
         for r in range(first, last):
             b[r] = min(max(b[r], low[r]), high[r])
             for k in range(n):
-                w[k] += b[r] * X[r, k] / D[i, k]
+                w[k] += b[r] * X[r, k] * inverse[k]
         for sweep in range(max_sweeps):
             if sweep % TRY_FREE == 0 and last - first <= MOST_ROWS:
                 count = 0
@@ -72,11 +73,11 @@ def _box_ascent(X, y, starts, D, c, low, high, give, b, z, accuracy, max_sweeps,
                         free[count] = r
                         count += 1
                 for p in range(count):
-                    g[p] = give[free[p]] * b[free[p]] - _residual(X, y, free[p], w)
+                    g[p] = give[free[p]] * b[free[p]] - _residual(room, X, y, free[p], w)
                     for q in range(p + 1):
                         total = 0.0
                         for k in range(n):
-                            total += X[free[p], k] * X[free[q], k] / D[i, k]
+                            total += X[free[p], k] * X[free[q], k] * inverse[k]
                         K[p, q] = total
                     K[p, p] += give[free[p]]
                 solve_in_place(g[:count], K[:count, :count], g[:count], step[:count])
@@ -87,10 +88,10 @@ def _box_ascent(X, y, starts, D, c, low, high, give, b, z, accuracy, max_sweeps,
                     tried[p], b[free[p]] = b[free[p]], b[free[p]] + step[p]
                     good = good and low[free[p]] <= b[free[p]] <= high[free[p]]
                     for k in range(n):
-                        at[k] += step[p] * X[free[p], k] / D[i, k]
+                        at[k] += step[p] * X[free[p], k] * inverse[k]
                 if good:
                     for r in range(first, last):
-                        e = _residual(X, y, r, at) - give[r] * b[r]
+                        e = _residual(room, X, y, r, at) - give[r] * b[r]
                         good = good and (e <= enough or b[r] >= high[r]) and (e >= -enough or b[r] <= low[r])
                 work -= count * count * (n + count // 6) + (last - first) * n
                 if good:
@@ -101,8 +102,8 @@ def _box_ascent(X, y, starts, D, c, low, high, give, b, z, accuracy, max_sweeps,
             for r in range(first, last):
                 curvature = give[r]
                 for k in range(n):
-                    curvature += X[r, k] * X[r, k] / D[i, k]
-                e = _residual(X, y, r, w) - give[r] * b[r]
+                    curvature += X[r, k] * X[r, k] * inverse[k]
+                e = _residual(room, X, y, r, w) - give[r] * b[r]
                 new = b[r]
                 if curvature > 0:
                     new = min(max(b[r] + e / curvature, low[r]), high[r])
@@ -111,7 +112,7 @@ def _box_ascent(X, y, starts, D, c, low, high, give, b, z, accuracy, max_sweeps,
                 d = new - b[r]
                 b[r] = new
                 for k in range(n):
-                    w[k] += d * X[r, k] / D[i, k]
+                    w[k] += d * X[r, k] * inverse[k]
                 furthest = max(furthest, abs(d) * curvature)
             work -= 4 * (last - first) * n
             if furthest <= enough:
@@ -120,5 +121,5 @@ def _box_ascent(X, y, starts, D, c, low, high, give, b, z, accuracy, max_sweeps,
             w[k] = c[i, k]
         for r in range(first, last):
             for k in range(n):
-                w[k] += b[r] * X[r, k] / D[i, k]
+                w[k] += b[r] * X[r, k] * inverse[k]
     return len(z)

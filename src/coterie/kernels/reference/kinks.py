@@ -19,7 +19,7 @@ MOST_ROWS = 300  # for which that is tried
 
 
 @quiet
-def box_ascent(X, y, starts, D, c, low, high, give, b, z, accuracy, max_sweeps):
+def box_ascent(room, X, y, starts, D, c, low, high, give, b, z, accuracy, max_sweeps):
     """b, z ← duals, from those given, and weights."""
     for nodes, rows, there in blocks(starts):
         x, labels = X[rows] * there[:, :, None], y[rows] * there

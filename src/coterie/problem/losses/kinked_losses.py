@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.kernels import vector_buffer
 from coterie.kernels.choice import Either
 from coterie.kernels.reference.interior_point import interior_point
 from coterie.problem.arrays import Array
@@ -102,7 +103,7 @@ class KinkedLosses(RowLosses):
         c, z = (p + curvature[:, None] * anchor) / D, np.empty_like(anchor)
         given = self.rows.X, self.rows.y, self.rows.starts, D, c, *self._limits
         if sweeps:
-            kinks.box_ascent(*given, np.zeros_like(b), b, z, ACCURACY, sweeps)
+            kinks.box_ascent(vector_buffer(z.shape[1]), *given, np.zeros_like(b), b, z, ACCURACY, sweeps)
         else:
             interior_point(*given, b, z)
         return z

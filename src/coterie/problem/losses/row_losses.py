@@ -28,6 +28,7 @@ CLEAR = 1e-6  # the determinant of a correlation matrix, which is at most e time
 CONJUGATE_STEPS = 12  # any end of the descent gives a valid bound
 CHEAP = 32  # columns, up to which a model costs little, however few the rows are
 ACCURACY, SWEEPS = 1e-13, 3_000  # of ascent on duals of rows
+STIFF = 1e6  # times the trace of curvature: what holds weights back where duals of rows are sought
 FEW_ROWS = 2  # rows per column up to which that is faster than Newton's method
 CLOSER, FEW = 3, 20_000  # times that descent, each from where the last one ended, where weights are that few
 
@@ -64,18 +65,27 @@ class RowLosses(LocalLosses):
         return H
 
     def prox(self, v: Array, tau: Array, start: Array) -> Array:
-        if self.psi.straight and self.rows.m.max(initial=0) <= FEW_ROWS * v.shape[1]:
-            return self._by_rows(v, tau)
+        if self._goes_by_rows:
+            last = self.__dict__.setdefault("_last", np.zeros(len(self.scale)))
+            return self._by_rows(np.zeros_like(v), v, 1 / tau, last)[1]
         return self._newton(np.zeros_like(v), v, 1.0 / tau, start, PROX_ACCURACY, MAX_STEPS)
 
-    def _by_rows(self, v: Array, tau: Array) -> Array:
-        """Primal updates by the duals of rows, from those of the last ones: mostly as many are at a bound as then."""
-        design, D = self.design, 1 / tau[:, None] + 2 * self.ridge
-        (low, high), z = design.limits, np.empty_like(v)
-        b = self.__dict__.setdefault("_last", np.zeros(len(design.y)))
-        given = design.X, design.y, design.starts, D, v / tau[:, None] / D, -high, -low, self._give, b, z
-        kinks.box_ascent(*given, ACCURACY, SWEEPS)
-        return z
+    @property
+    def _goes_by_rows(self) -> bool:
+        """Whether rows are few enough for what is next, and can be at a bound."""
+        return self.psi.straight and self.rows.m.max(initial=0) <= FEW_ROWS * len(self.ridge)
+
+    def _by_rows(self, p: Array, anchor: Array, curvature: Array, b: Array) -> tuple[Array, Array]:
+        """What `_newton` minimises, by the duals of rows: from −b, which is moved; mostly as many are at a bound.
+
+        Return those duals, and weights.
+        """
+        design, D = self.design, curvature[:, None] + 2 * self.ridge
+        (low, high), z, room = design.limits, np.empty_like(anchor), vector_buffer(len(self.ridge))
+        c = (curvature[:, None] * anchor + p) / D
+        ends = -high, -low, self._give
+        kinks.box_ascent(room, design.X, design.y, design.starts, D, c, *ends, b, z, ACCURACY, SWEEPS)
+        return -b, z
 
     @cached_property
     def _give(self) -> Array:
@@ -129,7 +139,10 @@ class RowLosses(LocalLosses):
 
     def duals_near(self, p: Array, w: Array) -> tuple[Array, Array]:
         """Duals of rows and ridge that suit slopes p and weights near w."""
-        return self.design.slopes(self._attaining(p, w))
+        if not self._goes_by_rows:
+            return self.design.slopes(self._attaining(p, w))
+        a, z = self._by_rows(p, w, np.full(len(w), STIFF * self._trace), -self.design.slopes(w)[0])
+        return a, 2 * self.ridge * z
 
     @cached_property
     def design(self) -> Design:
