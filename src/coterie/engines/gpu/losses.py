@@ -17,11 +17,12 @@ from coterie.problem.losses.sparse_quadratics import SparseQuadratics
 
 
 class Model(NamedTuple):
-    """Slopes, curvatures, and how much these have changed: see `coterie.problem.losses.base.Model`."""
+    """Slopes, curvatures, and what else `coterie.problem.losses.base.Model` has."""
 
     slope: Tensor
     H: Tensor
     change: float
+    everywhere: bool = True
 
 
 def on_device(f: LocalLosses, device: Any) -> HostLosses:
@@ -61,7 +62,9 @@ class HostLosses:
     def model(self, w: Tensor, before: Tensor | None) -> Model | None:
         """Quadratics that touch L_i at w and lie above it around w; None: there are none, or L_i is one itself."""
         model = self.f.model(_out(w), None if before is None else _out(before))
-        return None if model is None else Model(self._in(model.slope), self._in(model.H), model.change)
+        if model is None:
+            return None
+        return Model(self._in(model.slope), self._in(model.H), model.change, model.everywhere)
 
     def split_dual(self, p: Tensor, near: Tensor) -> Tensor:
         """Duals of the ℓ1 term that go with p."""
