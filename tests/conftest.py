@@ -1,6 +1,7 @@
 """Settings of the whole suite. (Standing here, this file also puts tests/ on the import path: `import problems`.)"""
 
 import os
+import signal
 import sys
 from collections.abc import Iterator
 
@@ -20,6 +21,10 @@ settings.register_profile(
 )
 settings.register_profile("quick", settings.get_profile("coterie"), max_examples=5)  # `make check`
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "coterie"))
+
+# Shells start background jobs with Ctrl-C ignored, which programs inherit; tests of Ctrl-C need it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

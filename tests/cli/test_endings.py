@@ -40,7 +40,10 @@ def test_ctrl_c_while_rows_come_in_is_one_line(model, tmp_path):
     process.stdin.write("station,humidity,wind\n" * 100_000)  # more than a pipe holds: it has begun to read
     process.stdin.flush()
     process.send_signal(signal.SIGINT)
+    too_late = threading.Timer(100, process.kill)
+    too_late.start()
     assert process.stderr.read() == "coterie: interrupted; nothing was written\n"
+    too_late.cancel()
     assert process.wait() in (ExitCode.INTERRUPTED, -signal.SIGINT)  # a shell says 130 for both
     process.stdin.close()
     process.stderr.close()

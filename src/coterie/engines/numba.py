@@ -191,7 +191,7 @@ class NumbaEngine:
         """What the primal updates of the model need of the present steps."""
         assert self.model is not None
         if self.share3.shape != self.model.H.shape:
-            self.share3 = np.empty(self.model.H.shape, dtype=np.float32)
+            self.share3 = np.empty_like(self.model.H)
         model_share(self.rooms[0][0], self.tau_M, self.model.H, self.share3)
 
     def _factors(self, mode: Mode) -> tuple[float, float, float]:

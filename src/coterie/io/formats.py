@@ -152,7 +152,8 @@ class Table(PathLike[str]):
         file = self._folder / f"input{kind}"
         with file.open("wb") as out:
             out.write(head)
-            shutil.copyfileobj(sys.stdin.buffer, out)
+            while piece := sys.stdin.buffer.read1():  # one read per call: Ctrl-C between two of one call would wait
+                out.write(piece)
         return file
 
 

@@ -47,21 +47,14 @@ def row_model(kind, c, room, X, y, share, starts, ridge, w, before, slope, H):
 
 @jit
 def model_share(room, tau, H, R):
-    """R_i ← (I + τH)⁻¹: what the primal update of a model keeps of the way from its centre.
-
-    R may be in single precision, which halves what iterations read: it is that of another model next to H, with the
-    same slope at the same centre.
-    """
-    n, free, A = len(room), scratch(len(room)), np.empty((len(room), len(room)))
+    """R_i ← (I + τH)⁻¹: what the primal update of a model keeps of the way from its centre."""
+    n, free = len(room), scratch(len(room))
     for i in range(len(H)):
         for p in range(n):
             for q in range(n):
-                A[p, q] = tau[i] * H[i, p, q]
-            A[p, p] += 1.0
-        invert(room, free, A)
-        for p in range(n):
-            for q in range(n):
-                R[i, p, q] = A[p, q]
+                R[i, p, q] = tau[i] * H[i, p, q]
+            R[i, p, p] += 1.0
+        invert(room, free, R[i])
 
 
 @jit
