@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
+import numpy as np
 from flwr.app import Message, RecordDict
 from flwr.serverapp import Grid
 from flwr.supercore.inflatable.inflatable_utils import pull_objects
@@ -156,16 +158,31 @@ class FlowerSites:
     def collect(self, requests: Mapping[int, ProxRequest]) -> dict[int, Array]:
         """Tell the sites that this is the end; return the weights of those that share them, and note their nodes.
 
-        Who did not reply, or not with weights, is in `complaints`.
+        Who did not reply, or not with weights of its own nodes, is in `complaints`.
         """
         replies = self._round(FINISH, self._requests(requests), read_weights)
-        for k in requests:
-            wrong = replies.get(k, "nothing")
-            if isinstance(wrong, BadReplyError | str):
-                self.complaints[self.names[k]] = f"site {self.names[k]!r} answered the end of the run with {wrong}"
-        good = {k: reply for k, reply in replies.items() if not isinstance(reply, BadReplyError)}
-        self.own = {k: nodes for k, (nodes, _) in good.items()}
-        return {k: w for k, (_, w) in good.items()}
+        good: dict[int, tuple[list[str], Array]] = {}
+        for k, request in requests.items():
+            reply = replies.get(k, "nothing")
+            if not isinstance(reply, tuple):
+                self._complain(k, f"answered the end of the run with {reply}")
+            elif reply[0] and reply[1].shape[1] != request.v.shape[1]:
+                self._complain(k, f"shared weights of shape {reply[1].shape}")
+            else:
+                good[k] = reply
+        named = Counter(node for nodes, _ in good.values() for node in nodes)
+        at = {node: k for k, nodes in self.rows.items() for node in nodes}
+        self.own, shared = {}, {}
+        for k, (nodes, w) in good.items():
+            mine = np.array([at[node] == k if node in at else named[node] == 1 for node in nodes], dtype=bool)
+            if not mine.all():
+                other = nodes[int(np.argmin(mine))]
+                self._complain(k, f"shared weights of node {other!r}, which another site has; they are left out")
+            self.own[k], shared[k] = [node for node, own in zip(nodes, mine, strict=True) if own], w[mine]
+        return shared
+
+    def _complain(self, site: int, what: str) -> None:
+        self.complaints[self.names[site]] = f"site {self.names[site]!r} {what}"
 
     def _requests(self, requests: Mapping[int, ProxRequest]) -> dict[int, RecordDict]:
         return {k: prox_request(request, self.rows[k], self.settings) for k, request in requests.items()}

@@ -117,9 +117,10 @@ def weights_reply(site: str, nodes: Sequence[str], w: Array) -> RecordDict:
 def read_weights(content: RecordDict) -> tuple[list[str], Array]:
     """Read what :func:`weights_reply` wrote, if it makes sense."""
     facts = _facts(content)
-    nodes, w = [str(name) for name in facts.get("nodes", ())], _weights(facts)
-    if w.ndim != 2 or len(w) != len(nodes) or not np.isfinite(w).all():
-        raise BadReplyError(f"{len(nodes)} nodes with weights of shape {w.shape}, or not finite")
+    named = facts.get("nodes", [])
+    nodes, w = [str(name) for name in named] if isinstance(named, list) else [], _weights(facts)
+    if w.ndim != 2 or len(w) != len(nodes) or len(set(nodes)) < len(nodes) or not np.isfinite(w).all():
+        raise BadReplyError(f"{len(nodes)} nodes with weights of shape {w.shape}, not finite, or a node twice")
     return nodes, w
 
 

@@ -12,7 +12,7 @@ import asyncio
 import os
 import secrets
 import socket
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -36,6 +36,7 @@ from flwr.superlink.routers.control.middlewares import (
 from flwr.superlink.routers.fleet.middlewares import FleetEventLogMiddleware
 from google.protobuf.message import DecodeError
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
 
 from coterie.federation.fork_server import FORKS, fork
 from coterie.federation.transport.control_token import LENGTH, ControlToken
@@ -60,7 +61,7 @@ IDLE = (  # middleware that does nothing but take time where no part of Flower E
 OF_CONTROL = (ControlAuthenticationMiddleware, ControlSensitiveResponseMiddleware)  # they let all other calls pass
 HOLD, MANY = 1.0, 10_000  # seconds that a look may wait; connections that are remembered
 LARGEST = 1 << 28  # bytes of a reply
-OK = 200
+OK, UNSIGNED, UNKNOWN = 200, 401, 404
 
 Scope = MutableMapping[str, Any]
 Event = MutableMapping[str, Any]
@@ -73,15 +74,22 @@ Parcels = Callable[[str, bytes, bytes], bytes]
 class Door:
     """Passes what comes to the control port on loopback, and the calls of sites to any other; of Fleet only these.
 
-    A look for messages waits here until there may be one, so that nobody has to look often. `messages` is the way to
-    Fleet and Runtime, where it is another than that to the rest; `parcels` makes of a call, its body and its answer
-    one with all parts (`parcels.py`).
+    `signed` says by the headers of such a call whether a site has signed it: of all others nothing more is read. A look
+    for messages waits here until there may be one, so that nobody has to look often. `messages` is the way to Fleet and
+    Runtime, where it is another than that to the rest; `parcels` makes of a call, its body and its answer one with all
+    parts (`parcels.py`).
     """
 
     def __init__(
-        self, app: App, control_port: int, messages: App | None = None, parcels: Parcels | None = None
+        self,
+        app: App,
+        control_port: int,
+        signed: Callable[[Mapping[str, str]], bool],
+        messages: App | None = None,
+        parcels: Parcels | None = None,
     ) -> None:
         self.app, self.control, self.messages, self.parcels = app, (LOOPBACK, control_port), messages, parcels
+        self.signed = signed
         self.bells = {side: Bell() for side in OTHER}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -90,7 +98,13 @@ class Door:
             return
         at_control = scope["type"] == "http" and tuple(scope.get("server") or ()) == self.control
         if not at_control or scope["path"].startswith(FLEET):
-            body = await self._admitted(scope, receive)
+            if not _is_of_a_site(scope):
+                await _refuse(scope, send)
+                return
+            if not self.signed(Headers(scope=scope)):
+                await _refuse(scope, send, UNSIGNED)
+                return
+            body = await _admitted(scope, receive)
             if body is None:
                 await _refuse(scope, send)
                 return
@@ -106,15 +120,6 @@ class Door:
             await app(scope, receive, send)
         if (side in OTHER and what == PART) or scope["path"] == PUSH:
             self.bells[OTHER[side]].fresh = True
-
-    async def _admitted(self, scope: Scope, receive: Receive) -> Receive | None:
-        """What a site may say to Flower, as it is to be received; None: nothing."""
-        if scope["type"] != "http" or scope["method"] != "POST" or scope["path"] not in PUBLIC:
-            return None
-        if scope["path"] != PUSH:
-            return receive
-        body = await _body(receive)
-        return None if body is None or not _replies_for_itself(body) else _again(body)
 
 
 class Bell:
@@ -142,6 +147,18 @@ class Bell:
             self.count, self.fresh = self.count + 1, False
             self.rung.set()
             self.rung = asyncio.Event()
+
+
+def _is_of_a_site(scope: Scope) -> bool:
+    return scope["type"] == "http" and scope["method"] == "POST" and scope["path"] in PUBLIC
+
+
+async def _admitted(scope: Scope, receive: Receive) -> Receive | None:
+    """What a site may say to Flower, as it is to be received; None: nothing."""
+    if scope["path"] != PUSH:
+        return receive
+    body = await _body(receive)
+    return None if body is None or not _replies_for_itself(body) else _again(body)
 
 
 def _replies_for_itself(body: bytes) -> bool:
@@ -179,14 +196,14 @@ async def _with_parcels(
 
 
 async def _body(receive: Receive) -> bytes | None:
-    body = b""
+    body = bytearray()
     while len(body) <= LARGEST:
         event = await receive()
         if event["type"] != "http.request":
             return None
         body += event.get("body", b"")
         if not event.get("more_body", False):
-            return body
+            return bytes(body)
     return None
 
 
@@ -200,9 +217,9 @@ def _again(body: bytes) -> Receive:
     return receive
 
 
-async def _refuse(scope: Scope, send: Send) -> None:
+async def _refuse(scope: Scope, send: Send, status: int = UNKNOWN) -> None:
     if scope["type"] == "http":
-        await send({"type": "http.response.start", "status": 404, "headers": [(b"content-length", b"0")]})
+        await send({"type": "http.response.start", "status": status, "headers": [(b"content-length", b"0")]})
         await send({"type": "http.response.body", "body": b""})
 
 
@@ -273,7 +290,13 @@ def serve(
     registered.watch(told)
     token.write(home, config.control_address)
     options = uvicorn.Config(
-        Door(app, control_port, _of(app, messages), partial(handled, app.state.linkstate_factory.state())),
+        Door(
+            app,
+            control_port,
+            registered.have_signed,
+            _of(app, messages),
+            partial(handled, app.state.linkstate_factory.state()),
+        ),
         ssl_certfile=certificate,
         ssl_keyfile=private,
         access_log=False,
