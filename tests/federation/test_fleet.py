@@ -83,7 +83,9 @@ class Refusing:
         raise httpx.HTTPStatusError("no", request=response.request, response=response)
 
     def SendNodeHeartbeat(self, request: Any) -> Any:
-        return SimpleNamespace(success=request.node.node_id == 7)
+        if request.node.node_id != 7:
+            self.ActivateNode(request)  # another's id
+        return SimpleNamespace(success=True)
 
     def PushMessages(self, request: Any) -> Any:
         raise ValueError("an answer that nobody expects")
@@ -96,7 +98,7 @@ def test_a_site_that_was_killed_takes_up_its_place_unless_its_memory_is_spoilt(t
     memory = tmp_path / ".node"
     one = Fleet("127.0.0.1:1", None, key, memory)
     one.client = Refusing()
-    for content in (None, "", "north", "8"):
+    for content in (None, "", "north", "8", "-1", "1e400"):
         if content is not None:
             memory.write_text(content)
         with pytest.raises(FleetError, match="another process with this key"), one:

@@ -126,7 +126,7 @@ class Fleet:
             node_id = int(self.client.ActivateNode(request).node_id)
         except httpx.HTTPStatusError:
             node_id = self._remembered()
-            if not self.client.SendNodeHeartbeat(_sign_of_life(Node(node_id=node_id))).success:
+            if not node_id:
                 raise
         if self.memory is not None:
             with suppress(OSError):  # it only saves a wait
@@ -134,11 +134,13 @@ class Fleet:
         return node_id
 
     def _remembered(self) -> int:
-        """The id of a former life; 0, which nobody has: none is known."""
+        """The id of a former life, which the SuperLink takes a sign of life from; 0: there is none."""
         try:
-            return 0 if self.memory is None else int(self.memory.read_text())
-        except (OSError, ValueError):
+            node_id = 0 if self.memory is None else int(self.memory.read_text())
+            lives = node_id > 0 and self.client.SendNodeHeartbeat(_sign_of_life(Node(node_id=node_id))).success
+        except (OSError, ValueError, httpx.HTTPStatusError):
             return 0
+        return node_id if lives else 0
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.over.set()
