@@ -84,7 +84,7 @@ def test_the_fleet_api_has_the_calls_that_it_had() -> None:
 
 
 def test_the_superlink_is_made_of_the_parts_that_it_was() -> None:
-    given = set(inspect.getsource(superlink.serve).split("SuperLinkLifespanConfig(")[1].split()) & {
+    given = set(inspect.getsource(superlink._config).split("SuperLinkLifespanConfig(")[1].split()) & {
         f"{field.name}={value}" for field in fields(SuperLinkLifespanConfig) for value in ("None,", "False,", "True,")
     }
     assert "enable_supernode_auth=True," in given

@@ -69,6 +69,7 @@ Receive = Callable[[], Awaitable[Event]]
 Send = Callable[[Event], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 Parcels = Callable[[str, bytes, bytes], bytes]
+Tls = tuple[Path, Path, Path]  # the certificate authority, the server's certificate and its private key
 
 
 class Door:
@@ -226,7 +227,7 @@ async def _refuse(scope: Scope, send: Send, status: int = UNKNOWN) -> None:
 def serve(
     public: tuple[str, int],
     control_port: int,
-    tls: tuple[Path, Path, Path],
+    tls: Tls,
     keys: Path,
     home: Path,
     told: Told,
@@ -250,9 +251,40 @@ def serve(
     """
     for name in ("FLWR_INTERNAL_GRPC_CONTROL_API", "FLWR_INTERNAL_GRPC_FLEET_API"):
         os.environ.pop(name, None)  # they would open more ports
-    ca, certificate, private = (str(path) for path in tls)
     token, secret = ControlToken(), secrets.token_bytes(LENGTH) if FORKS else None  # SuperExec would not know it
-    config = SuperLinkLifespanConfig(
+    config = _config(control_port, tls, token, secret)
+    if secret is not None and fork() == 0:
+        from coterie.federation.transport.server_apps import run_server_apps
+
+        run_server_apps(config.control_address, tls[0], secret)
+    app = create_app(config, SuperLinkLifespan)
+    messages = _way_to_messages(app)
+    registered = RegisteredKeys(app.state.linkstate_factory.state(), keys)
+    told(registered.ids, registered.update())
+    registered.watch(told)
+    token.write(home, config.control_address)
+    options = uvicorn.Config(
+        Door(
+            app,
+            control_port,
+            registered.have_signed,
+            messages,
+            partial(handled, app.state.linkstate_factory.state()),
+        ),
+        ssl_certfile=str(tls[1]),
+        ssl_keyfile=str(tls[2]),
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        ws="none",
+        log_level="warning",
+    )
+    uvicorn.Server(options).run([_listening(*public), _listening(LOOPBACK, control_port)])
+
+
+def _config(control_port: int, tls: Tls, token: ControlToken, secret: bytes | None) -> SuperLinkLifespanConfig:
+    """A SuperLink that asks for keys, tokens and signatures, and keeps all in memory."""
+    return SuperLinkLifespanConfig(
         control_address=f"{LOOPBACK}:{control_port}",
         health_server_address=None,
         host=LOOPBACK,
@@ -269,51 +301,25 @@ def serve(
         fleet_api_type=TRANSPORT_TYPE_GRPC_RERE,
         fleet_api_address=None,
         simulation=False,
-        ssl_ca_certfile=ca,
-        ssl_certfile=certificate,
-        ssl_keyfile=private,
+        ssl_ca_certfile=str(tls[0]),
+        ssl_certfile=str(tls[1]),
+        ssl_keyfile=str(tls[2]),
         database=FLWR_IN_MEMORY_DB_NAME,
         isolation="process" if FORKS else "subprocess",  # who runs ServerApps: we do, or Flower's SuperExec
         runtime_dependency_install=False,
     )
-    if secret is not None and fork() == 0:
-        from coterie.federation.transport.server_apps import run_server_apps
 
-        run_server_apps(config.control_address, tls[0], secret)
-    app = create_app(config, SuperLinkLifespan)
+
+def _way_to_messages(app: FastAPI) -> App:
+    """The app without the layers of Control, which let all other calls pass; idle ones are left out of the app, too."""
     layers = [layer for layer in app.user_middleware if layer.cls not in IDLE]
     app.user_middleware = [layer for layer in layers if layer.cls not in OF_CONTROL]
-    messages = app.build_middleware_stack()
+    way = app.build_middleware_stack()
     app.user_middleware = layers
-    registered = RegisteredKeys(app.state.linkstate_factory.state(), keys)
-    told(registered.ids, registered.update())
-    registered.watch(told)
-    token.write(home, config.control_address)
-    options = uvicorn.Config(
-        Door(
-            app,
-            control_port,
-            registered.have_signed,
-            _of(app, messages),
-            partial(handled, app.state.linkstate_factory.state()),
-        ),
-        ssl_certfile=certificate,
-        ssl_keyfile=private,
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        ws="none",
-        log_level="warning",
-    )
-    uvicorn.Server(options).run([_listening(*public), _listening(LOOPBACK, control_port)])
-
-
-def _of(app: FastAPI, layers: App) -> App:
-    """The app with other layers around its routes."""
 
     async def call(scope: Scope, receive: Receive, send: Send) -> None:
         scope["app"] = app
-        await layers(scope, receive, send)
+        await way(scope, receive, send)
 
     return call
 
