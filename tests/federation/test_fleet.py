@@ -19,6 +19,7 @@ pytest.importorskip("flwr", reason="needs the extra coterie[flower]")
 from flwr.app import Message, RecordDict
 from flwr.supercore.task_identity import TaskIdentity
 
+from coterie.federation import resident
 from coterie.federation.transport import fleet
 from coterie.federation.transport.fleet import Fleet, FleetError, NeverError
 from coterie.federation.transport.keys import write_certificates, write_keys
@@ -119,3 +120,21 @@ def test_a_reply_that_cannot_be_sent_does_not_end_a_site(key: Path, caplog: pyte
     one.send(message, RecordDict(), 0.1)
     assert "a reply that cannot be sent is left out" in caplog.text
     assert fleet.log.name in {record.name for record in caplog.records}
+
+
+@pytest.mark.parametrize("ready", [0.1, 1.0, 3.1, 9.0, 100.0])
+def test_a_site_that_is_there_before_its_server_loses_little_time(
+    key: Path, monkeypatch: pytest.MonkeyPatch, ready: float
+) -> None:
+    """It looked after twice the time each time before, and a server that took 3.1 s to start waited for 2.9 s more."""
+    clock = [0.0]
+    monkeypatch.setattr(resident.time, "sleep", lambda seconds: clock.__setitem__(0, clock[0] + seconds))
+
+    def connect() -> Fleet:
+        if clock[0] < ready:
+            raise FleetError("not yet")
+        raise NeverError("there")
+
+    with pytest.raises(NeverError, match="there"):
+        resident.attend(connect, SimpleNamespace(name="north"), lambda sentence: None)  # type: ignore[arg-type]
+    assert clock[0] - ready <= min(0.25 * ready + resident.FIRST, resident.AGAIN)
