@@ -69,6 +69,26 @@ def test_a_site_that_contradicts_itself_is_named(lie: Lie) -> None:
         run(lie)
 
 
+@pytest.mark.parametrize("size", [1e8, 1e100, 1e200, -1.7e308])
+def test_whoever_sends_the_others_on_a_journey_is_named(size: float) -> None:
+    """Otherwise honest sites fail, and are named, at questions about weights that nobody can have."""
+    with pytest.raises(FederationError, match="site 'b' answered with weights"):
+        run(lambda k, reply, past: replace(reply, w=np.full_like(reply.w, size)))
+
+
+@pytest.mark.parametrize("size", [1.7e308, -1.7e308])
+def test_numbers_whose_sums_are_none_prove_nothing(size: float) -> None:
+    with pytest.raises(FederationError, match="site 'b' answered with a value of"):
+        run(lambda k, reply, past: replace(reply, value=size, bound=size))
+
+
+@pytest.mark.parametrize("loss", [1e4, 1e100, 1e140])
+def test_one_site_does_not_make_all_gaps_look_small(loss: float) -> None:
+    outcome = run(said=lambda one: replace(one, scale=loss, constant=loss))
+    assert outcome.gap <= 1e-6
+    assert outcome.objective - outcome.dual_bound <= 1e-6 * outcome.objective
+
+
 def test_a_site_that_contradicts_itself_can_be_set_aside() -> None:
     def from_round_4(k: int, reply: ProxReply, past: list[ProxReply]) -> ProxReply:
         return replace(reply, bound=reply.bound + 1e-4) if k >= 4 else reply

@@ -381,6 +381,51 @@ def test_nonsense_is_named_and_stops_the_run_or_is_set_aside(tmp_path: Path, pro
     assert outcome.gap <= 1e-6
 
 
+class LiarAtTheEnd(InProcessGrid):
+    """North shares what `lie` makes of its weights."""
+
+    def __init__(self, tmp_path: Path, lie: dict[str, Any]) -> None:
+        super().__init__(folders(tmp_path), settings(tmp_path))
+        self.lie = lie
+
+    def _reply(self, node: int, message: Message) -> Message:
+        reply = super()._reply(node, message)
+        if message.metadata.message_type == "query.finish" and self.folders[node].name == "north":
+            facts = reply.content.config_records["facts"]
+            for key, change in self.lie.items():
+                facts[key] = change(facts[key])
+        return reply
+
+
+@pytest.mark.parametrize(
+    ("lie", "complaint"),
+    [
+        ({"nodes": lambda nodes: ["0", *nodes[1:]]}, "shared weights of node '0', which another site has"),
+        ({"nodes": lambda nodes: ["1", *nodes[1:]]}, "shared weights of node '1', which another site has"),
+        ({"nodes": lambda nodes: [nodes[0], *nodes[:-1]]}, "or a node twice"),
+        ({"nodes": lambda nodes: 7}, "0 nodes with weights of shape"),
+        ({"width": lambda n: 1, "nodes": lambda nodes: [f"9{k}" for k in range(8)]}, "shared weights of shape (8, 1)"),
+        ({"w": lambda w: (10 + np.frombuffer(w)).tobytes()}, ""),
+    ],
+)
+def test_what_a_site_shares_at_the_end_replaces_nothing_that_was_certified(
+    tmp_path: Path, problem: ct.Problem, lie: dict[str, Any], complaint: str
+) -> None:
+    """An inner node that two sites have is nobody's: its weights are left out."""
+    left_out = 1 if "'1'" in complaint else -1
+    outcome = go(tmp_path, LiarAtTheEnd(tmp_path, lie))
+    lines = (tmp_path / "model" / "progress.jsonl").read_text().splitlines()
+    assert any(complaint in json.loads(line).get("warning", "") for line in lines)
+    w = read_weights(tmp_path / "model" / "weights.csv", 12)
+    _, cut = partition(problem.graph, THREE)
+    boundary = sorted(cut.nodes.tolist(), key=lambda node: (node // 4, str(node)))
+    assert np.abs(w[boundary] - outcome.boundary).max() < 1e-5
+    others = np.r_[0:4, 8:12]
+    honest = np.concatenate([read_weights(folder / "weights.csv", 12)[others] for folder in folders(tmp_path)[::2]])
+    assert ((w[others] == honest[~np.isnan(honest[:, 0])]) | (others == left_out)[:, None]).all()
+    assert left_out < 0 or np.isnan(w[left_out]).all()
+
+
 def test_a_site_with_other_columns_is_named(tmp_path: Path, problem: ct.Problem) -> None:
     path = tmp_path / "sites" / "north" / "data.csv"
     path.write_text(path.read_text().replace("x1", "height", 1))

@@ -12,8 +12,10 @@ import queue
 import tomllib
 from dataclasses import fields
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import httpx
 import pytest
 
 pytest.importorskip("flwr", reason="needs the extra coterie[flower]")
@@ -21,8 +23,9 @@ pytest.importorskip("flwr", reason="needs the extra coterie[flower]")
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from flwr.cli.utils import load_cli_auth_plugin_from_connection
-from flwr.common.constant import NOOP_FLWR_AID
+from flwr.common.constant import NOOP_FLWR_AID, TIMESTAMP_HEADER
 from flwr.proto import fleet_pb2, heartbeat_pb2, message_pb2
+from flwr.supercore.constant import FLEET_HTTP_PUBLIC_KEY_HEADER, FLEET_HTTP_SIGNATURE_HEADER
 from flwr.supercore.credential_store import file_credential_store
 from flwr.supercore.inflatable.inflatable_utils import pull_objects
 from flwr.supercore.protobuf.translation import PROTOBUF_REQUEST_TYPES
@@ -30,6 +33,7 @@ from flwr.supercore.version import package_version
 from flwr.superlink.config_loader import SuperLinkLifespanConfig
 from flwr.superlink.grid import http_grid
 from flwr.superlink.main import create_app
+from flwr.supernode.node_auth_http_interceptor import NodeAuthHttpInterceptor
 
 from coterie.federation.transport import fleet, parcels, superlink
 from coterie.federation.transport.control_token import ControlToken
@@ -80,7 +84,7 @@ def test_the_fleet_api_has_the_calls_that_it_had() -> None:
 
 
 def test_the_superlink_is_made_of_the_parts_that_it_was() -> None:
-    given = set(inspect.getsource(superlink.serve).split("SuperLinkLifespanConfig(")[1].split()) & {
+    given = set(inspect.getsource(superlink._config).split("SuperLinkLifespanConfig(")[1].split()) & {
         f"{field.name}={value}" for field in fields(SuperLinkLifespanConfig) for value in ("None,", "False,", "True,")
     }
     assert "enable_supernode_auth=True," in given
@@ -115,8 +119,8 @@ def call(door: Door, path: str, port: int, body: bytes = b"", host: str = "127.0
     return sent[0]["status"], seen[0] if seen else None
 
 
-def make_door() -> Door:
-    return Door(None, CONTROL)  # type: ignore[arg-type]
+def make_door(signed: bool = True) -> Door:
+    return Door(None, CONTROL, lambda headers: signed)  # type: ignore[arg-type]
 
 
 def test_the_public_port_passes_what_a_site_says_and_nothing_else() -> None:
@@ -131,6 +135,46 @@ def test_the_public_port_passes_what_a_site_says_and_nothing_else() -> None:
     assert call(make_door(), "/v1/fleet/register-node", CONTROL)[0] == 404
     assert call(make_door(), "/v1/fleet/pull-object", 8000, method="GET")[0] == 404
     assert call(make_door(), "/v1/control/start-run", CONTROL, server=None)[0] == 404
+
+
+def test_of_a_call_that_nobody_signed_nothing_is_read() -> None:
+    """Otherwise whoever reaches the port could fill the server's memory."""
+
+    async def receive() -> Any:
+        raise AssertionError("the body was asked for")
+
+    sent: list[Any] = []
+
+    async def send(event: Any) -> None:
+        sent.append(event)
+
+    for path in sorted(PUBLIC):
+        scope = {"type": "http", "method": "POST", "path": path, "server": ("10.0.0.1", 8000), "headers": []}
+        asyncio.run(make_door(signed=False)(scope, receive, send))
+    assert [event["status"] for event in sent if "status" in event] == [401] * len(PUBLIC)
+    assert call(make_door(signed=False), "/v1/control/start-run", CONTROL)[0] == 200  # which asks for a token
+
+
+def test_a_call_is_signed_just_now_with_a_key_that_is_known(tmp_path: Path) -> None:
+    write_keys(tmp_path / "known", ["north"])
+    write_keys(tmp_path / "other", ["north"])
+    keys = RegisteredKeys(fresh_state(), tmp_path / "known")
+    keys.update()
+
+    def headers(key: Path) -> dict[str, str]:
+        context = SimpleNamespace(request=httpx.Request("POST", "https://127.0.0.1/v1/fleet/pull-messages"))
+        NodeAuthHttpInterceptor(*fleet._key_pair(key)).intercept(context, lambda one: one)
+        return dict(context.request.headers)
+
+    good = headers(tmp_path / "known" / "north")
+    assert keys.have_signed(good)
+    assert not keys.have_signed(headers(tmp_path / "other" / "north"))
+    assert not keys.have_signed({})
+    for name in (FLEET_HTTP_PUBLIC_KEY_HEADER, FLEET_HTTP_SIGNATURE_HEADER, TIMESTAMP_HEADER):
+        assert not keys.have_signed({**good, name: ""})
+        assert not keys.have_signed({**good, name: "ä"})
+    assert not keys.have_signed({**good, TIMESTAMP_HEADER: "2020-01-01T00:00:00+00:00"})
+    assert not keys.have_signed({**good, TIMESTAMP_HEADER: "2020-01-01T00:00:00"})
 
 
 def test_a_site_replies_and_speaks_for_nobody_else() -> None:

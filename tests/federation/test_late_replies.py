@@ -66,7 +66,8 @@ def test_a_site_that_is_twenty_times_slower_is_neither_held_nor_left_out() -> No
 # --- over Flower -----------------------------------------------------------------------------------------------------
 
 
-def test_a_reply_to_an_earlier_asking_of_the_same_question_counts(tmp_path: Any) -> None:
+@pytest.mark.parametrize("kind", ["introduce", "answer", "finish"])
+def test_a_reply_to_an_earlier_asking_of_the_same_question_counts(tmp_path: Any, kind: str) -> None:
     pytest.importorskip("flwr", reason="needs the extra coterie[flower]")
     from coterie.datasets import stochastic_block_model
     from coterie.federation.project import write_sites
@@ -74,7 +75,7 @@ def test_a_reply_to_an_earlier_asking_of_the_same_question_counts(tmp_path: Any)
     from flower_grid import CONFIG, InProcessGrid
 
     class Tardy(InProcessGrid):
-        """Replies of north to *answer* arrive after the question has been asked again, and the second never."""
+        """Replies of north to this kind arrive after the question has been asked again, and the second never."""
 
         def __init__(self, *arguments: Any) -> None:
             super().__init__(*arguments)
@@ -84,7 +85,7 @@ def test_a_reply_to_an_earlier_asking_of_the_same_question_counts(tmp_path: Any)
             ids = list(super().push_messages(messages))
             for number in ids:
                 sent = self.sent[int(number)].metadata
-                if sent.message_type == "query.answer" and self.folders[sent.dst_node_id].name == "north":
+                if sent.message_type == f"query.{kind}" and self.folders[sent.dst_node_id].name == "north":
                     again = bool(self.kept)
                     self.waiting.update(self.kept)
                     reply = self.waiting.pop(number)
@@ -101,6 +102,7 @@ def test_a_reply_to_an_earlier_asking_of_the_same_question_counts(tmp_path: Any)
     outcome = run_server(Tardy([tmp_path / "sites" / name for name in names], config), config, tmp_path / "model")  # type: ignore[arg-type]
     assert not outcome.held
     assert np.isfinite(outcome.objective)  # so north has been heard
+    assert set(outcome.w) == {0, 1, 2}
 
 
 def test_who_is_waited_for() -> None:

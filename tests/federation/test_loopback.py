@@ -193,7 +193,7 @@ def test_another_user_of_the_machine_starts_no_run_and_takes_no_task(network: Lo
 
 def test_nobody_without_a_key_is_a_site(network: LocalFederation, tmp_path: Path) -> None:
     write_keys(tmp_path, ["north"])
-    with pytest.raises(FleetError, match="does not know this key"), own_fleet(network, tmp_path / "north"):
+    with pytest.raises(FleetError, match="does not know this site's key"), own_fleet(network, tmp_path / "north"):
         pass
     north = int((network.sites[1] / ".node").read_text())
     for headers in ({}, {"host": "a/v1/runtime/pull-object?"}, {"host": "a/v1/control/list-runs?"}):
@@ -218,7 +218,7 @@ def test_a_server_with_another_certificate_is_not_spoken_to(network: LocalFedera
 def test_a_key_is_in_one_place_and_its_owner_asks_nobody(network: LocalFederation) -> None:
     """A second process with north's key does not take over; with west's key nobody is asked in the server's name."""
     with (
-        pytest.raises(FleetError, match="sees another process with it"),
+        pytest.raises(FleetError, match="sees another process with this key"),
         own_fleet(network, network.work / "keys" / "north"),
     ):
         pass

@@ -100,6 +100,11 @@ def test_a_column_of_features_cannot_be_asked_for_as_nodes(folder: Path) -> None
         ({"loss": "no such loss"}, Code.SETTINGS),
         ({"penalty": "l2"}, Code.PENALTY),
         ({"loss": "poisson", "exposure": "x0"}, Code.COLUMNS),
+        ({"loss": "huber", "delta": 1.0}, Code.LOSS),
+        ({"lam": -1.0}, Code.FILES),
+        ({"lam": float("nan")}, Code.FILES),
+        ({"ridge": float("inf")}, Code.SETTINGS),
+        ({"row_privacy_epsilon": float("nan")}, Code.SETTINGS),
         ({"lam": "much"}, Code.SETTINGS),
         ({"privacy_noise": -1.0}, Code.SETTINGS),
     ],
@@ -107,6 +112,21 @@ def test_a_column_of_features_cannot_be_asked_for_as_nodes(folder: Path) -> None
 def test_settings_that_differ_are_refused(folder: Path, changes: dict[str, Any], code: Code) -> None:
     for kind in ("introduce", "answer", "finish"):
         check_refused(folder, kind, question(folder, **changes), code)
+
+
+@pytest.mark.parametrize(
+    ("loss", "name"), [(ct.Huber(0.1, delta=2.0), "delta"), (ct.Quantile(0.1, q=0.25), "quantile")]
+)
+def test_the_shape_of_a_loss_is_the_policys(tmp_path: Path, loss: ct.Loss, name: str) -> None:
+    """Introductions as a function of δ would tell the size of every label, and quantiles are labels."""
+    write_sites(tmp_path, instance(loss=loss), np.arange(12) // 4, ("east", "north", "west"))
+    folder = tmp_path / "sites" / "north"
+    ours = {"delta": 2.0, "quantile": 0.25}[name]
+    same = {"loss": name.replace("delta", "huber"), "ridge": 0.1}
+    assert "error" not in ask(folder, "introduce", question(folder, **same, **{name: ours}))
+    for other in (ours + 1e-3, str(ours)):
+        check_refused(folder, "introduce", question(folder, **same, **{name: other}), Code.LOSS)
+    check_refused(folder, "answer", question(folder, **same), Code.LOSS)
 
 
 def test_inner_nodes_are_neither_hosted_nor_answered(folder: Path) -> None:
@@ -127,6 +147,7 @@ def test_different_questions_are_counted_over_all_runs_and_restarts(folder: Path
     check_refused(folder, "answer", third, Code.ENOUGH)
     check_refused(folder, "finish", first, Code.ENOUGH)
     assert ask(folder, "answer", first) == answer
+    check_refused(folder, "introduce", records.introduce_request([], SETTINGS), Code.ENOUGH)
     assert "error" in Responder(folder).reply(RUN + 1, "query.answer", third).config_records["facts"]
 
 
@@ -136,10 +157,17 @@ def test_a_site_may_keep_its_inner_weights_answer_one_run_and_one_server(folder:
     assert list(ask(folder, "finish", question(folder, share_weights=False))["nodes"]) == []
     edit(folder, "runs = []", f"runs = [{RUN + 1}]")
     check_refused(folder, "answer", question(folder, share_weights=False), Code.RUN)
-    edit(folder, 'certificate = ""', 'certificate = "AB:CD"')
-    Policy.read(folder).check_server("abcd")
+    edit(folder, f"runs = [{RUN + 1}]", "runs = []")
+    site, stays = Responder(folder, certificate="1234"), question(folder, share_weights=False)
+    assert "error" not in site.reply(RUN, "query.answer", stays).config_records["facts"]
+    edit(folder, 'certificate = ""', 'certificate = "AB:CD"')  # while it runs
+    assert site.reply(RUN, "query.answer", stays).config_records["facts"]["error"] == Code.SERVER.value
+    check_refused(folder, "answer", stays, Code.SERVER)  # behind a SuperNode nobody knows whom it trusts
     with pytest.raises(RefusedError, match="root certificate"):
-        Policy.read(folder).check_server("")
+        site.rehearse()
+    assert (
+        "error" not in Responder(folder, certificate="abcd").reply(RUN, "query.answer", stays).config_records["facts"]
+    )
 
 
 def test_a_run_whose_questions_would_be_refused_is_refused_at_once(folder: Path) -> None:
@@ -192,7 +220,7 @@ def test_files_are_read_again_when_they_change_and_only_then(folder: Path, monke
     read = []
     monkeypatch.setattr(responder.SiteFiles, "_read", _counting(responder.SiteFiles._read.__func__, read))
     site = Responder(folder)
-    site.rehearse("")
+    site.rehearse()
     for v in (0.0, 1.0):
         site.reply(RUN, "query.answer", question(folder, v=v))
     assert len(read) == 2  # with the strength of the rehearsal, and with that of the run
@@ -249,6 +277,16 @@ def test_a_line_that_a_full_disk_cut_short_spoils_no_other(folder: Path) -> None
     assert not AuditLog(folder).allows(b"three", 2)
 
 
+def test_a_log_that_is_begun_anew_counts_too(folder: Path) -> None:
+    log = AuditLog(folder)
+    for k in range(3):
+        log.note(RUN, "answer", bytes([k]), b"reply")
+    assert log.allows(b"x", 4)
+    (folder / AUDIT).rename(folder / "audit.old")
+    log.note(RUN, "answer", b"y", b"reply")
+    assert not log.allows(b"x", 4)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -258,6 +296,8 @@ def test_a_line_that_a_full_disk_cut_short_spoils_no_other(folder: Path) -> None
         ("share-weights = true", 'share-weights = "no"', r"\[questions\] share-weights must be of type bool"),
         ('"introduce"', '"introspect"', r"there is no question \['introspect'\]"),
         ("[server]", "[server", "Expected"),
+        ("[server]", "[[server]]", r"\[server\] must be a section"),
+        ("[problem]", "[problem]\ndelta = 1", r"\[problem\] delta must be of type float"),
     ],
 )
 def test_a_policy_with_a_mistake_is_no_policy(folder: Path, old: str, new: str, message: str) -> None:
@@ -271,13 +311,13 @@ def test_a_policy_with_a_mistake_is_no_policy(folder: Path, old: str, new: str, 
 
 
 def test_a_rehearsal_tells_the_site_itself_what_is_wrong(folder: Path) -> None:
-    Responder(folder).rehearse("")
+    Responder(folder).rehearse()
     edit(folder, "\nnodes = [", '\nnodes = ["99", ')
     with pytest.raises(RefusedError, match=r"site\.toml names node '99', of which there is no row"):
-        Responder(folder).rehearse("")
+        Responder(folder).rehearse()
     (folder / "data.csv").write_text("node,x0,y\n4,much,1\n")
     with pytest.raises(RefusedError, match=r"data\.csv"):
-        Responder(folder).rehearse("")
+        Responder(folder).rehearse()
 
 
 def test_every_code_has_a_sentence_and_others_are_not_repeated() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -118,6 +119,20 @@ def test_noise_is_not_shared_by_other_data_or_other_sites(tmp_path: Path) -> Non
     assert one != draw(tmp_path, 1.0, problem=instance(lam=0.123))
     (tmp_path / "other").mkdir()
     assert one != draw(tmp_path / "other", 1.0)
+
+
+def test_noise_is_not_shared_by_other_exposures_or_other_digits(tmp_path: Path) -> None:
+    """The difference of two answers with one noise would have none."""
+    data = instance().data
+    known = [
+        ct.LocalDatasets.from_rows(data.X, data.y, data.nodes, data.n_nodes, offset=np.full(len(data.y), x))
+        for x in (0.0, 1.0)
+    ]
+    one, other = (replace(instance(), data=rows) for rows in known)
+    assert draw(tmp_path, 1.0, problem=one) != draw(tmp_path, 1.0, problem=other)
+    (tmp_path / "rounded").mkdir()
+    drawn = [noise_for(tmp_path / "rounded", PRIVACY, one, asked(1.0), ["a", "b"], step).random() for step in (0, 0.1)]
+    assert drawn[0] != drawn[1]
 
 
 def test_a_promise_is_kept_until_the_release_log_is_removed(tmp_path: Path) -> None:

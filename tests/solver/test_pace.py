@@ -14,7 +14,7 @@ from coterie.datasets import stochastic_block_model
 from coterie.engines.growing import GrowingEngine
 from coterie.engines.numpy import NumpyEngine
 from coterie.kernels import choice
-from coterie.kernels.choice import Either, are_kept, compiled, using
+from coterie.kernels.choice import Either, compiled, using
 from coterie.kernels.forms import Form
 from coterie.solver import pace
 from coterie.solver.solve import engine_for
@@ -101,14 +101,13 @@ def test_a_solve_goes_on_compiled_where_it_takes_too_long(penalty: ct.Penalty, m
     assert found.unconditional
 
 
-def test_kernels_on_disk_are_worth_less_time_in_numpy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pace, "are_kept", are_kept)
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    assert pace.patience() == pace.COMPILING
-    (tmp_path / "kernels").mkdir()
-    (tmp_path / "kernels" / "flow.variation.nbi").touch()
-    pace.patience.cache_clear()
-    assert pace.patience() == pace.LOADING
+@pytest.mark.usefixtures("fresh")
+def test_kernels_on_disk_are_worth_less_time_in_numpy_and_those_of_other_kinds_are_not() -> None:
+    own, other = pace.Pace(problem()), pace.Pace(problem(penalty=ct.GroupTotalVariation()))
+    assert pace.patience(own.kind) == pace.patience(other.kind) == pace.COMPILING
+    own.ended(20, Form.ANY_N)
+    assert pace.patience(own.kind) == pace.LOADING
+    assert pace.patience(other.kind) == pace.COMPILING
 
 
 def test_either_form_by_choice() -> None:

@@ -42,9 +42,9 @@ def join(
 
         logging.basicConfig(format="%(asctime)s %(message)s", level=logging.WARNING)
         certificate = "" if root_certificates is None else hashlib.sha256(root_certificates.read_bytes()).hexdigest()
-        responder, memory = Responder(folder, name), None if key is None else folder / ".node"
+        responder, memory = Responder(folder, name, certificate), None if key is None else folder / ".node"
         try:
-            responder.rehearse(certificate)
+            responder.rehearse()
             attend(lambda: Fleet(superlink, root_certificates, key, memory), responder, partial(say, quiet=False))
         except (RefusedError, NeverError) as error:
             end(error, ExitCode.FAILED)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from coterie.federation.site_folder import AUDIT
 
-COUNTED = ("answer", "release", "finish", "gossip")
+COUNTED = ("introduce", "answer", "release", "finish", "gossip")
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,8 @@ class AuditLog:
         """Whether a question may be answered: it was answered before, or there are still less than `most`."""
         if self.path.exists():
             with self.path.open("rb") as file:
+                if file.seek(0, SEEK_END) < self.read:  # somebody has begun a new one
+                    self.read = 0
                 file.seek(self.read)
                 new = file.read()
             whole = new[: new.rfind(b"\n") + 1]

@@ -6,7 +6,12 @@ weights ŵ_i of another reply F_s gets as low as value_i, with no weight above s
     value_i ≥ bound_j + ⟨g_j, ŵ_i⟩ − left_j R_i,
 
 and F_s(0), which the site said at the start, is a value like any other. Rows cost nothing less than the floor, and
-the best constant model no more than zero weights. A site that breaks one of these does not speak of one convex
+the best constant model no more than zero weights. And zero weights are no better an answer than ŵ_i,
+
+    ‖ŵ_i − v_i‖²/(2τ_i) ≤ F_s(0) − floor + ‖v_i‖²/(2τ_i),
+
+so that no site sends the others on a journey; where weights are rounded to the nearest multiple of something, which is
+at most twice as large, 26 times as much is allowed. A site that breaks one of these does not speak of one convex
 function. A site that keeps them all speaks of *some* data, and nobody else can tell whether these are its own.
 """
 
@@ -24,6 +29,7 @@ from coterie.solver.certificate import REACH
 
 PAST = 20  # replies of each site that a new one is held against
 SLACK = 1e-10  # of the sizes of the terms: rounding leaves less than 1e-13
+FAR = 100.0  # times what an exact answer is allowed; 26 would do for a rounded one
 WHY = "it does not answer truthfully, or its data changed during the run"
 
 
@@ -55,6 +61,8 @@ class Consistency:
         new = _claims(request, reply, one.size)
         known = self.claims[site].with_latest(new) if site in self.claims else new
         excess = max(_excess(new, known), _excess(known, new), _broken_start(one, reply))
+        if _is_far(one, request, reply):
+            return f"weights that are further away than any answer can be: {WHY}"
         if excess > 0:
             return f"an answer that contradicts its others by {excess:.1e}: {WHY}"
         self.claims[site] = known
@@ -75,6 +83,13 @@ def _excess(at: Claims, bounds: Claims) -> float:
     pull, size = at.w @ bounds.g.T, np.abs(at.w) @ np.abs(bounds.g.T)
     slack = SLACK * (np.abs(at.value)[:, None] + np.abs(bounds.bound) + size)
     return max(0.0, float((bounds.bound + pull - at.R[:, None] * bounds.left - at.value[:, None] - slack).max()))
+
+
+def _is_far(one: Introduction, request: ProxRequest, reply: ProxReply) -> bool:
+    """Whether zero weights would have been a far better answer."""
+    each = 0.5 / request.tau[:, None]
+    journey, at_zero = float((each * (reply.w - request.v) ** 2).sum()), float((each * request.v**2).sum())
+    return journey > FAR * (abs(one.scale - one.floor) + at_zero)
 
 
 def _broken_start(one: Introduction, reply: ProxReply) -> float:

@@ -24,7 +24,11 @@ def digest_of(facts: object, *arrays: ArrayLike) -> bytes:
 
 def data_digest(nodes: Sequence[str], problem: Problem) -> str:
     """Return a short digest of all that a site has: the names of its nodes, its rows, labels and inner edges."""
+    return digest_of(list(nodes), *data_arrays(problem)).hex()[:SAID]
+
+
+def data_arrays(problem: Problem) -> tuple[ArrayLike, ...]:
+    """Rows, labels, what is known of these beforehand, and edges."""
     data, graph = problem.data, problem.graph
     known = () if data.offset is None else (data.offset,)
-    arrays = (data.X, data.y, data.nodes, data.weights, *known, graph.edges, graph.weights)
-    return digest_of(list(nodes), *arrays).hex()[:SAID]
+    return (data.X, data.y, data.nodes, data.weights, *known, graph.edges, graph.weights)

@@ -15,6 +15,8 @@ import numpy as np
 
 from coterie.problem.arrays import Array
 
+HUGE = 1e150  # numbers of real problems are smaller, and their squares are numbers: sums of larger ones prove nothing
+
 
 @dataclass(frozen=True, eq=False)
 class Introduction:
@@ -124,7 +126,7 @@ def validate(request: ProxRequest, reply: ProxReply) -> BadReplyError | None:
     if wrong is not None:
         return wrong
     for name in ("value", "bound", "left"):
-        if not np.isfinite(getattr(reply, name)):
+        if not abs(getattr(reply, name)) < HUGE:
             return BadReplyError(f"a {name} of {getattr(reply, name)}")
     if reply.left < 0 or not reply.reach >= 0:
         return BadReplyError(f"left = {reply.left} and reach = {reply.reach}; neither can be negative")
@@ -135,4 +137,4 @@ def validate_weights(request: ProxRequest, w: Array) -> BadReplyError | None:
     """Return what is wrong with boundary weights that a site sent; None when nothing is."""
     if np.shape(w) != np.shape(request.v):
         return BadReplyError(f"weights of shape {np.shape(w)} instead of {np.shape(request.v)}")
-    return None if np.isfinite(w).all() else BadReplyError("weights that are not finite")
+    return None if (np.abs(w) < HUGE).all() else BadReplyError("weights that are not finite, or as large as no weight")

@@ -44,6 +44,7 @@ ESTIMATORS: dict[type, Any] = {
 }
 OWN = {"alpha": "alpha", "ridge": "ridge", "delta": "delta", "quantile": "q"}  # parameters, and the loss's name of each
 UNKNOWN = -1  # labelled rows of a node
+SAME = 1e-5  # of the largest weight: what two solves of one question may differ by
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,10 +74,16 @@ class KnownNetwork:
     def of(
         cls, cut: Cut, boundary: Sequence[str], outcome: Outcome, own: Mapping[int, Sequence[str]], u: Array
     ) -> KnownNetwork:
-        """Gather the boundary weights and those that sites shared; `own` names all nodes of each of these sites."""
+        """Gather the boundary weights, which the certificate is of, and those that sites shared of the nodes in `own`.
+
+        What a site shares of its boundary is the same but for rounding, or else it does not count.
+        """
+        near = SAME * float(np.abs(outcome.boundary).max(initial=0.0))
         known = {name: (int(k), w) for name, k, w in zip(boundary, cut.part, outcome.boundary, strict=True)}
         for k, weights in outcome.w.items():
-            known |= {name: (k, w) for name, w in zip(own[k], weights, strict=True)}
+            for name, w in zip(own[k], weights, strict=True):
+                if name not in known or np.abs(known[name][1] - w).max() <= near:
+                    known[name] = k, w
         nodes, (site, w) = list(known), zip(*known.values(), strict=True)
         graph = EmpiricalGraph.from_edges(cut.graph.edges, cut.graph.weights, n_nodes=len(nodes), ids=nodes)
         return cls(nodes, np.array(site), np.array(w), graph, u)

@@ -34,7 +34,7 @@ features = {features}
 {known}
 [problem]
 loss = {loss}            # squared, lasso, logistic, poisson, huber or quantile
-penalty = {penalty}              # l1, l2 or squared
+{shape}penalty = {penalty}              # l1, l2 or squared
 min-rows-per-node = {least_rows}       # a node with labels has at least so many labelled rows
 min-nodes-per-site = {least_nodes}      # the site has at least so many nodes
 
@@ -71,7 +71,12 @@ SHAPE: dict[str, dict[str, type]] = {
     "questions": {"kinds": list, "most": int, "share-weights": bool, "round-to": float, "nodes": list},
     "server": {"certificate": str, "runs": list},
 }
-OPTIONAL = {"columns": {"offset", "exposure"}}  # keys that may be left out, of text
+OPTIONAL: dict[str, dict[str, type]] = {  # keys that may be left out
+    "columns": {"offset": str, "exposure": str},
+    "problem": {"delta": float, "quantile": float},
+}
+DELTA, MEDIAN = 1.0, 0.5  # of the losses huber and quantile, where nothing else is said
+SHAPED_BY = {"huber": ("delta", DELTA), "quantile": ("quantile", MEDIAN)}  # what such a loss depends on
 KNOWN = '# exposure = "days"        # of counts: how long or how many they were counted in; or offset, its logarithm'
 
 
@@ -85,6 +90,8 @@ class Policy:
     offset: str
     exposure: str
     loss: str
+    delta: float
+    quantile: float
     penalty: str
     least_rows: int
     least_nodes: int
@@ -127,6 +134,8 @@ class Policy:
             columns.get("offset", ""),
             columns.get("exposure", ""),
             problem["loss"],
+            problem.get("delta", DELTA),
+            problem.get("quantile", MEDIAN),
             problem["penalty"],
             problem["min-rows-per-node"],
             problem["min-nodes-per-site"],
@@ -162,6 +171,10 @@ class Policy:
         ):
             if settings.get(name, "") != ours:
                 raise RefusedError(code, f"the run has the {name} {settings.get(name, '')!r}, the policy {ours!r}")
+        if self.loss in SHAPED_BY:
+            name, usual = SHAPED_BY[self.loss]
+            if settings.get(name, usual) != getattr(self, name):
+                raise RefusedError(Code.LOSS, f"the run has another {name} than the policy")
         if settings.get("share-weights") and not self.share_weights:
             raise RefusedError(Code.SHARE)
 
@@ -200,18 +213,20 @@ def write_policy(
     label: str = "y",
     offset: str = "",
     loss: str = "squared",
+    shape: float | None = None,
     penalty: str = "l1",
     least_rows: int = LEAST_ROWS,
     least_nodes: int = LEAST_NODES,
     share_weights: bool = True,
 ) -> None:
-    """Write a policy for the owner of the data to read and to change."""
+    """Write a policy for the owner of the data to read and to change; `shape` is delta or quantile of its loss."""
     text = TEXT.format(
         node=json.dumps(node),
         label=json.dumps(label),
         features=json.dumps(list(features)),
         known=f"offset = {json.dumps(offset)}\n" if offset else f"{KNOWN}\n",
         loss=json.dumps(loss),
+        shape="" if shape is None else f"{SHAPED_BY[loss][0]} = {float(shape)!r}\n",
         penalty=json.dumps(penalty),
         least_rows=least_rows,
         least_nodes=least_nodes,
@@ -230,9 +245,12 @@ def _check_shape(content: Mapping[str, Any]) -> None:
         may = "perhaps privacy or row-privacy"
         raise ValueError(f"the sections are {', '.join(SHAPE)} and {may}, not {', '.join(content)}")
     for section, keys in SHAPE.items():
-        optional = OPTIONAL.get(section, set())
-        if content[section].keys() - optional != keys.keys():
+        if not isinstance(content[section], dict):
+            raise ValueError(f"[{section}] must be a section")
+        optional = OPTIONAL.get(section, {})
+        if content[section].keys() - optional.keys() != keys.keys():
             raise ValueError(f"[{section}] has the keys {', '.join(keys)}, not {', '.join(content[section])}")
-        for key, kind in {**keys, **dict.fromkeys(optional & content[section].keys(), str)}.items():
-            if type(content[section][key]) is not kind:
+        for key, value in content[section].items():
+            kind = {**keys, **optional}[key]
+            if type(value) is not kind:
                 raise ValueError(f"[{section}] {key} must be of type {kind.__name__}")

@@ -141,6 +141,7 @@ def write_sites(folder: Path, problem: Problem, site_of: Any, names: Sequence[st
             [str(node) for node in part.own[part.boundary]],
             offset="".join(known),
             loss=LOSS_NAMES[type(problem.loss)],
+            shape=getattr(problem.loss, "delta", getattr(problem.loss, "q", None)),
             penalty=next(name for name, one in PENALTIES.items() if one == problem.penalty),
             least_rows=int(labelled.min(initial=LEAST_ROWS)),
             least_nodes=min(len(part.own), LEAST_NODES),

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from coterie.federation.digest import digest_of
+from coterie.federation.digest import data_arrays, digest_of
 from coterie.federation.dp_mechanism import Privacy
 from coterie.federation.messages import ProxRequest
 from coterie.problem import Problem
@@ -45,7 +45,12 @@ def check_promise(folder: Path, privacy: Privacy | None) -> None:
 
 
 def noise_for(
-    folder: Path, privacy: Privacy, problem: Problem, request: ProxRequest, nodes: Sequence[str]
+    folder: Path,
+    privacy: Privacy,
+    problem: Problem,
+    request: ProxRequest,
+    nodes: Sequence[str],
+    round_to: float = 0.0,
 ) -> np.random.Generator:
     """Write a release down, and return where its noise comes from; both before anything leaves.
 
@@ -56,7 +61,8 @@ def noise_for(
     """
     with closing(_open(folder)) as db:
         db.execute("BEGIN IMMEDIATE")
-        seed = hmac.digest(_key(db, folder, privacy), _fingerprint(problem, request, nodes), "sha256")
+        asked = _fingerprint(problem, request, nodes, round_to)
+        seed = hmac.digest(_key(db, folder, privacy), asked, "sha256")
         known = db.execute("SELECT 1 FROM released WHERE seed = ?", [seed]).fetchone()
         (count,) = db.execute("SELECT COUNT(*) FROM released").fetchone()
         if known is None:
@@ -85,8 +91,7 @@ def _key(db: sqlite3.Connection, folder: Path, privacy: Privacy) -> bytes:
     return bytes(key)
 
 
-def _fingerprint(problem: Problem, request: ProxRequest, nodes: Sequence[str]) -> bytes:
+def _fingerprint(problem: Problem, request: ProxRequest, nodes: Sequence[str], round_to: float) -> bytes:
     """A digest of all that a reply depends on."""
-    data, graph = problem.data, problem.graph
-    arrays = (request.v, request.tau, data.X, data.y, data.nodes, data.weights, graph.edges, graph.weights)
-    return digest_of((problem.loss, problem.penalty, float(problem.lam), list(nodes)), *arrays)
+    facts = (problem.loss, problem.penalty, float(problem.lam), list(nodes), round_to)
+    return digest_of(facts, request.v, request.tau, *data_arrays(problem))

@@ -12,8 +12,9 @@ from typing import NoReturn
 from coterie.federation.responder import Responder
 from coterie.federation.transport.fleet import Fleet, FleetError, NeverError
 
-FIRST, AGAIN = 0.2, 3.0  # seconds until a lost SuperLink is looked for again: twice as many each time, up to the last
-SOON, LATE, GROWTH = 0.03, 1.0, 1.25  # seconds between two looks for a message: a quarter of the time waited so far
+FIRST, AGAIN = 0.2, 3.0  # seconds until a lost SuperLink is looked for again, the first time and at most
+SOON, LATE = 0.03, 1.0  # seconds between two looks for a message, likewise
+GROWTH = 1.25  # from one time to the next: a quarter of the time waited so far, so that little of it is in vain
 
 
 def attend(connect: Callable[[], Fleet], responder: Responder, say: Callable[[str], None]) -> NoReturn:
@@ -38,7 +39,7 @@ def attend(connect: Callable[[], Fleet], responder: Responder, say: Callable[[st
                 said = str(error)
                 say(f"{said}; trying again, after a while every {AGAIN:.0f} s")
             time.sleep(pause)
-            pause = min(2 * pause, AGAIN)
+            pause = min(GROWTH * pause, AGAIN)
 
 
 def _answer(fleet: Fleet, responder: Responder) -> NoReturn:

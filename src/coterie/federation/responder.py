@@ -49,23 +49,25 @@ class Responder:
     folder : Path
     name : str, optional
         What the site calls itself; the name of its folder if not given. A server that knows keys goes by these.
+    certificate : str
+        SHA-256 of the file through which the server is trusted; empty where that is not known, as behind a SuperNode.
     """
 
-    def __init__(self, folder: Path, name: str | None = None) -> None:
+    def __init__(self, folder: Path, name: str | None = None, certificate: str = "") -> None:
         self.folder, self.name = folder.absolute(), name or folder.absolute().name
+        self.certificate = certificate
         self.audit = AuditLog(self.folder)
         self._files: tuple[object, SiteFiles] | None = None
         self._site: tuple[object, Site] | None = None
 
-    def rehearse(self, certificate: str) -> None:
+    def rehearse(self) -> None:
         """Try, before anyone asks, what a reply needs: policy, files, a solve; what is wrong is for the site's screen.
 
         Raises
         ------
         RefusedError
         """
-        policy = Policy.read(self.folder)
-        policy.check_server(certificate)
+        policy = self._policy()
         try:
             settings = Settings.of({**vars(policy), "alpha": 0.0, "ridge": 0.0, "lam": 1.0})
             settings = replace(settings, row_privacy=policy.row_privacy)
@@ -111,7 +113,7 @@ class Responder:
         return known
 
     def _reply(self, run_id: int, kind: str, content: RecordDict) -> RecordDict:
-        policy = Policy.read(self.folder)
+        policy = self._policy()
         config, settings, privacy = _settings(content)
         policy.check_question(run_id, kind, config)
         policy.check_privacy(privacy, settings.row_privacy)
@@ -129,7 +131,7 @@ class Responder:
         if kind == "release":
             if privacy is None:
                 raise RefusedError(Code.PRIVACY, "the run has no differential privacy: privacy-noise is 0")
-            rng = noise_for(self.folder, privacy, files.problem, request, nodes)
+            rng = noise_for(self.folder, privacy, files.problem, request, nodes, policy.round_to)
             return records.weights_reply(self.name, nodes, site.release(request, privacy, rng))
         if kind == "answer":
             if privacy is not None:
@@ -139,6 +141,11 @@ class Responder:
         write_weights(self.folder / "weights.csv", files.nodes, files.columns[:-1], w)
         shared = bool(config.get("share-weights")) and privacy is None
         return records.weights_reply(self.name, files.nodes if shared else [], w if shared else w[:0])
+
+    def _policy(self) -> Policy:
+        policy = Policy.read(self.folder)
+        policy.check_server(self.certificate)
+        return policy
 
     def _introduce(self, policy: Policy, files: SiteFiles, privacy: Privacy | None, content: RecordDict) -> RecordDict:
         """Say who this is, which boundary nodes live here, and what the columns are."""

@@ -26,7 +26,6 @@ from coterie.federation.partition import Cut, cut_between
 from coterie.federation.roster import read_roster
 from coterie.federation.site_files import SETTINGS, Settings, read_edges, write_weights
 from coterie.federation.transport.grid import FlowerSites
-from coterie.federation.transport.records import SiteError
 
 PROGRESS, CHECKPOINT, WEIGHTS = "progress.jsonl", "checkpoint.npz", "weights.csv"
 
@@ -41,8 +40,8 @@ def main(grid: Grid, context: Context) -> None:
     out.mkdir(parents=True, exist_ok=True)
     try:
         run(grid, config, out)
-    except (FederationError, SiteError, OSError, ValueError, ImportError) as error:
-        _report(out, {"error": str(error)})
+    except Exception as error:
+        _report(out, {"error": str(error) or type(error).__name__})
         raise
 
 

@@ -61,20 +61,15 @@ def is_loaded() -> bool:
     return f"{COMPILED}.compiling" in sys.modules
 
 
-def are_kept() -> bool:
-    """Whether some compiled kernels have been kept on disk: in NUMBA_CACHE_DIR, or beside their sources."""
-    return any(_folder().glob("*/*.nbi" if os.environ.get("NUMBA_CACHE_DIR") else "*.nbi"))
-
-
-def note_kept(sort: str) -> None:
-    """Note that kernels of one sort have been kept on disk, in an empty file of that name beside them."""
+def note_kept(kernels: str) -> None:
+    """Note that kernels of one kind or sort have been kept on disk, in an empty file of that name beside them."""
     with suppress(OSError):  # then they cannot be kept, either
-        (_folder() / f"{sort}.known").touch()
+        (_folder() / f"{kernels}.known").touch()
 
 
-def is_noted(sort: str) -> bool:
-    """Whether kernels of one sort have been kept on disk."""
-    return (_folder() / f"{sort}.known").exists()
+def is_noted(kernels: str) -> bool:
+    """Whether kernels of one kind or sort have been kept on disk."""
+    return (_folder() / f"{kernels}.known").exists()
 
 
 def _folder() -> Path:

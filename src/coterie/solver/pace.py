@@ -13,10 +13,9 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache
 
 from coterie.kernels import BLOCK, compilation, is_wide
-from coterie.kernels.choice import are_kept, has_compiler, is_noted, note_kept
+from coterie.kernels.choice import has_compiler, is_noted, note_kept
 from coterie.kernels.forms import Form
 from coterie.problem import BoundProblem
 
@@ -113,16 +112,16 @@ class Pace:
         if form is Form.NUMPY:
             _in_numpy[self.kind] += seconds_in_numpy(self.problem, n_iter)
         else:
-            _compiled.add(self.kind)
+            _note(self.kind)
         if form is not Form.THIS_N:
             _saved[self.sort] += seconds_saved(self.problem, n_iter)
-        elif self.sort not in _compiled:
-            _compiled.add(self.sort)
-            note_kept(self.sort)
+        else:
+            _note(self.sort)
 
     def _compiling_pays(self, n_iter: int) -> bool:
         so_far = _in_numpy[self.kind] + seconds_in_numpy(self.problem, n_iter)
-        return is_long(self.problem) or max(so_far, _solves.get() * seconds_in_numpy(self.problem)) > patience()
+        in_all = max(so_far, _solves.get() * seconds_in_numpy(self.problem))
+        return is_long(self.problem) or in_all > patience(self.kind)
 
     def _knowing_n_pays(self, n_iter: int) -> bool:
         so_far = _saved[self.sort] + seconds_saved(self.problem, n_iter)
@@ -130,7 +129,13 @@ class Pace:
         return saved > COMPILING_N or (saved > LOADING_N and is_noted(self.sort))
 
 
-@cache
-def patience() -> float:
-    """How many seconds in NumPy are worth compiled kernels: few where some have been kept on disk."""
-    return LOADING if are_kept() else COMPILING
+def _note(kernels: str) -> None:
+    """Note, here and for later processes, that kernels of a kind or sort have been compiled."""
+    if kernels not in _compiled:
+        _compiled.add(kernels)
+        note_kept(kernels)
+
+
+def patience(kind: str) -> float:
+    """How many seconds in NumPy are worth compiled kernels: few where those of this kind have been kept on disk."""
+    return LOADING if is_noted(kind) else COMPILING

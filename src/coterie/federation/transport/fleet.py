@@ -8,7 +8,9 @@ compares what it uses with what is installed.
 from __future__ import annotations
 
 import logging
+import ssl
 import threading
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -53,6 +55,7 @@ from flwr.supernode.fleet_http_client import FleetHttpClient
 from flwr.supernode.node_auth_http_interceptor import NodeAuthHttpInterceptor
 
 from coterie.federation.transport.parcels import attach, attached, light
+from coterie.io.files import write_whole
 
 FLWR = "1.41."  # the versions whose inner parts these are, as pyproject.toml pins them
 BEAT = HEARTBEAT_MIN_INTERVAL / 3  # seconds between two signs of life; after two missed intervals a site counts as gone
@@ -122,14 +125,22 @@ class Fleet:
         try:
             node_id = int(self.client.ActivateNode(request).node_id)
         except httpx.HTTPStatusError:
-            if self.memory is None or not self.memory.exists():
-                raise
-            node_id = int(self.memory.read_text())
-            if not self.client.SendNodeHeartbeat(_sign_of_life(Node(node_id=node_id))).success:
+            node_id = self._remembered()
+            if not node_id:
                 raise
         if self.memory is not None:
-            self.memory.write_text(str(node_id))
+            with suppress(OSError):  # it only saves a wait
+                write_whole(self.memory, str(node_id).encode())
         return node_id
+
+    def _remembered(self) -> int:
+        """The id of a former life, which the SuperLink takes a sign of life from; 0: there is none."""
+        try:
+            node_id = 0 if self.memory is None else int(self.memory.read_text())
+            lives = node_id > 0 and self.client.SendNodeHeartbeat(_sign_of_life(Node(node_id=node_id))).success
+        except (OSError, ValueError, httpx.HTTPStatusError):
+            return 0
+        return node_id if lives else 0
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.over.set()
@@ -205,6 +216,8 @@ class Fleet:
                 raise _plain(error) from None
         except httpx.HTTPError as error:
             raise _plain(error) from None
+        except Exception:
+            log.exception("a reply that cannot be sent is left out")
 
     def _beat(self) -> None:
         """Show signs of life; a SuperLink that does not know this site any more has been started anew."""
@@ -235,10 +248,17 @@ def _plain(error: httpx.HTTPError) -> FleetError:
     """Say in one line what went wrong."""
     if isinstance(error, httpx.HTTPStatusError):
         if error.response.status_code == httpx.codes.UNAUTHORIZED:
-            return FleetError("the SuperLink does not accept this site's key")
+            return FleetError("the SuperLink does not know this site's key, or the clocks of the two differ")
         if error.request.url.path.endswith("activate-node"):
-            return FleetError("the SuperLink does not know this key, or sees another process with it")
+            return FleetError("the SuperLink sees another process with this key, or does not know it")
         return FleetError(f"the SuperLink refused ({error.response.status_code})")
-    if any(word in str(error).lower() for word in ("certificate", "ssl")):
+    if _is_about_trust(error):
         return NeverError(f"the SuperLink's certificate is not to be trusted: {error}")
     return FleetError(f"the SuperLink cannot be reached ({type(error).__name__})")
+
+
+def _is_about_trust(error: BaseException | None) -> bool:
+    """Whether a certificate was refused; a connection that was cut while it was being made is another matter."""
+    return error is not None and (
+        isinstance(error, ssl.SSLCertVerificationError) or _is_about_trust(error.__cause__ or error.__context__)
+    )

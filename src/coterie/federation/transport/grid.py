@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
+import numpy as np
 from flwr.app import Message, RecordDict
 from flwr.serverapp import Grid
 from flwr.supercore.inflatable.inflatable_utils import pull_objects
@@ -72,6 +74,7 @@ class FlowerSites:
     away: set[int] = field(default_factory=set)  # sites that missed the last round
     rows: Mapping[int, Sequence[str]] = field(default_factory=dict)  # the boundary nodes of each site
     pending: Pending = field(default_factory=Pending)  # requests that sites are at work on
+    introducing: dict[str, int] = field(default_factory=dict)  # SuperNodes that were asked who they are, by message
     own: dict[int, list[str]] = field(default_factory=dict)  # all nodes of each site that shared its weights
     complaints: dict[str, str] = field(default_factory=dict)  # what went wrong, by the name of the site
 
@@ -156,16 +159,31 @@ class FlowerSites:
     def collect(self, requests: Mapping[int, ProxRequest]) -> dict[int, Array]:
         """Tell the sites that this is the end; return the weights of those that share them, and note their nodes.
 
-        Who did not reply, or not with weights, is in `complaints`.
+        Who did not reply, or not with weights of its own nodes, is in `complaints`.
         """
         replies = self._round(FINISH, self._requests(requests), read_weights)
-        for k in requests:
-            wrong = replies.get(k, "nothing")
-            if isinstance(wrong, BadReplyError | str):
-                self.complaints[self.names[k]] = f"site {self.names[k]!r} answered the end of the run with {wrong}"
-        good = {k: reply for k, reply in replies.items() if not isinstance(reply, BadReplyError)}
-        self.own = {k: nodes for k, (nodes, _) in good.items()}
-        return {k: w for k, (_, w) in good.items()}
+        good: dict[int, tuple[list[str], Array]] = {}
+        for k, request in requests.items():
+            reply = replies.get(k, "nothing")
+            if not isinstance(reply, tuple):
+                self._complain(k, f"answered the end of the run with {reply}")
+            elif reply[0] and reply[1].shape[1] != request.v.shape[1]:
+                self._complain(k, f"shared weights of shape {reply[1].shape}")
+            else:
+                good[k] = reply
+        named = Counter(node for nodes, _ in good.values() for node in nodes)
+        at = {node: k for k, nodes in self.rows.items() for node in nodes}
+        self.own, shared = {}, {}
+        for k, (nodes, w) in good.items():
+            mine = np.array([at[node] == k if node in at else named[node] == 1 for node in nodes], dtype=bool)
+            if not mine.all():
+                other = nodes[int(np.argmin(mine))]
+                self._complain(k, f"shared weights of node {other!r}, which another site has; they are left out")
+            self.own[k], shared[k] = [node for node, own in zip(nodes, mine, strict=True) if own], w[mine]
+        return shared
+
+    def _complain(self, site: int, what: str) -> None:
+        self.complaints[self.names[site]] = f"site {self.names[site]!r} {what}"
 
     def _requests(self, requests: Mapping[int, ProxRequest]) -> dict[int, RecordDict]:
         return {k: prox_request(request, self.rows[k], self.settings) for k, request in requests.items()}
@@ -175,13 +193,14 @@ class FlowerSites:
     ) -> dict[int, T | BadReplyError]:
         deadline = time.monotonic() + self.timeout
         done: dict[int, T | BadReplyError] = {}
+        waiting: dict[str, int] = {}
         if self.away:
             self._look_for_sites(min(GLANCE, self._until(deadline)), len(self.names), {})
         asked = [k for k in requests if k not in self.away or self.names[k] in self.address]
         while (missing := [k for k in asked if k not in done]) and time.monotonic() < deadline:
             found = [k for k in missing if self.names[k] in self.address]
             messages = {k: self._message(kind, requests[k], self.address[self.names[k]]) for k in found}
-            for k, reply in self._replies(messages, self._until(deadline)):
+            for k, reply in self._replies(messages, self._until(deadline), waiting):
                 if reply.has_content():
                     done[k] = _read(reply.content, read)
             lost = [self.names[k] for k in missing if k not in done]
@@ -202,10 +221,11 @@ class FlowerSites:
         known = [int(node) for node in self.grid.get_node_ids() if not self.roster or int(node) in self.roster]
         request = introduce_request(self.nodes, self.settings)
         messages = {node: self._message(INTRODUCE, request, node) for node in known if node not in busy}
+        self.introducing = {one: node for one, node in self.introducing.items() if node in messages}
         found: dict[str, Introduction] = {}
         if not messages:
             time.sleep(min(POLL, seconds))
-        for node, reply in self._replies(messages, seconds):
+        for node, reply in self._replies(messages, seconds, self.introducing):
             if not reply.has_content():
                 continue
             one = self._introduction(node, reply.content, instead=len(known) > n_sites)
@@ -231,20 +251,32 @@ class FlowerSites:
                 raise SiteError(self.complaints[name]) from None
         return None
 
-    def _replies(self, messages: Mapping[int, Message], seconds: float) -> Iterable[tuple[int, Message]]:
-        """Push messages and yield replies, with the keys of the messages that they answer, as they come."""
+    def _replies(
+        self, messages: Mapping[int, Message], seconds: float, waiting: dict[str, int]
+    ) -> Iterable[tuple[int, Message]]:
+        """Push messages and yield replies, with the keys of the messages that they answer, as they come.
+
+        `waiting` has the keys of messages that were pushed before, by their ids: a late reply to one of these counts.
+        """
         if not messages:
             return
         ids = list(self.grid.push_messages(messages.values()))
-        waiting = {reply_to: key for reply_to, key in zip(ids, messages, strict=True) if reply_to}
+        waiting |= {reply_to: key for reply_to, key in zip(ids, messages, strict=True) if reply_to}
+        missing = set(messages) & set(waiting.values())
         deadline = time.monotonic() + seconds
-        while waiting and (began := time.monotonic()) < deadline:
+        while missing and (began := time.monotonic()) < deadline:
             for reply in self.grid.pull_messages(list(waiting)):
                 key = waiting.pop(reply.metadata.reply_to_message_id, None)
-                if key is not None:
-                    yield key, reply
-            if waiting:
-                time.sleep(max(_pause(len(waiting)) - (time.monotonic() - began), 0.0))
+                if key is None:
+                    continue
+                if reply.has_content():
+                    for other in [one for one, of in waiting.items() if of == key]:
+                        del waiting[other]
+                if key not in waiting.values():
+                    missing.discard(key)
+                yield key, reply
+            if missing:
+                time.sleep(max(_pause(len(missing)) - (time.monotonic() - began), 0.0))
 
     def _message(self, kind: str, content: RecordDict, node: int) -> Message:
         return Message(content, dst_node_id=node, message_type=kind, ttl=2 * self.timeout)  # late replies count

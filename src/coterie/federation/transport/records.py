@@ -15,7 +15,7 @@ import numpy as np
 from flwr.app import ConfigRecord, RecordDict
 from flwr.common.serde import recorddict_to_proto
 
-from coterie.federation.messages import BadReplyError, Introduction, ProxReply, ProxRequest
+from coterie.federation.messages import HUGE, BadReplyError, Introduction, ProxReply, ProxRequest
 from coterie.federation.refusals import Code
 from coterie.problem.arrays import Array
 
@@ -70,7 +70,7 @@ def read_introduction(content: RecordDict, n_nodes: int) -> Introduction:
         floor, scale, constant, size = (float(facts[key]) for key in ("floor", "scale", "constant", "size"))
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise BadReplyError(f"an introduction that cannot be read ({error!r})") from None
-    if not (np.isfinite([scale, constant, size]).all() and min(constant, size) >= 0 and not np.isnan(floor)):
+    if not (floor < HUGE and abs(scale) < HUGE and 0 <= constant < HUGE and 0 <= size < HUGE):
         raise BadReplyError(f"an introduction with floor {floor}, scale {scale}, constant {constant} and size {size}")
     if not columns or len(np.unique(hosts)) < len(hosts) or ((hosts < 0) | (hosts >= n_nodes)).any():
         raise BadReplyError("an introduction without columns, or with nodes that it was not asked about")
@@ -117,9 +117,10 @@ def weights_reply(site: str, nodes: Sequence[str], w: Array) -> RecordDict:
 def read_weights(content: RecordDict) -> tuple[list[str], Array]:
     """Read what :func:`weights_reply` wrote, if it makes sense."""
     facts = _facts(content)
-    nodes, w = [str(name) for name in facts.get("nodes", ())], _weights(facts)
-    if w.ndim != 2 or len(w) != len(nodes) or not np.isfinite(w).all():
-        raise BadReplyError(f"{len(nodes)} nodes with weights of shape {w.shape}, or not finite")
+    named = facts.get("nodes", [])
+    nodes, w = [str(name) for name in named] if isinstance(named, list) else [], _weights(facts)
+    if w.ndim != 2 or len(w) != len(nodes) or len(set(nodes)) < len(nodes) or not np.isfinite(w).all():
+        raise BadReplyError(f"{len(nodes)} nodes with weights of shape {w.shape}, not finite, or a node twice")
     return nodes, w
 
 

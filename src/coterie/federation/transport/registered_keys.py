@@ -6,15 +6,25 @@ Like `superlink.py` this is for one version of Flower.
 from __future__ import annotations
 
 import threading
+from base64 import b64decode
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from pathlib import Path
 
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import load_ssh_public_key
-from flwr.common.constant import NOOP_ACCOUNT_NAME, NOOP_FLWR_AID
+from flwr.common.constant import (
+    NOOP_ACCOUNT_NAME,
+    NOOP_FLWR_AID,
+    SYSTEM_TIME_TOLERANCE,
+    TIMESTAMP_HEADER,
+    TIMESTAMP_TOLERANCE,
+)
 from flwr.server.superlink.linkstate import LinkState
-from flwr.supercore.primitives.asymmetric import public_key_to_bytes
+from flwr.supercore.constant import FLEET_HTTP_PUBLIC_KEY_HEADER, FLEET_HTTP_SIGNATURE_HEADER
+from flwr.supercore.date import now
+from flwr.supercore.primitives.asymmetric import bytes_to_public_key, public_key_to_bytes, verify_signature
 
 LOOK = 1.0  # seconds between two looks at the folder
 
@@ -61,6 +71,19 @@ class RegisteredKeys:
             for names, what in ((gone, "may take part no more"), (new, "may take part"))
             if names
         )
+
+    def have_signed(self, headers: Mapping[str, str]) -> bool:
+        """Whether a call is signed, just now, with one of the keys: as Flower checks after it has read all of it."""
+        try:
+            public = b64decode(headers[FLEET_HTTP_PUBLIC_KEY_HEADER], validate=True)
+            signature = b64decode(headers[FLEET_HTTP_SIGNATURE_HEADER], validate=True)
+            said = headers[TIMESTAMP_HEADER]
+            age = (now() - datetime.fromisoformat(said)).total_seconds()
+            fresh = -SYSTEM_TIME_TOLERANCE < age < TIMESTAMP_TOLERANCE + SYSTEM_TIME_TOLERANCE
+            known = public in self._public.values()
+            return bool(fresh and known and verify_signature(bytes_to_public_key(public), said.encode(), signature))
+        except (KeyError, TypeError, ValueError):
+            return False
 
     def watch(self, told: Told) -> None:
         """Look at the folder for ever, in a thread; `told` gets the ids and a sentence whenever there is something new.

@@ -12,7 +12,7 @@ import asyncio
 import os
 import secrets
 import socket
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -36,6 +36,7 @@ from flwr.superlink.routers.control.middlewares import (
 from flwr.superlink.routers.fleet.middlewares import FleetEventLogMiddleware
 from google.protobuf.message import DecodeError
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
 
 from coterie.federation.fork_server import FORKS, fork
 from coterie.federation.transport.control_token import LENGTH, ControlToken
@@ -60,7 +61,7 @@ IDLE = (  # middleware that does nothing but take time where no part of Flower E
 OF_CONTROL = (ControlAuthenticationMiddleware, ControlSensitiveResponseMiddleware)  # they let all other calls pass
 HOLD, MANY = 1.0, 10_000  # seconds that a look may wait; connections that are remembered
 LARGEST = 1 << 28  # bytes of a reply
-OK = 200
+OK, UNSIGNED, UNKNOWN = 200, 401, 404
 
 Scope = MutableMapping[str, Any]
 Event = MutableMapping[str, Any]
@@ -68,20 +69,28 @@ Receive = Callable[[], Awaitable[Event]]
 Send = Callable[[Event], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 Parcels = Callable[[str, bytes, bytes], bytes]
+Tls = tuple[Path, Path, Path]  # the certificate authority, the server's certificate and its private key
 
 
 class Door:
     """Passes what comes to the control port on loopback, and the calls of sites to any other; of Fleet only these.
 
-    A look for messages waits here until there may be one, so that nobody has to look often. `messages` is the way to
-    Fleet and Runtime, where it is another than that to the rest; `parcels` makes of a call, its body and its answer
-    one with all parts (`parcels.py`).
+    `signed` says by the headers of such a call whether a site has signed it: of all others nothing more is read. A look
+    for messages waits here until there may be one, so that nobody has to look often. `messages` is the way to Fleet and
+    Runtime, where it is another than that to the rest; `parcels` makes of a call, its body and its answer one with all
+    parts (`parcels.py`).
     """
 
     def __init__(
-        self, app: App, control_port: int, messages: App | None = None, parcels: Parcels | None = None
+        self,
+        app: App,
+        control_port: int,
+        signed: Callable[[Mapping[str, str]], bool],
+        messages: App | None = None,
+        parcels: Parcels | None = None,
     ) -> None:
         self.app, self.control, self.messages, self.parcels = app, (LOOPBACK, control_port), messages, parcels
+        self.signed = signed
         self.bells = {side: Bell() for side in OTHER}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -90,7 +99,13 @@ class Door:
             return
         at_control = scope["type"] == "http" and tuple(scope.get("server") or ()) == self.control
         if not at_control or scope["path"].startswith(FLEET):
-            body = await self._admitted(scope, receive)
+            if not _is_of_a_site(scope):
+                await _refuse(scope, send)
+                return
+            if not self.signed(Headers(scope=scope)):
+                await _refuse(scope, send, UNSIGNED)
+                return
+            body = await _admitted(scope, receive)
             if body is None:
                 await _refuse(scope, send)
                 return
@@ -106,15 +121,6 @@ class Door:
             await app(scope, receive, send)
         if (side in OTHER and what == PART) or scope["path"] == PUSH:
             self.bells[OTHER[side]].fresh = True
-
-    async def _admitted(self, scope: Scope, receive: Receive) -> Receive | None:
-        """What a site may say to Flower, as it is to be received; None: nothing."""
-        if scope["type"] != "http" or scope["method"] != "POST" or scope["path"] not in PUBLIC:
-            return None
-        if scope["path"] != PUSH:
-            return receive
-        body = await _body(receive)
-        return None if body is None or not _replies_for_itself(body) else _again(body)
 
 
 class Bell:
@@ -142,6 +148,18 @@ class Bell:
             self.count, self.fresh = self.count + 1, False
             self.rung.set()
             self.rung = asyncio.Event()
+
+
+def _is_of_a_site(scope: Scope) -> bool:
+    return scope["type"] == "http" and scope["method"] == "POST" and scope["path"] in PUBLIC
+
+
+async def _admitted(scope: Scope, receive: Receive) -> Receive | None:
+    """What a site may say to Flower, as it is to be received; None: nothing."""
+    if scope["path"] != PUSH:
+        return receive
+    body = await _body(receive)
+    return None if body is None or not _replies_for_itself(body) else _again(body)
 
 
 def _replies_for_itself(body: bytes) -> bool:
@@ -179,14 +197,14 @@ async def _with_parcels(
 
 
 async def _body(receive: Receive) -> bytes | None:
-    body = b""
+    body = bytearray()
     while len(body) <= LARGEST:
         event = await receive()
         if event["type"] != "http.request":
             return None
         body += event.get("body", b"")
         if not event.get("more_body", False):
-            return body
+            return bytes(body)
     return None
 
 
@@ -200,16 +218,16 @@ def _again(body: bytes) -> Receive:
     return receive
 
 
-async def _refuse(scope: Scope, send: Send) -> None:
+async def _refuse(scope: Scope, send: Send, status: int = UNKNOWN) -> None:
     if scope["type"] == "http":
-        await send({"type": "http.response.start", "status": 404, "headers": [(b"content-length", b"0")]})
+        await send({"type": "http.response.start", "status": status, "headers": [(b"content-length", b"0")]})
         await send({"type": "http.response.body", "body": b""})
 
 
 def serve(
     public: tuple[str, int],
     control_port: int,
-    tls: tuple[Path, Path, Path],
+    tls: Tls,
     keys: Path,
     home: Path,
     told: Told,
@@ -233,9 +251,40 @@ def serve(
     """
     for name in ("FLWR_INTERNAL_GRPC_CONTROL_API", "FLWR_INTERNAL_GRPC_FLEET_API"):
         os.environ.pop(name, None)  # they would open more ports
-    ca, certificate, private = (str(path) for path in tls)
     token, secret = ControlToken(), secrets.token_bytes(LENGTH) if FORKS else None  # SuperExec would not know it
-    config = SuperLinkLifespanConfig(
+    config = _config(control_port, tls, token, secret)
+    if secret is not None and fork() == 0:
+        from coterie.federation.transport.server_apps import run_server_apps
+
+        run_server_apps(config.control_address, tls[0], secret)
+    app = create_app(config, SuperLinkLifespan)
+    messages = _way_to_messages(app)
+    registered = RegisteredKeys(app.state.linkstate_factory.state(), keys)
+    told(registered.ids, registered.update())
+    registered.watch(told)
+    token.write(home, config.control_address)
+    options = uvicorn.Config(
+        Door(
+            app,
+            control_port,
+            registered.have_signed,
+            messages,
+            partial(handled, app.state.linkstate_factory.state()),
+        ),
+        ssl_certfile=str(tls[1]),
+        ssl_keyfile=str(tls[2]),
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        ws="none",
+        log_level="warning",
+    )
+    uvicorn.Server(options).run([_listening(*public), _listening(LOOPBACK, control_port)])
+
+
+def _config(control_port: int, tls: Tls, token: ControlToken, secret: bytes | None) -> SuperLinkLifespanConfig:
+    """A SuperLink that asks for keys, tokens and signatures, and keeps all in memory."""
+    return SuperLinkLifespanConfig(
         control_address=f"{LOOPBACK}:{control_port}",
         health_server_address=None,
         host=LOOPBACK,
@@ -252,45 +301,25 @@ def serve(
         fleet_api_type=TRANSPORT_TYPE_GRPC_RERE,
         fleet_api_address=None,
         simulation=False,
-        ssl_ca_certfile=ca,
-        ssl_certfile=certificate,
-        ssl_keyfile=private,
+        ssl_ca_certfile=str(tls[0]),
+        ssl_certfile=str(tls[1]),
+        ssl_keyfile=str(tls[2]),
         database=FLWR_IN_MEMORY_DB_NAME,
         isolation="process" if FORKS else "subprocess",  # who runs ServerApps: we do, or Flower's SuperExec
         runtime_dependency_install=False,
     )
-    if secret is not None and fork() == 0:
-        from coterie.federation.transport.server_apps import run_server_apps
 
-        run_server_apps(config.control_address, tls[0], secret)
-    app = create_app(config, SuperLinkLifespan)
+
+def _way_to_messages(app: FastAPI) -> App:
+    """The app without the layers of Control, which let all other calls pass; idle ones are left out of the app, too."""
     layers = [layer for layer in app.user_middleware if layer.cls not in IDLE]
     app.user_middleware = [layer for layer in layers if layer.cls not in OF_CONTROL]
-    messages = app.build_middleware_stack()
+    way = app.build_middleware_stack()
     app.user_middleware = layers
-    registered = RegisteredKeys(app.state.linkstate_factory.state(), keys)
-    told(registered.ids, registered.update())
-    registered.watch(told)
-    token.write(home, config.control_address)
-    options = uvicorn.Config(
-        Door(app, control_port, _of(app, messages), partial(handled, app.state.linkstate_factory.state())),
-        ssl_certfile=certificate,
-        ssl_keyfile=private,
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        ws="none",
-        log_level="warning",
-    )
-    uvicorn.Server(options).run([_listening(*public), _listening(LOOPBACK, control_port)])
-
-
-def _of(app: FastAPI, layers: App) -> App:
-    """The app with other layers around its routes."""
 
     async def call(scope: Scope, receive: Receive, send: Send) -> None:
         scope["app"] = app
-        await layers(scope, receive, send)
+        await way(scope, receive, send)
 
     return call
 
