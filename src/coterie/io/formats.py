@@ -9,6 +9,7 @@ import sys
 import weakref
 from dataclasses import dataclass
 from functools import cached_property
+from io import BufferedReader
 from os import PathLike
 from pathlib import Path
 from tempfile import mkdtemp
@@ -147,12 +148,13 @@ class Table(PathLike[str]):
     @cached_property
     def _standard_input(self) -> Path:
         """All that comes in, in a file: a table is read more than once."""
-        head = sys.stdin.buffer.read(max(map(len, SIGNS)))
+        content = cast(BufferedReader, sys.stdin.buffer)
+        head = content.read(max(map(len, SIGNS)))
         kind = next((name for sign, name in SIGNS.items() if head.startswith(sign)), ".csv")
         file = self._folder / f"input{kind}"
         with file.open("wb") as out:
             out.write(head)
-            while piece := sys.stdin.buffer.read1():  # one read per call: Ctrl-C between two of one call would wait
+            while piece := content.read1():  # one read per call: Ctrl-C between two of one call would wait
                 out.write(piece)
         return file
 
