@@ -9,7 +9,8 @@ CUT    := .venv-cut
 WHEEL  := .venv-wheel
 LOWEST := .venv-lowest
 GPU    := .venv-gpu
-PIP    := -m pip install --quiet --disable-pip-version-check --no-compile   # Python compiles what it imports
+PIP    := -m pip install --quiet --disable-pip-version-check --no-compile   # Python compiles what it imports, once:
+unexport PYTHONDONTWRITEBYTECODE
 FAST   := tests/problem tests/datasets tests/graphs tests/io tests/test_package.py tests/test_docstrings.py
 
 .PHONY: help demo paper check test test-slow docs coverage wheel lowest install bench bench-large bench-kernel bench-stream bench-compared bench-gpu test-gpu lint types imports pytest clean
