@@ -90,7 +90,6 @@ class NetworkedHuberRegression(IntervalsMixin, NetworkedRowRegressor):
 class NetworkedHuberRegressionCV(ChoosesLam, NetworkedHuberRegression):
     """Networked regression that outliers do not spoil, with λ chosen by cross-validation of the mean absolute error.
 
-
     Parameters
     ----------
     {parameters}
