@@ -9,10 +9,11 @@ CUT    := .venv-cut
 WHEEL  := .venv-wheel
 LOWEST := .venv-lowest
 GPU    := .venv-gpu
-PIP    := -m pip install --quiet --disable-pip-version-check --no-compile   # Python compiles what it imports
+PIP    := -m pip install --quiet --disable-pip-version-check --no-compile   # Python compiles what it imports, once:
+unexport PYTHONDONTWRITEBYTECODE
 FAST   := tests/problem tests/datasets tests/graphs tests/io tests/test_package.py tests/test_docstrings.py
 
-.PHONY: help demo paper check test test-slow docs coverage wheel lowest install bench bench-large bench-kernel bench-stream bench-compared bench-gpu test-gpu lint types imports pytest clean
+.PHONY: help demo paper check test test-slow docs coverage wheel lowest install bench bench-large bench-kernel bench-stream bench-compared bench-gpu test-gpu lint types imports pytest fast clean
 
 help:            ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -23,8 +24,8 @@ demo: $(DEMO)    ## set up and fit the paper's network, with a picture
 paper: $(DEMO)   ## set up and run the paper's experiment again (about three minutes)
 	$(BIN)/coterie paper
 
-check: lint types imports   ## set up and run the linters and the fast tests, in under a minute
-	HYPOTHESIS_PROFILE=quick $(BIN)/pytest -q -n auto -m 'not slow' $(FAST)
+check: lint imports   ## set up and run the linters and the fast tests, in under a minute
+	@$(MAKE) --no-print-directory -j2 types fast
 
 test: lint imports   ## set up and run every check, and every test but the slow ones
 	@$(MAKE) --no-print-directory -j2 types pytest
@@ -96,6 +97,9 @@ imports: $(READY)
 
 pytest: $(READY)
 	$(BIN)/pytest -n auto --dist worksteal -m 'not slow'
+
+fast: $(READY)
+	HYPOTHESIS_PROFILE=quick $(BIN)/pytest -q -n auto --dist worksteal -m 'not slow' $(FAST)
 
 bench: $(BENCH)/.ready $(CUT)/.ready   ## compare with other solvers, see benchmarks/README.md (half an hour)
 	$(BENCH)/bin/python -m benchmarks.table --cut-python $(CUT)/bin/python $(ARGS)

@@ -18,9 +18,10 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 import coterie as ct
 from benchmarks.uneven import Table, drawn
-from coterie.estimators.cross_validation import cross_validate_lam
-from coterie.estimators.folds import Fold, folds_of
+from coterie.estimators.fold import Fold
+from coterie.estimators.folds import folds_of
 from coterie.estimators.lam_choice import LamChoice
+from coterie.estimators.lam_errors import cross_validate_lam
 
 FOLDS, N_LAMS, SMALLEST, LABELLED, SIGNAL = 5, 12, 1e-3, 60, 0.6
 

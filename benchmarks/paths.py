@@ -18,8 +18,8 @@ import numpy as np
 
 import coterie as ct
 from benchmarks.families import blocks, spatial
-from coterie.estimators.cross_validation import cross_validate_lam
 from coterie.estimators.folds import folds_of
+from coterie.estimators.lam_errors import cross_validate_lam
 from coterie.solver import strides
 
 FAMILIES = {"b": blocks, "c": spatial}

@@ -5,6 +5,9 @@ import signal
 import sys
 from collections.abc import Iterator
 
+# Before NumPy comes: tests run beside each other, and threads of BLAS wait by spinning (coterie/kernels/blas.py).
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import pytest
 from hypothesis import HealthCheck, settings
 

@@ -40,6 +40,22 @@ def test_the_tutorials_are_in_an_order():
     assert names == set(re.findall(r'"(\w+\.py)"', text))
 
 
+def test_the_walks_through_the_code_name_what_there_is():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    walks = text.partition("## Four walks")[2].partition("\n## ")[0]
+    files = list((ROOT / "src" / "coterie").rglob("*"))
+    paths = " ".join(f"{path.as_posix()}{'/' * path.is_dir()}" for path in files) + " "
+    code = "".join(path.read_text(encoding="utf-8") for path in files if path.suffix == ".py")
+    named = [name for name in re.findall(r"`([^`]+)`", walks) if " " not in name]
+    assert len(named) > 50
+    for name in named:
+        if name.endswith((".py", "/")):
+            assert f"/{name} " in paths, name
+        else:
+            for part in name.partition("(")[0].split("."):
+                assert part in ("ct", "model") or re.search(rf"\b(def|class) {part}\b|\b{part}: ", code), name
+
+
 def test_the_readme_is_short():
     assert len(PAGES[0].read_text(encoding="utf-8").splitlines()) <= 120
 

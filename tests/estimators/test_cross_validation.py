@@ -9,11 +9,11 @@ from towns import CHOOSING, PLAIN, empirical, labels_for, names, networkx_graph,
 
 import coterie as ct
 from coterie.datasets import stochastic_block_model
-from coterie.estimators.cross_validation import cross_validate_lam
 from coterie.estimators.fold_errors import mean_over_folds, standard_error
 from coterie.estimators.fold_paths import mean_error
 from coterie.estimators.folds import folds_of, reachable, without
 from coterie.estimators.lam_choice import LamChoice
+from coterie.estimators.lam_errors import cross_validate_lam
 from problems import problems
 
 

@@ -11,11 +11,11 @@ from towns import empirical, names, rows
 
 import coterie as ct
 from coterie.estimators.assessment import assess
-from coterie.estimators.cross_validation import choice_of
 from coterie.estimators.fold_paths import solve_folds
 from coterie.estimators.folds import folds_of, without
 from coterie.estimators.held_out import HeldOut, held_out_of
 from coterie.estimators.lam_choice import LamChoice
+from coterie.estimators.lam_errors import choice_of
 from coterie.estimators.scaling import Scaling
 from coterie.io.model import read_model, write_model
 from coterie.io.moments import Moments

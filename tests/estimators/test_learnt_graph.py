@@ -7,9 +7,9 @@ import pytest
 from scipy.optimize import minimize
 
 import coterie as ct
-from coterie.estimators.cross_validation import PATH_TOL, choice_of
 from coterie.estimators.fold_paths import solve_folds
 from coterie.estimators.folds import folds_of
+from coterie.estimators.lam_errors import PATH_TOL, choice_of
 from coterie.estimators.learnt_graph import LEAST, differences, learnt, shared_out
 
 FAST = {"engine": "numpy", "tol": 1e-4, "fit_intercept": False}

@@ -8,6 +8,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import coterie as ct
 from coterie.kernels.blas import one_thread
+from coterie.solver.certificate import Certifier
 from problems import instance
 
 
@@ -41,6 +42,17 @@ def test_one_thread_while_losses_are_bound():
     seen = []
     problem = instance()
     assert replace(problem, loss=Watched()).bound
+    assert seen == [{1}]
+    assert threads() == {2}
+
+
+def test_one_thread_inside_a_certificate(monkeypatch):
+    seen, problem = [], instance()
+    solution = ct.solve(problem)
+    prove = Certifier.__call__
+    watched = lambda *args, **how: seen.append(threads()) or prove(*args, **how)  # noqa: E731
+    monkeypatch.setattr(Certifier, "__call__", watched)
+    ct.certify(problem, solution.w, solution.u)
     assert seen == [{1}]
     assert threads() == {2}
 

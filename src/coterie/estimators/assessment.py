@@ -10,11 +10,13 @@ import numpy as np
 from coterie.estimators.base import NetworkedModel
 from coterie.estimators.baselines import compare
 from coterie.estimators.comparison import Comparison
-from coterie.estimators.cross_validation import PATH_TOL, ChoosesLam, choice_of
+from coterie.estimators.cross_validation import ChoosesLam
+from coterie.estimators.fold import Fold, Over
 from coterie.estimators.fold_paths import how_to_solve, solve_folds, training_part
-from coterie.estimators.folds import Fold, Over, folds_for
+from coterie.estimators.folds import folds_for
 from coterie.estimators.held_out import held_out_of
 from coterie.estimators.lam_choice import LamChoice
+from coterie.estimators.lam_errors import PATH_TOL, choice_of
 from coterie.estimators.new_nodes import warm_start
 from coterie.estimators.progress import listener
 from coterie.estimators.tested_rows import ones_of

@@ -15,11 +15,13 @@ from sklearn.base import clone
 from coterie.estimators.base import NetworkedModel
 from coterie.estimators.comparison import NETWORK, Comparison
 from coterie.estimators.criterion import CRITERIA, choose_by_criterion
-from coterie.estimators.cross_validation import ChoosesLam, cross_validate_lam, lam_values, steps
+from coterie.estimators.cross_validation import ChoosesLam
+from coterie.estimators.fold import Fold, Over
 from coterie.estimators.fold_paths import Remade, how_to_solve, mean_error, training_part
-from coterie.estimators.folds import Fold, Over, as_it_was, folds_for, folds_of, reachable, without
+from coterie.estimators.folds import as_it_was, folds_for, folds_of, reachable, without
 from coterie.estimators.intercepts import has_intercepts, mixed_model, node_intercepts
 from coterie.estimators.lam_choice import LamChoice
+from coterie.estimators.lam_errors import cross_validate_lam, lam_values, steps
 from coterie.estimators.offsets import Offset
 from coterie.estimators.progress import listener
 from coterie.estimators.refit import refitted

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from coterie.estimators.export import as_frame
-from coterie.estimators.fold_errors import linearised, mean_over_folds, standard_error
+from coterie.estimators.fold_errors import ErrorsOnFolds, linearised, standard_error
 from coterie.problem.arrays import Array
 
 NETWORK = "networked"
@@ -22,7 +22,7 @@ MEANING = {
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(ErrorsOnFolds):
     """Errors on rows held out.
 
     Attributes
@@ -64,24 +64,9 @@ class Comparison:
     repeats: int = 1
 
     @property
-    def mean(self) -> Array:
-        """The error of each method over all rows held out."""
-        return mean_over_folds(self.errors, self.weights, self.degree)
-
-    @property
-    def standard_error(self) -> Array:
-        """The standard error of that mean."""
-        return standard_error(self.errors, self.weights, self.repeats, self.degree)
-
-    @property
     def folds_won(self) -> Array:
         """In how many folds each method was the best."""
         return np.bincount(self.errors.argmin(axis=0), minlength=len(self.methods))
-
-    @property
-    def best(self) -> int:
-        """Which method has the smallest error."""
-        return int(np.argmin(self.mean))
 
     @property
     def verdict(self) -> str:

@@ -1,82 +1,25 @@
-"""λ by cross-validation: a warm path for each fold, solved no further than the choice needs."""
+"""Models that choose λ before they are fitted: by cross-validation, or by a criterion."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from coterie.estimators.criterion import CRITERIA, CriterionChoice, choose_by_criterion
+from coterie.estimators.fold import Fold
 from coterie.estimators.fold_paths import FoldPath, Remade, Told, how_to_solve, solve_folds
-from coterie.estimators.folds import Fold, folds_for
+from coterie.estimators.folds import folds_for
 from coterie.estimators.held_out import HeldOut, held_out_of
 from coterie.estimators.lam_choice import LamChoice
-from coterie.estimators.progress import Tell, Verbose, listener
+from coterie.estimators.lam_errors import PATH_TOL, choice_of, lam_values, steps
+from coterie.estimators.progress import Verbose, listener
 from coterie.estimators.refine_strength import RefinesStrength
 from coterie.estimators.scaling import Scaling
 from coterie.estimators.space_time import STRENGTHS, SpaceTime
-from coterie.estimators.tested_rows import RowsOfLoss, ones_of
+from coterie.estimators.tested_rows import ones_of
 from coterie.estimators.variants import Variant, variants_of, varies
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
-from coterie.solver import lam_grid
-
-PATH_TOL = 1e-2
-"""The gap that a fold's path is solved to: see docs/decisions/0007-tolerance-of-folds.md."""
-
-SMALLEST = 1e-4
-"""Where the default λ end, relative to the largest useful one."""
-
-
-def lam_values(problem: Problem, lams: Sequence[float] | int) -> list[float]:
-    """The λ to try, descending: those given, or so many below the largest useful one."""
-    if isinstance(lams, int | np.integer):
-        return lam_grid(problem, int(lams), SMALLEST)
-    return sorted(map(float, lams), reverse=True)
-
-
-def cross_validate_lam(
-    problem: Problem,
-    lams: Sequence[float] | int,
-    folds: Sequence[Fold],
-    over: str,
-    *,
-    repeats: int = 1,
-    progress: Told | None = None,
-    tol: float = PATH_TOL,
-    **options: Any,
-) -> LamChoice:
-    """Solve a path of λ on each fold and measure the error of the rows that it holds out, in units of the labels.
-
-    Parameters
-    ----------
-    problem : Problem
-        Solved for each of the λ.
-    lams : sequence of float, or int
-        The values, or how many to spread below the largest useful one.
-    folds : sequence of Fold
-    progress : callable, optional
-        Called as ``progress(fold, lam, gap)`` after each solve, or when a fold comes back from another process.
-    """
-    values = lam_values(problem, lams)
-    paths = solve_folds(problem, values, folds, progress=progress, tol=tol, **options)
-    return choice_of(problem, values, paths, over, repeats)
-
-
-def choice_of(
-    problem: Problem | RowsOfLoss,
-    lams: Sequence[float],
-    paths: Sequence[FoldPath],
-    over: str,
-    repeats: int = 1,
-    unit: float = 1.0,
-) -> LamChoice:
-    """What paths of folds say of each λ; errors in these units of the labels."""
-    measure = problem.loss.measure
-    errors = unit * measure.of_mean(np.array([path.test.errors for path in paths]).T)
-    gaps, weights = np.array([path.gaps for path in paths]).T, np.array([path.test.weight for path in paths])
-    return LamChoice(np.array(lams), errors, gaps, over, weights, repeats, measure.degree)
 
 
 class ChoosesLam(RefinesStrength):
@@ -171,15 +114,3 @@ class ChoosesLam(RefinesStrength):
         options: dict[str, Any] = {"progress": told, "ones": ones, "tol": PATH_TOL, "n_jobs": self.n_jobs, "made": made}
         paths = solve_folds(problem, values, folds, refit=self.refit is not None, **options, **how_to_solve(self))
         return choice_of(problem, values, paths, over, self.cv_repeats, self.scaling_.y_spread), paths
-
-
-def steps(tell: Tell, n_folds: int, n_lams: int, what: str = "") -> Told:
-    """Return a callback of `solve_folds` that tells how far it is."""
-    done = 0
-
-    def told(fold: int, lam: float, gap: float) -> None:
-        nonlocal done
-        done += 1
-        tell(f"{what}fold {fold + 1}: lam {lam:.3e}, gap {gap:.1e}", min(done / (n_folds * n_lams), 1.0))
-
-    return told

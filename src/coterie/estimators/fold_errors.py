@@ -7,6 +7,41 @@ import numpy as np
 from coterie.problem.arrays import Array
 
 
+class ErrorsOnFolds:
+    """Errors of several methods, or λ, on folds. Mixed into what knows what they are of.
+
+    Attributes
+    ----------
+    errors : array of shape (methods, folds)
+    weights : array of shape (folds,)
+        How many rows each fold held out, by their weights.
+    repeats : int
+        How many times the folds were drawn; the folds of one draw stand together.
+    degree : int
+        Errors of many rows are a power mean of this degree: 2 where they are roots of mean squares.
+    """
+
+    errors: Array
+    weights: Array
+    repeats: int
+    degree: int
+
+    @property
+    def mean(self) -> Array:
+        """The error of each of them over all rows held out."""
+        return mean_over_folds(self.errors, self.weights, self.degree)
+
+    @property
+    def standard_error(self) -> Array:
+        """The standard error of that mean."""
+        return standard_error(self.errors, self.weights, self.repeats, self.degree)
+
+    @property
+    def best(self) -> int:
+        """Which of them has the smallest error."""
+        return int(np.argmin(self.mean))
+
+
 def mean_over_folds(errors: Array, weights: Array, degree: int = 1) -> Array:
     """The error over all rows held out, of errors in folds, which are the columns: their power mean of this degree.
 

@@ -12,7 +12,8 @@ from joblib import effective_n_jobs  # noqa: TID251 (processes, no files)
 from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
-from coterie.estimators.folds import Fold, as_it_was, reachable, without
+from coterie.estimators.fold import Fold
+from coterie.estimators.folds import as_it_was, reachable, without
 from coterie.estimators.new_nodes import warm_start
 from coterie.estimators.refit import refitted
 from coterie.estimators.space_time import carried

@@ -5,33 +5,20 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 
+from coterie.estimators.fold import OF_SPACE_TIME, Fold, Held, Over, dealt
 from coterie.estimators.space_time import places_of, until
+from coterie.estimators.space_time_folds import space_time_folds
 from coterie.problem import LocalDatasets, Problem
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
 from coterie.problem.losses import Loss, Multinomial
-
-Held = Literal["nodes", "rows", "places", "times", "blocks"]
-Over = Literal["auto"] | Held
-OF_SPACE_TIME = ("places", "times", "blocks")
-
-
-class Fold(NamedTuple):
-    """Masks of the rows whose labels are learnt from, and of those that are held out.
-
-    known : how many nodes there are when the fold is learnt, those of the times that have come; None: all.
-    """
-
-    train: NDArray[np.bool_]
-    test: NDArray[np.bool_]
-    known: int | None = None
 
 
 def what_to_hold_out(over: Over, m: NDArray[np.int64], n_nodes: int) -> Held:
@@ -82,8 +69,6 @@ def folds_of(
         assert order is not None
         return _given(data, cv, order, counts), "given"
     if over in OF_SPACE_TIME:
-        from coterie.estimators.space_time_folds import space_time_folds
-
         rng = check_random_state(random_state)
         return space_time_folds(data, classes, int(cv), over, rng, repeats, n_places), over
     items = len(M) if over == "nodes" else int(counts.sum())
@@ -129,26 +114,6 @@ def _rows_dealt(
     place = np.empty(len(rows.y), dtype=np.int64)
     place[order] = np.arange(len(rows.y)) % cv
     return place
-
-
-def dealt(
-    rows: LabelledRows, classes: NDArray[np.int64], of: NDArray[np.int64], cv: int, rng: np.random.RandomState
-) -> NDArray[np.int64]:
-    """The fold of each labelled row, the same for all rows of a group, such as a node; `of` numbers the groups.
-
-    Large groups come first, those of about one size (within a factor of 2) in random order. Each goes where it adds
-    least to Σ ‖share‖², the share of each class that the folds have: an empty fold as long as there is one.
-    """
-    n_groups = int(of.max()) + 1
-    share = np.zeros((n_groups, max(int(classes.max(initial=0)) + 1, 2)))
-    np.add.at(share, (of, classes), rows.weights)
-    share /= np.maximum(share.sum(axis=0), np.finfo(float).tiny)
-    size = np.round(share.sum(axis=1), 12)  # condensed rows have the weights of their rows to rounding only
-    place, load = np.empty(n_groups, dtype=np.int64), np.zeros((cv, share.shape[1]))
-    for i in np.lexsort((rng.permutation(len(size)), -np.floor(np.log2(size + 1e-12)))):
-        place[i] = np.lexsort((load.sum(axis=1), np.round(load @ share[i], 12)))[0]
-        load[place[i]] += share[i]
-    return place[of]
 
 
 def _given(data: LocalDatasets, cv: Any, order: Array, counts: NDArray[np.bool_]) -> list[Fold]:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from coterie.estimators.base import NetworkedModel
 from coterie.estimators.cross_validation import ChoosesLam
 from coterie.estimators.file_checks import FileChecks, Say
-from coterie.estimators.folds import Over, what_to_hold_out
+from coterie.estimators.fold import Over
+from coterie.estimators.folds import what_to_hold_out
 from coterie.estimators.offsets import EXPOSURE, Offset
 from coterie.estimators.progress import listener
 from coterie.estimators.space_time import pairs_of

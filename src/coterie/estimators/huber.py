@@ -90,7 +90,6 @@ class NetworkedHuberRegression(IntervalsMixin, NetworkedRowRegressor):
 class NetworkedHuberRegressionCV(ChoosesLam, NetworkedHuberRegression):
     """Networked regression that outliers do not spoil, with λ chosen by cross-validation of the mean absolute error.
 
-
     Parameters
     ----------
     {parameters}
@@ -104,7 +103,7 @@ class NetworkedHuberRegressionCV(ChoosesLam, NetworkedHuberRegression):
     >>> import coterie as ct
     >>> graph = ct.EmpiricalGraph.from_edges([(0, 1), (1, 2), (2, 3)], ids=["A", "B", "C", "D"])
     >>> shops = ["A", "A", "B", "B", "C", "C", "D", "D"]
-    >>> X, y = [[1], [2], [1], [3], [2], [4], [1], [3]], [2, 4, 2, 600, -2, -4, -1, -3]
+    >>> X, y = [[1], [2], [1], [3], [2], [4], [1], [3]], [2, 4, 2, 60, -2, -4, -1, -3]
     >>> model = ct.NetworkedHuberRegressionCV(graph, delta=0.5, n_lams=3, cv=2, random_state=0).fit(X, y, groups=shops)
     >>> model.held_out_.measure
     'mean absolute error'

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from coterie.estimators.fold import Over
 from coterie.estimators.fold_paths import how_to_solve, training_part
-from coterie.estimators.folds import Over, folds_for, what_to_hold_out
+from coterie.estimators.folds import folds_for, what_to_hold_out
 from coterie.estimators.new_nodes import warm_start
 from coterie.estimators.refit import refitted
 from coterie.estimators.space_time import carried

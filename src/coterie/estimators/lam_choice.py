@@ -9,12 +9,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.estimators.fold_errors import mean_over_folds, standard_error
+from coterie.estimators.fold_errors import ErrorsOnFolds, mean_over_folds, standard_error
 from coterie.problem.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)
-class LamChoice:
+class LamChoice(ErrorsOnFolds):
     """The errors of every λ in every fold, and what follows from them.
 
     Attributes
@@ -77,23 +77,8 @@ class LamChoice:
         return replace(alone, lams=self.lams[kept], errors=self.errors[kept], gaps=self.gaps[kept])
 
     @property
-    def mean(self) -> Array:
-        """The error of each λ over all rows held out."""
-        return mean_over_folds(self.errors, self.weights, self.degree)
-
-    @property
-    def standard_error(self) -> Array:
-        """The standard error of that mean."""
-        return standard_error(self.errors, self.weights, self.repeats, self.degree)
-
-    @property
-    def best(self) -> int:
-        """Which λ has the smallest error."""
-        return int(np.argmin(self.mean))
-
-    @property
     def at_an_end(self) -> bool:
-        """Whether that is the largest or the smallest λ of several, so that better ones may lie beyond."""
+        """Whether the best is the largest or the smallest λ of several, so that better ones may lie beyond."""
         alike = True if self.varied is None else self.varied == self.varied[self.best]
         tried = self.lams[np.broadcast_to(alike, len(self.lams))]
         return len(tried) > 1 and float(self.lams[self.best]) in (float(tried[0]), float(tried[-1]))

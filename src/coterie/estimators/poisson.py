@@ -36,7 +36,6 @@ class NetworkedPoissonRegression(NetworkedRowRegressor):
     and are neither scaled nor centred. With ridge above 0, only nodes whose counts are all zero have no finite model of
     their own. Errors are mean deviances.
 
-
     Parameters
     ----------
     {parameters}
@@ -231,7 +230,6 @@ class NetworkedPoissonRegression(NetworkedRowRegressor):
 @documented(CHOICE, OFFSET)
 class NetworkedPoissonRegressionCV(ChoosesLam, NetworkedPoissonRegression):
     """Networked regression of counts, with λ chosen by cross-validation of the mean deviance.
-
 
     Parameters
     ----------

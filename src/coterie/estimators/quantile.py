@@ -89,7 +89,6 @@ class NetworkedQuantileRegression(NetworkedRowRegressor):
 class NetworkedQuantileRegressionCV(ChoosesLam, NetworkedQuantileRegression):
     """Networked regression of a quantile, with λ chosen by cross-validation of the pinball loss.
 
-
     Parameters
     ----------
     {parameters}

@@ -14,10 +14,10 @@ import numpy as np
 from coterie.engines.mpi.checkpoint import not_keeping
 from coterie.engines.mpi.crew import Crew
 from coterie.engines.mpi.part import Integers
-from coterie.estimators.cross_validation import PATH_TOL, SMALLEST, choice_of, steps
 from coterie.estimators.fold_paths import FoldPath, Told
 from coterie.estimators.folds import folds_of, refuse_lost, refuse_unreached
 from coterie.estimators.held_out import held_out_at
+from coterie.estimators.lam_errors import PATH_TOL, SMALLEST, choice_of, steps
 from coterie.estimators.progress import listener
 from coterie.estimators.rank_holders import RankHolders
 from coterie.estimators.rank_lams import rank_lam_grid

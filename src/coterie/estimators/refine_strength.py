@@ -11,6 +11,7 @@ import numpy as np
 from coterie.estimators.column_strength import of_weights
 from coterie.estimators.fold_paths import how_to_solve
 from coterie.estimators.folds import folds_for
+from coterie.estimators.lam_errors import cross_validate_lam
 from coterie.estimators.progress import Verbose, listener
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
@@ -43,8 +44,6 @@ class RefinesStrength:
         """The problem with the strengths that held-out rows choose; those given as 0 or inf stay."""
         if not self.refine_strength:
             return problem
-        from coterie.estimators.cross_validation import cross_validate_lam
-
         folds, over = folds_for(self, problem, self.cv, self.over, order, self.random_state)
         tell = listener(self.verbose)
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import TimeSeriesSplit
 
-from coterie.estimators.folds import Fold, Held, dealt
+from coterie.estimators.fold import Fold, Held, dealt
 from coterie.problem import LocalDatasets
 
 Mask = NDArray[np.bool_]
