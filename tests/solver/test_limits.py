@@ -13,7 +13,12 @@ import pytest
 from numba.core import event
 
 import coterie as ct
+from coterie.engines.arrays import ArrayProver
+from coterie.engines.numpy import NumpyEngine
 from coterie.kernels import compiling  # noqa: F401  which keeps the time
+from coterie.kernels.interruption import TimeUp
+from coterie.problem import BoundProblem
+from coterie.problem.losses import quadratic
 from problems import EVERY_PENALTY, instance, oracle, outside_domain
 
 HARD = 1e-15  # a tolerance that takes more than a few iterations
@@ -46,6 +51,42 @@ def test_a_limit_on_iterations_gives_a_warning_that_names_the_gap(engine: str) -
     assert solution.status is ct.Status.ITERATION_LIMIT
     assert solution.gap > HARD
     check_answer(problem, solution)
+
+
+def test_a_limit_that_is_over_before_there_is_a_prover() -> None:
+    """As where the directions that rows see take an SVD of every node."""
+
+    class Late(NumpyEngine):
+        def prover(self, problem: BoundProblem) -> ArrayProver:
+            raise TimeUp
+
+    problem = hard()
+    with pytest.warns(ct.NotConverged, match="The time limit was reached"):
+        solution = ct.solve(problem, HARD, engine=Late())
+    assert solution.status is ct.Status.TIME_LIMIT
+    assert solution.gap == solution.history[0].gap == 1
+    check_answer(problem, solution)
+
+
+@pytest.mark.parametrize("loss", [ct.SquaredError(ridge=0.1), ct.Lasso(alpha=0.1), ct.SquaredError(lower=0.0)])
+def test_a_limit_ends_the_svds_of_a_loss_too(monkeypatch: pytest.MonkeyPatch, loss: ct.Loss) -> None:
+    def late(X: np.ndarray) -> None:
+        raise TimeUp
+
+    problem = instance("few labelled", loss=loss)
+    monkeypatch.setattr(quadratic, "thin_svd", late)
+    with pytest.warns(ct.NotConverged, match="The time limit was reached"):
+        solution = ct.solve(problem)
+    assert solution.n_iter == solution.dual_bound == 0
+    assert solution.objective == problem.objective(np.zeros_like(solution.w))
+
+
+def test_the_time_counts_from_the_call_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Binding the loss to its rows is part of a solve."""
+    problem, bind = hard(), ct.SquaredError.bind
+    monkeypatch.setattr(ct.SquaredError, "bind", lambda *rows: time.sleep(0.2) or bind(*rows))
+    with pytest.warns(ct.NotConverged, match="The time limit was reached"):
+        assert ct.solve(problem, HARD, time_limit=0.1).n_iter == 0
 
 
 @engines

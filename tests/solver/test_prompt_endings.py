@@ -30,6 +30,7 @@ from coterie.kernels.interruption import (
 )
 from coterie.proofs.ellipsoids import Ellipsoids
 from coterie.solver import reasons
+from coterie.solver.certificate import Certificate, Certifier
 from coterie.solver.whole import joint_system
 from problems import instance
 
@@ -103,6 +104,23 @@ def test_ctrl_c_is_noticed_at_the_next_check_and_no_sooner() -> None:
             time_is_up()
         check()  # it was noticed once
     assert done
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_in_certify_waits_for_a_check_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    prove, going_on = Certifier.__call__, []
+
+    def pressed(self: Certifier, *point: np.ndarray) -> Certificate:
+        signal.raise_signal(signal.SIGINT)
+        going_on.append(True)
+        return prove(self, *point)
+
+    problem = instance("few labelled")
+    w, u = np.zeros((problem.graph.n_nodes, problem.n_features)), np.zeros((problem.graph.n_edges, problem.n_features))
+    monkeypatch.setattr(Certifier, "__call__", pressed)
+    with pytest.raises(KeyboardInterrupt):
+        ct.certify(problem, w, u)
+    assert going_on
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -37,6 +37,11 @@ def one_thread() -> Iterator[None]:
             yield
     finally:
         _held.release()
+
+
+def threads_for(numbers: int) -> AbstractContextManager[None]:
+    """As many threads as pay for matrices of so many numbers: one, unless they are large."""
+    return nullcontext() if numbers > THREADS_PAY else one_thread()
 
 
 @cache

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -85,11 +84,10 @@ class Problem:
     @cached_property
     def bound(self) -> BoundProblem:
         """The problem as solvers take it, with its losses bound to their rows."""
-        from coterie.kernels.blas import THREADS_PAY, one_thread
+        from coterie.kernels.blas import threads_for
 
         rows = self.data.labelled
-        threads_pay = rows.m.max(initial=0) * self.n_features > THREADS_PAY
-        with nullcontext() if threads_pay else one_thread():
+        with threads_for(rows.m.max(initial=0) * self.n_features):
             f = self.loss.bind(rows)
         penalty = self.penalty if self.strength is None else by_column(self.penalty, self.strength)
         return BoundProblem(self.graph, rows.M, f, self.n_features, penalty, self.lam)

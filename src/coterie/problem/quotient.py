@@ -41,9 +41,9 @@ class Quotient(NamedTuple):
 
 def quotient(graph: EmpiricalGraph, to: NDArray[np.int64], K: int) -> Quotient:
     """Make node `to[i]` of K out of each node i; −1 leaves it out."""
-    pairs = to[graph.edges]
-    between = np.flatnonzero((pairs[:, 0] != pairs[:, 1]) & (pairs >= 0).all(axis=1))
-    low, high = pairs.min(axis=1)[between], pairs.max(axis=1)[between]
+    i, j = to[graph.edges[:, 0]], to[graph.edges[:, 1]]
+    between = np.flatnonzero((i != j) & (np.minimum(i, j) >= 0))
+    low, high = np.minimum(i, j)[between], np.maximum(i, j)[between]
     key, edge_of = np.unique(low * K + high, return_inverse=True)
     A = np.zeros(len(key))
     contract.sum_parallel(edge_of, graph.weights[between], A)
@@ -51,4 +51,4 @@ def quotient(graph: EmpiricalGraph, to: NDArray[np.int64], K: int) -> Quotient:
     edges.flags.writeable = A.flags.writeable = False  # as all graphs: kernels are compiled once for both
     edge_to = np.full(graph.n_edges, -1)
     edge_to[between] = edge_of
-    return Quotient(EmpiricalGraph(K, edges, A), edge_to, np.where(pairs[:, 0] < pairs[:, 1], 1.0, -1.0))
+    return Quotient(EmpiricalGraph(K, edges, A), edge_to, np.where(i < j, 1.0, -1.0))

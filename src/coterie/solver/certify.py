@@ -9,6 +9,7 @@ import numpy as np
 from coterie.engines.bounded_rows import array_prover
 from coterie.kernels.blas import one_thread
 from coterie.kernels.choice import form_here, is_chosen, using
+from coterie.kernels.interruption import interruptible
 from coterie.problem import BoundProblem, Problem, bound
 from coterie.problem.arrays import Array, as_floats
 from coterie.problem.strengths import in_plain_terms
@@ -18,6 +19,7 @@ from coterie.solver.presolve import presolve
 from coterie.solver.units import Units
 
 
+@interruptible()
 @one_thread()
 def certify(problem: Problem | BoundProblem, w: Array, u: Array) -> Certificate:
     """Return the objective at w and a lower bound on the optimum, from a dual point near u.

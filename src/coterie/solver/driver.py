@@ -24,7 +24,7 @@ from coterie.problem.arrays import Array
 from coterie.solver.balance import Steps, suit_pairs
 from coterie.solver.certificate import BATCH, MOST
 from coterie.solver.epochs import BLOCK, Epoch, Race
-from coterie.solver.incumbent import Incumbent
+from coterie.solver.incumbent import Incumbent, unproven
 from coterie.solver.solution import Record, Solution, Status
 from coterie.solver.whole import interior
 from coterie.solver.whole.joint_system import is_small
@@ -59,7 +59,10 @@ def drive(
     `expected` is how many iterations it may take: certificates cost more than iterations, and the first one after
     the start waits until it has a chance.
     """
-    prover = engine.prover(problem)
+    try:
+        prover = engine.prover(problem)
+    except TimeUp:
+        return unproven(problem, w, u)
     incumbent = Incumbent(prover, tol, prover.scatter(w))
     if not isfinite(incumbent.objective):  # weights from elsewhere, too large for this problem
         w = np.zeros_like(w)

@@ -7,8 +7,12 @@ from dataclasses import replace
 from functools import cached_property
 from math import inf, log
 
+import numpy as np
+
 from coterie.engines.base import Clusters, Duals, Prover, Weights
 from coterie.kernels.interruption import TimeUp
+from coterie.problem import BoundProblem
+from coterie.problem.arrays import Array
 from coterie.solver.bound import Bound
 from coterie.solver.certificate import MOST, Certificate, Certifier, gap_unit, relative_gap
 from coterie.solver.solution import Record, Solution, Status
@@ -28,8 +32,8 @@ class Incumbent:
         self.began = time.perf_counter()
         w = self._inside(w)
         self.objective, self.w = prover.objective(w), prover.copy(w)
-        least = 0.0 if self.problem.f.below is not None else -inf  # before anything is proven
-        self.proof = Certificate(self.objective, Bound(least, True), prover.no_duals(), least)
+        least = _least(self.problem)
+        self.proof = Certificate(self.objective, least, prover.no_duals(), least.value)
         self.improvements = None if prover.arrays is None else Improvements(prover.arrays)
         self.unproven = True
         self.clusters: Clusters | None = None
@@ -258,3 +262,30 @@ class Incumbent:
             graph=self.problem.graph,
             reach=self.proof.bound.weight_bound,
         )
+
+
+def unproven(problem: BoundProblem, w: Array, u: Array) -> Solution:
+    """What there is when the time is over before there is a prover: these weights."""
+    w = problem.inside(w)
+    objective, least = problem.objective(w), _least(problem)
+    gap = relative_gap(problem, objective, least)
+    return Solution(
+        w=w,
+        u=np.zeros_like(u),
+        objective=objective,
+        dual_bound=least.value,
+        gap=gap,
+        unconditional=True,
+        condition="",
+        status=Status.TIME_LIMIT,
+        n_iter=0,
+        seconds=0.0,
+        history=(Record(0, objective, least.value, gap, 0.0),),
+        undetermined=problem.undetermined,
+        graph=problem.graph,
+    )
+
+
+def _least(problem: BoundProblem) -> Bound:
+    """What is proven before anything is: losses of rows are not negative."""
+    return Bound(0.0 if problem.f.below is not None else -inf, True)

@@ -20,7 +20,7 @@ from coterie.engines.numpy import NumpyEngine
 from coterie.kernels import compilation
 from coterie.kernels.choice import form_here, is_loaded, using
 from coterie.kernels.forms import Form
-from coterie.kernels.interruption import TimeUp, allow, interruptible, seconds_left
+from coterie.kernels.interruption import TimeUp, allow, interruptible, seconds_left, seconds_worked
 from coterie.problem import BoundProblem, Problem, bound
 from coterie.problem.arrays import Array
 from coterie.problem.strengths import in_plain_terms, zero_where_undetermined
@@ -28,6 +28,7 @@ from coterie.solver.algorithm1 import initial
 from coterie.solver.certify import check_point
 from coterie.solver.columns_of_one import Asked, ColumnsOfOne
 from coterie.solver.driver import drive
+from coterie.solver.incumbent import unproven
 from coterie.solver.pace import Pace
 from coterie.solver.presolve import presolve
 from coterie.solver.reasons import in_words
@@ -60,7 +61,7 @@ def solve(
     max_iter : int, default=100000
         Iterations at most.
     time_limit : float, default=None
-        In seconds; compiling, on first use, does not count. None: no limit.
+        In seconds, from the call on; compiling, on first use, does not count. None: no limit.
     callback : callable, default=None
         Called with a :class:`Record` whenever the gap has been computed.
     start : Solution, default=None
@@ -99,12 +100,13 @@ def solve(
     for name, value in limits.items():
         if not isinstance(value, Real) or not float(value) >= 0:
             raise ValueError(f"{name} must be a number ≥ 0, got {value!r}")
+    limit, began = inf if time_limit is None else time_limit, seconds_worked()
     problem = in_plain_terms(bound(problem))
     if start is not None:
         w, u = check_point(problem, start.w, start.u)
         start = replace(start, w=w, u=u)
-    limit = inf if time_limit is None else time_limit
-    asked = Asked(tol, int(max_iter), min(limit, seconds_left()), callback, start, engine, threads)
+    left = min(limit - (seconds_worked() - began), seconds_left())
+    asked = Asked(tol, int(max_iter), left, callback, start, engine, threads)
     plain = ColumnsOfOne.of(problem)
     solution, form = _solved(problem, asked) if plain is None else plain.first(_solved, problem, asked)
     if solution.status is not Status.OPTIMAL and _speaks(engine):
@@ -124,21 +126,25 @@ def _solved(problem: BoundProblem, asked: Asked) -> tuple[Solution, Form]:
         reduced = presolve(units.problem)
         w, u = _first(reduced.problem) if start is None else reduced.restrict(*units.into(start.w, start.u))
         w[reduced.problem.undetermined] = 0.0
-        solution = drive(
-            reduced.problem,
-            chosen,
-            w,
-            u,
-            tol=asked.tol,
-            max_iter=asked.max_iter,
-            callback=units.telling(asked.callback),
-            expected=0 if start is None else start.n_iter,
-        )
+        inner, telling = reduced.problem, units.telling(asked.callback)
+        limits: dict[str, Any] = {"tol": asked.tol, "max_iter": asked.max_iter, "callback": telling}
+        expected = 0 if start is None else start.n_iter
+        ready = _prepared(problem)
+        solution = drive(inner, chosen, w, u, **limits, expected=expected) if ready else unproven(inner, w, u)
         w, u = reduced.lift(solution.w, solution.u)
         w = zero_where_undetermined(problem, w)
         solution = units.back(replace(solution, w=w, u=u, undetermined=units.problem.undetermined, graph=problem.graph))
         pace.ended(solution.n_iter, form_here())
         return replace(solution, seconds=time.perf_counter() - began), form_here()
+
+
+def _prepared(problem: BoundProblem) -> bool:
+    """Whether there was time to prepare the losses."""
+    try:
+        problem.f.prepare()
+    except TimeUp:
+        return False
+    return True
 
 
 def _first(problem: BoundProblem) -> tuple[Array, Array]:

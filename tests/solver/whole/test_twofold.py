@@ -10,12 +10,15 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
 import coterie as ct
 from any_n import any_n
 from coterie.engines.arrays import ArrayProver
 from coterie.kernels.kinds import LOGISTIC
+from coterie.problem import bound
 from coterie.solver.certificate import Certifier
+from coterie.solver.whole.joint_system import JointSystem
 from coterie.solver.whole.twofold import FURTHEST, Duals, Twofold, twofold_duals
 from exactly import DIGITS, Exact, at_most, exact_objective, fractions
 from problems import problems, ugly_problems
@@ -223,3 +226,13 @@ def test_a_shifted_column(seed: int) -> None:
     rng = np.random.default_rng(seed)
     X = np.column_stack([rng.standard_normal((36, 2))[:, 0] + 1e6, np.ones(36)])
     assert solved(path_of_six(X, rng.standard_normal(36), ct.SquaredError(), 100.0)).status is ct.Status.OPTIMAL
+
+
+def test_a_system_without_unknowns_has_no_factors_and_lapack_says_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    graph = ct.EmpiricalGraph.from_edges([(0, 1)])
+    data = ct.LocalDatasets.from_rows([[1.0], [1.0]], [1.0, 3.0], nodes=[0, 1])
+    problem = bound(ct.Problem(graph, data, lam=0.5))
+    system = JointSystem(problem, problem.f.design)
+    K = system.curvature(sparse.diags_array(np.ones(1)))
+    assert system.factorised(K, np.zeros(2), np.ones(2, dtype=bool)) is None
+    assert capfd.readouterr() == ("", "")

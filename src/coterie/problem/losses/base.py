@@ -99,6 +99,10 @@ class LocalLosses(ABC):
         the supremum in L_i*(p) = sup_w ⟨p, w⟩ − L_i(w).
         """
 
+    def prepare(self) -> None:
+        """Find what takes long and all the rest needs, an SVD of every node, say; it may raise TimeUp."""
+        return
+
     smooth: ClassVar[bool] = False
     """Whether gradient and Hessian are there."""
 

@@ -35,6 +35,9 @@ class GroundedLosses(LocalLosses):
     f: LocalLosses
     ground: Ground
 
+    def prepare(self) -> None:
+        self.f.prepare()
+
     def value(self, w: Array) -> Array:
         return self.f.value(w) + self.ground.value(w)
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import ClassVar
+from functools import cached_property, partial
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.kernels.interruption import aside, pieces
+from coterie.kernels.blas import threads_for
+from coterie.kernels.interruption import FEW, aside, check, pieces
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
 from coterie.problem.losses.base import LocalLosses, by_node, dot
@@ -18,6 +20,44 @@ from coterie.problem.losses.pooling import pooled_minimiser
 from coterie.problem.losses.psi import SQUARED
 
 UNEVEN = 1e-6  # a part of the largest curvature: what is less is hard to tell from rounding
+
+
+class Spectrum(NamedTuple):
+    """Quadratics in spectral form: V (|M|, r, n), h ≥ 0 (|M|, r), centre (|M|, n), floor (|M|,)."""
+
+    V: Array
+    h: Array
+    centre: Array
+    floor: Array
+
+    @classmethod
+    def of(cls, design: Design) -> Spectrum:
+        """That of the rows of a design, by an SVD of every node's."""
+        if design.X.size > FEW:  # to copy them takes its time, too
+            check()
+        m, n = np.diff(design.starts), design.X.shape[1]
+        ridged = np.flatnonzero(design.ridge > 0)
+        extra = np.zeros((len(ridged), n))  # ridge is least squares with these rows and label 0
+        extra[np.arange(len(ridged)), ridged] = np.sqrt(design.ridge[ridged])
+        r = min(int(m.max(initial=0)) + len(extra), n)
+        V, h = np.zeros((len(m), r, n)), np.zeros((len(m), r))
+        centre, floor = np.zeros((len(m), n)), np.zeros(len(m))
+        with threads_for(int(m.max(initial=0)) * n):
+            for block in LabelledRows(np.arange(len(m)), m, design.X, design.y, design.s).blocks:
+                k = len(block.of)
+                root = np.sqrt(design.s[block.rows])
+                X, y = block.X * root[:, :, None], block.y * root
+                if len(extra):
+                    X = np.concatenate([X, np.broadcast_to(extra, (k, *extra.shape))], axis=1)
+                    y = np.concatenate([y, np.zeros((k, len(extra)))], axis=1)
+                U, s, Vt = thin_svd(X)
+                inverse = np.divide(1.0, s, out=np.zeros_like(s), where=s > 0)
+                fit = by_node(Vt.transpose(0, 2, 1), inverse * by_node(U.transpose(0, 2, 1), y))
+                width = s.shape[1]
+                V[block.of, :width], h[block.of, :width] = Vt, 2 * s**2
+                centre[block.of] = fit
+                floor[block.of] = ((by_node(X, fit) - y) ** 2).sum(axis=1)
+        return cls(V, h, centre, floor)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,45 +72,45 @@ class Quadratics(LocalLosses):
 
     Attributes
     ----------
-    V : (|M|, r, n)
-    h : (|M|, r), ≥ 0
-    centre : (|M|, n)
-    floor : (|M|,)
     rows : Design
         The rows themselves. What is proven is proven of them: the spectral form only finds good points.
+    find : callable
+        Returns the spectral form. It is called when that is needed first: an SVD of every node takes its time, and
+        a time limit may end it.
     """
 
     smooth: ClassVar[bool] = True
-    V: Array
-    h: Array
-    centre: Array
-    floor: Array
     rows: Design
+    find: Callable[[], Spectrum]
 
     @classmethod
     def from_rows(cls, rows: LabelledRows, scale: Array, ridge: Array) -> Quadratics:
         """Σ_r scale_r (y_r − ⟨x_r, w⟩)² + Σ_k ridge_k w_k² for each node i."""
-        n = rows.X.shape[1]
-        ridged = np.flatnonzero(ridge > 0)
-        extra = np.zeros((len(ridged), n))  # ridge is least squares with these rows and label 0
-        extra[np.arange(len(ridged)), ridged] = np.sqrt(ridge[ridged])
-        r = min(int(rows.m.max(initial=0)) + len(extra), n)
-        count = len(rows.M)
-        V, h = np.zeros((count, r, n)), np.zeros((count, r))
-        centre, floor = np.zeros((count, n)), np.zeros(count)
-        for block in rows.blocks:
-            k = len(block.of)
-            root = np.sqrt(scale[block.rows])
-            X = np.concatenate([block.X * root[:, :, None], np.broadcast_to(extra, (k, *extra.shape))], axis=1)
-            y = np.concatenate([block.y * root, np.zeros((k, len(extra)))], axis=1)
-            U, s, Vt = thin_svd(X)
-            inverse = np.divide(1.0, s, out=np.zeros_like(s), where=s > 0)
-            fit = by_node(Vt.transpose(0, 2, 1), inverse * by_node(U.transpose(0, 2, 1), y))
-            width = s.shape[1]
-            V[block.of, :width], h[block.of, :width] = Vt, 2 * s**2
-            centre[block.of] = fit
-            floor[block.of] = ((by_node(X, fit) - y) ** 2).sum(axis=1)
-        return cls(V, h, centre, floor, Design(SQUARED, rows.X, rows.y, scale, rows.starts, ridge))
+        design = Design(SQUARED, rows.X, rows.y, scale, rows.starts, ridge)
+        return cls(design, partial(Spectrum.of, design))
+
+    @cached_property
+    def spectrum(self) -> Spectrum:
+        return self.find()
+
+    def prepare(self) -> None:
+        _ = self.spectrum
+
+    @property
+    def V(self) -> Array:
+        return self.spectrum.V
+
+    @property
+    def h(self) -> Array:
+        return self.spectrum.h
+
+    @property
+    def centre(self) -> Array:
+        return self.spectrum.centre
+
+    @property
+    def floor(self) -> Array:
+        return self.spectrum.floor
 
     @property
     def quadratic(self) -> Quadratics:
@@ -81,12 +121,14 @@ class Quadratics(LocalLosses):
         return self.rows
 
     def in_units(self, x: float, y: float) -> tuple[Quadratics, float]:
-        rows = self.rows.in_units(x, y)
-        return Quadratics(self.V, self.h / x**2, self.centre * (x / y), self.floor / y**2, rows), y**2
+        return Quadratics(self.rows.in_units(x, y), partial(self._spectrum_in_units, x, y)), y**2
+
+    def _spectrum_in_units(self, x: float, y: float) -> Spectrum:
+        V, h, centre, floor = self.spectrum
+        return Spectrum(V, h / x**2, centre * (x / y), floor / y**2)
 
     def of_nodes(self, which: NDArray[np.int64]) -> Quadratics:
-        centre, floor = self.centre[which], self.floor[which]
-        return Quadratics(self.V[which], self.h[which], centre, floor, self.rows.of_nodes(which))
+        return Quadratics(self.rows.of_nodes(which), partial(Spectrum, *(part[which] for part in self.spectrum)))
 
     def in_columns(self, t: Array) -> Quadratics:
         d, m = self.rows, np.diff(self.rows.starts)

@@ -33,6 +33,9 @@ class SparseQuadratics(LocalLosses):
     q: Quadratics
     alpha: Array
 
+    def prepare(self) -> None:
+        self.q.prepare()
+
     def value(self, w: Array) -> Array:
         return self.q.value(w) + np.abs(w) @ self.alpha
 

@@ -173,6 +173,8 @@ class JointSystem:
     def factorised(self, K: Any, bend: Array, fixed: NDArray[np.bool_]) -> Factors | None:
         """What solves (K + Xᵀ diag(bend) X) δw = …, over the weights that are not fixed; None where nothing does."""
         free, used = np.flatnonzero(~fixed), np.flatnonzero(bend > 0)
+        if not (len(free) or len(used)):  # LAPACK would complain aloud
+            return None
         root = np.sqrt(bend[used])
         if len(free) + len(used) <= DENSE:
             return self._factorised_densely(K, free, used, root)
