@@ -137,6 +137,7 @@ class RankTables(NamedTuple):
     offset: Offset | None
     one_hot: list[str]
     missing: str | None
+    strength: dict[str, float]
 
 
 def fit_by_ranks(
@@ -146,10 +147,10 @@ def fit_by_ranks(
     from coterie.estimators.by_ranks import RankFit
     from coterie.io.formats import Table
 
-    rows, edges, partition, columns, measure, offset, one_hot, missing = tables
+    rows, edges, partition, columns, measure, offset, one_hot, missing, strength = tables
     parts = None if partition is None else Table(partition)
     with keeping(*kept) as is_resumed:
-        facts = RankFit(model, rows, edges, columns, measure, parts, say, offset, one_hot, missing).fit()
+        facts = RankFit(model, rows, edges, columns, measure, parts, say, offset, one_hot, missing, strength).fit()
     if kept[1] and not is_resumed():
         say(f"{kept[0]} holds no checkpoint of this fit, which began anew")
     if unasked and not hasattr(model, "held_out_"):
