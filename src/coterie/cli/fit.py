@@ -51,7 +51,17 @@ from coterie.cli.options import (
     WeightName,
     WeightOption,
 )
-from coterie.cli.ranks import RankTables, agreed, check_files, fit_by_ranks, keeping, ranks, refuse_partition, why_whole
+from coterie.cli.ranks import (
+    RankTables,
+    agreed,
+    check_files,
+    fit_by_ranks,
+    keeping,
+    ranks,
+    refuse_other_options,
+    refuse_partition,
+    why_whole,
+)
 from coterie.cli.ranks import profile as where_time_went
 from coterie.cli.strengths import check_engine, read_strengths
 
@@ -280,7 +290,10 @@ def fit(
     model so far.
     """
     with plain_errors(quiet), ranks(checked_engine(engine)) as first:
+        refuse_other_options(engine, context)
         check_folder(out)
+        if checkpoint is not None:
+            check_folder(checkpoint, "--checkpoint")
         check_numbers(tol=tol, time_limit=time_limit, alpha=alpha, ridge=ridge, time_strength=time_strength)
         if engine != "mpi" and (profile or checkpoint is not None or partition is not None):
             raise BadInputError("--profile, --checkpoint and --partition belong to --engine mpi")

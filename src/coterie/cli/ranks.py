@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import typer
 
 from coterie.cli.errors import BadInputError
+from coterie.io import errors
 
 if TYPE_CHECKING:
     from coterie.estimators.base import NetworkedModel
@@ -49,7 +51,27 @@ def ranks(engine: str) -> Iterator[bool]:
                 all_ranks.any(False)
                 raise
     except RankFailed as error:
-        raise BadInputError(str(error)) from None
+        raise _as_of_one_process(str(error), error.kind) from None
+
+
+def _as_of_one_process(message: str, kind: str) -> Exception:
+    """The error of a rank as one process has it, for the code that the command ends with."""
+    known = getattr(errors, kind, getattr(builtins, kind, None))
+    if not isinstance(known, type) or not issubclass(known, ValueError | OSError):
+        return BadInputError(message)
+    message = message.replace(f"{kind}: ", "", 1)
+    return known(message) if issubclass(known, errors.DataError | OSError) else errors.DataError(message)
+
+
+def refuse_other_options(engine: str, context: typer.Context) -> None:
+    """Refuse ranks that were given other options: they would go different ways, and wait for each other there."""
+    if engine != "mpi":
+        return
+    from coterie.engines.mpi.agreement import refuse_differences
+    from coterie.engines.mpi.crew import crew
+
+    options = {max(option.opts, key=len): str(option.name) for option in context.command.params}
+    refuse_differences(crew(), {name: repr(context.params.get(key)) for name, key in options.items()})
 
 
 def profile() -> list[str]:
