@@ -116,7 +116,7 @@ class RankFit:
         with self.ranks.ending_together(), naming_the_file(self.rows):
             name = self._agreed()
             self.model._check_parameters()
-            with using(Form.NUMPY):  # a small fit compiles nothing
+            with using(Form.NUMPY), self.ranks.profile.phase("reading"):  # a small fit compiles nothing
                 columns, gaps = prepare(self.rows, self.columns, self.one_hot, self.missing, RankReader(self.ranks))
             prepared = replace(self, columns=columns)
             prepared.checks.gaps(gaps)
@@ -140,7 +140,7 @@ class RankFit:
     def _fitted(self, name: str) -> Facts:
         self._introduce()
         model = self.model
-        with using(Form.NUMPY):
+        with using(Form.NUMPY), self.ranks.profile.phase("reading"):
             network = self._network()
             data, labelled = RankData(model, network, self.checks, self.offset).read()
         model._check_labelled(data.labelled, self.holders)
@@ -179,10 +179,11 @@ class RankFit:
     def _network(self) -> RankNetwork:
         """The own nodes of this rank, and their edges."""
         directory, edges = read_edges(self.edges, self.measure, self.columns.text_ids, self.ranks)
-        if self.partition is not None:
-            read_partition(self.partition, directory)
-        else:
-            assign(directory, edges, len(self.columns.features) + int(self.model.fit_intercept))
+        with self.ranks.profile.phase("assigning nodes"):
+            if self.partition is not None:
+                read_partition(self.partition, directory)
+            else:
+                assign(directory, edges, len(self.columns.features) + int(self.model.fit_intercept))
         network, n = RankNetwork.joined(directory, edges), len(self.columns.features)
         sizes = len(network.share.own), len(network.share.pairs)
         self.ranks.do(lambda: require_memory_to_solve(*sizes, n), "hold its part")
@@ -228,7 +229,8 @@ def _write(
     """What `save` of a model writes, with arrays of nodes and edges by their owners."""
     here = {name: arrays[name] for name in (*OF_NODES, *OF_SOME, "u") if name in arrays} | own
     shared = {name: array for name, array in arrays.items() if name not in OWN}
-    write_together(ranks, path, {**record, "text_ids": text_ids}, shared, here)
+    with ranks.profile.phase("writing"):
+        write_together(ranks, path, {**record, "text_ids": text_ids}, shared, here)
 
 
 def _said(model: NetworkedModel) -> dict[str, Any]:

@@ -126,7 +126,7 @@ def joined(problem: PartProblem) -> OwnPart:
     """The part of this rank, joined up with those of others."""
     ranks = crew()
     _check(problem, ranks)
-    with using(Form.NUMPY):  # what pays is known when the part is
+    with using(Form.NUMPY), ranks.profile.phase("taking a part"):  # what pays is known when the part is
         return OwnPart.joined(ranks, problem.share, problem.n_weights, partial(_stated, problem))
 
 
