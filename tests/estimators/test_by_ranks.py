@@ -91,7 +91,7 @@ MODELS = {
     "three classes": (ct.NetworkedLogisticRegression(lam=0.5, penalty="l2"), "three.csv", {}),
     "classes that are numbers": (ct.NetworkedLogisticRegression(lam=0.1), "numbers.parquet", {}),
     "huber": (ct.NetworkedHuberRegression(lam=0.5, penalty="squared"), "rows.csv", {}),
-    "quantile": (ct.NetworkedQuantileRegression(lam=0.5, quantile=0.4, ridge=0.1, tol=1e-5), "rows.csv", {}),
+    "quantile": (ct.NetworkedQuantileRegression(lam=0.5, quantile=0.4), "rows.csv", {}),
     "poisson": (ct.NetworkedPoissonRegression(lam=0.5), "counts.csv", {}),
     "offset": (ct.NetworkedPoissonRegression(lam=0.5), "counts.csv", {"offset": "long"}),
     "exposure": (ct.NetworkedPoissonRegression(lam=0.5, penalty="l2"), "counts.csv", {"exposure": "long"}),
