@@ -29,7 +29,7 @@ import coterie as ct  # noqa: E402
 import coterie.datasets  # noqa: E402
 from benchmarks import families  # noqa: E402
 from coterie.engines.base import Mode  # noqa: E402
-from coterie.engines.mpi import outline  # noqa: E402
+from coterie.engines.mpi import checkpoint, outline  # noqa: E402
 from coterie.engines.mpi.assignment import assign  # noqa: E402
 from coterie.engines.mpi.checkpoint import keeping  # noqa: E402
 from coterie.engines.mpi.crew import Crew, RankFailed, crew  # noqa: E402
@@ -439,6 +439,26 @@ def compiled(crew: Crew) -> None:
         provers.test_every_operation(provers.Made(make, True), *provers.CASES[0], ct.TotalVariation())
         same_as_alone(crew, SMALL["b"](), Form.ANY_N)
         same_as_alone(crew, SMALL["d"](), Form.ANY_N)
+
+
+def full_disk(crew: Crew) -> None:
+    """A checkpoint that one rank cannot write ends the solve of all; the message names its file; nothing is left."""
+    folder, last = Path(os.environ["FILES"]), crew.size - 1
+    problem = families.path(0.05)
+
+    def no_room(arrays: object, to: Path) -> None:
+        to.write_text("a part")
+        if crew.rank == last:
+            raise OSError("no space left")
+
+    checkpoint._save = no_room
+    with (
+        keeping(folder, every=0.0),
+        pytest.raises(RankFailed, match=rf"rank {last} .* write .*-{last}-of-.*: OSError: no space left"),
+    ):
+        ct.solve(problem, 0.0, engine="mpi")
+    crew.any(False)
+    assert not list(folder.iterdir())
 
 
 def limits(crew: Crew) -> None:

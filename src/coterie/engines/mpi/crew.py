@@ -154,7 +154,7 @@ class Crew:
         if not len(failed):
             return result
         first = int(failed[0])
-        text = self.text(f"{type(error).__name__}: {error}" if error is not None else "", first)
+        what, text = self.text(what, first), self.text(f"{type(error).__name__}: {error}", first)
         raise RankFailed(f"rank {first} of {self.size} cannot {what}: {text}", text.partition(":")[0]) from error
 
     def text(self, text: str, rank: int = 0) -> str:
