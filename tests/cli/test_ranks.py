@@ -17,8 +17,10 @@ import pytest
 from safetensors.numpy import load_file
 
 import coterie as ct
+from coterie.cli.codes import ExitCode
 from coterie.cli.errors import BadInputError
-from coterie.cli.ranks import refuse_partition, why_whole
+from coterie.cli.ranks import _as_of_one_process, refuse_partition, why_whole
+from coterie.io import errors
 from coterie.io.formats import Table
 
 MPIEXEC = shutil.which("mpiexec", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
@@ -74,7 +76,8 @@ def test_ranks_fit_what_one_process_fits(network: list[str]) -> None:
     assert done.stdout.count("Model written to ranks") == 1
     assert done.stderr.count("kept holds no checkpoint of this fit, which began anew") == 1
     assert "2 ranks, " in done.stderr
-    assert "bytes to neighbours" in done.stderr
+    for said in ("reading", "assigning nodes", "taking a part", "iterating", "writing", "bytes to neighbours"):
+        assert f"  {said} " in done.stderr
     assert run("data.csv", *network, "--engine", "numpy", "--out", "alone").returncode == 0
     one, other = ct.load("ranks"), ct.load("alone")
     assert one.gap_ <= 1e-6
@@ -113,6 +116,39 @@ def test_errors_are_said_once(network: list[str]) -> None:
     assert done.returncode != 0
     assert done.stderr.count("nothing.csv: there is no such file") == 1
     assert not Path("model").exists()
+
+
+@needs_mpi
+@pytest.mark.slow
+def test_any_option_that_differs_is_named(network: list[str]) -> None:
+    given = ["data.csv", *network, "--engine", "mpi", "--out", "model"]
+    other = [":", "-n", "1", sys.executable, "-m", "coterie", "fit", *given]
+    done = run(*given, "--checkpoint", "kept", *other, ranks=1)
+    assert done.returncode == ExitCode.USAGE
+    assert done.stderr.count("rank 1 has another --checkpoint than rank 0") == 1
+    assert not Path("model").exists()
+
+
+@needs_mpi
+@pytest.mark.slow
+def test_data_that_a_rank_cannot_use_have_the_code_of_one_process(network: list[str]) -> None:
+    Path("data.csv").write_text(Path("data.csv").read_text() + "\nnowhere,1,2")
+    codes = [
+        run("data.csv", *network, "--engine", name, "--out", "model", ranks=n) for name, n in (("mpi", 2), ("numpy", 0))
+    ]
+    assert [done.returncode for done in codes] == [ExitCode.UNKNOWN_NODE, ExitCode.UNKNOWN_NODE]
+    assert (
+        "rank 1 of 2 cannot use its share of data.csv: data.csv: column 'place', row 81: 'nowhere'" in codes[0].stderr
+    )
+    assert not Path("model").exists()
+
+
+def test_errors_of_ranks_are_those_of_one_process() -> None:
+    assert type(_as_of_one_process("rank 1 cannot: PermissionError: no", "PermissionError")) is PermissionError
+    assert str(_as_of_one_process("rank 1 cannot: BadValueError: no", "BadValueError")) == "rank 1 cannot: no"
+    assert type(_as_of_one_process("rank 1 cannot: ValueError: no", "ValueError")) is errors.DataError
+    for kind in ("MemoryError", "annotations", ""):
+        assert type(_as_of_one_process("rank 1 cannot", kind)) is BadInputError
 
 
 @pytest.mark.slow

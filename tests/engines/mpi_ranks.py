@@ -29,7 +29,7 @@ import coterie as ct  # noqa: E402
 import coterie.datasets  # noqa: E402
 from benchmarks import families  # noqa: E402
 from coterie.engines.base import Mode  # noqa: E402
-from coterie.engines.mpi import outline  # noqa: E402
+from coterie.engines.mpi import checkpoint, outline  # noqa: E402
 from coterie.engines.mpi.assignment import assign  # noqa: E402
 from coterie.engines.mpi.checkpoint import keeping  # noqa: E402
 from coterie.engines.mpi.crew import Crew, RankFailed, crew  # noqa: E402
@@ -113,8 +113,22 @@ def solves(crew: Crew, form: Form) -> None:
         penalty = EVERY_PENALTY[k % len(EVERY_PENALTY)]
         same_as_alone(crew, instance(KINDS[k % len(KINDS)], loss, penalty), form)
     same_as_alone(crew, replace(instance("few labelled"), lam=0.0), form)
+    for k, problem in enumerate(held_in_other_ways()):
+        same_as_alone(crew, problem, form)
+        if form is Form.NUMPY:
+            same_as_alone(crew, replace(problem, strength=[0.0, 2.0, np.inf if k % 2 else 1.0]), form)
     for build in (three_classes, *SMALL.values()):
         same_as_alone(crew, build(), form)
+
+
+def held_in_other_ways() -> list[ct.Problem]:
+    """Bounds on weights, of every loss that knows them, with each penalty."""
+    bounds = {"lower": -0.2, "upper": 0.3}, {"positive": True}
+    losses = [loss for loss in FIRST_LOSSES + OTHER_LOSSES if not isinstance(loss, ct.Quantile)]
+    return [
+        instance(KINDS[k % len(KINDS)], replace(loss, **bounds[k % 2]), EVERY_PENALTY[k % len(EVERY_PENALTY)])
+        for k, loss in enumerate(losses)
+    ]
 
 
 def three_classes() -> ct.Problem:
@@ -132,7 +146,7 @@ def part_of(crew: Crew, problem: ct.Problem) -> PartProblem:
     place = find(share.own, rows.M)
     here = np.flatnonzero(place >= 0)
     mine = replace(rows.of_nodes(here), M=place[here])
-    return PartProblem(share, graph.n_nodes, graph.n_edges, mine, problem.loss, problem.penalty, problem.lam)
+    return PartProblem(share, graph.n_nodes, graph.n_edges, mine, problem.loss, problem.bound.penalty, problem.lam)
 
 
 def parts_alike(crew: Crew, problem: ct.Problem) -> None:
@@ -163,6 +177,9 @@ def parts(crew: Crew) -> None:
     losses = FIRST_LOSSES + OTHER_LOSSES
     for k, loss in enumerate(losses):
         parts_alike(crew, instance(KINDS[k % len(KINDS)], loss, EVERY_PENALTY[k % len(EVERY_PENALTY)]))
+    for k, problem in enumerate(held_in_other_ways()):
+        parts_alike(crew, problem)
+        parts_alike(crew, replace(problem, strength=[0.5, 2.0, np.inf if k % 2 else 1.0]))
     for build in (three_classes, *SMALL.values()):
         parts_alike(crew, build())
     outline.ROWS = 40
@@ -422,6 +439,26 @@ def compiled(crew: Crew) -> None:
         provers.test_every_operation(provers.Made(make, True), *provers.CASES[0], ct.TotalVariation())
         same_as_alone(crew, SMALL["b"](), Form.ANY_N)
         same_as_alone(crew, SMALL["d"](), Form.ANY_N)
+
+
+def full_disk(crew: Crew) -> None:
+    """A checkpoint that one rank cannot write ends the solve of all; the message names its file; nothing is left."""
+    folder, last = Path(os.environ["FILES"]), crew.size - 1
+    problem = families.path(0.05)
+
+    def no_room(arrays: object, to: Path) -> None:
+        to.write_text("a part")
+        if crew.rank == last:
+            raise OSError("no space left")
+
+    checkpoint._save = no_room
+    with (
+        keeping(folder, every=0.0),
+        pytest.raises(RankFailed, match=rf"rank {last} .* write .*-{last}-of-.*: OSError: no space left"),
+    ):
+        ct.solve(problem, 0.0, engine="mpi")
+    crew.any(False)
+    assert not list(folder.iterdir())
 
 
 def limits(crew: Crew) -> None:

@@ -69,7 +69,9 @@ def test_the_same_answers_where_nobody_holds_the_whole(ranks: int) -> None:
 
 @needs_mpi
 @pytest.mark.slow
-@pytest.mark.parametrize(("ranks", "name"), [(3, "reading"), (2, "refusals"), (3, "fits"), (3, "choices")])
+@pytest.mark.parametrize(
+    ("ranks", "name"), [(3, "reading"), (2, "refusals"), (3, "fits"), (3, "choices"), (2, "full_disk")]
+)
 def test_files_that_ranks_read_together(ranks: int, name: str, tmp_path: Path) -> None:
     all_is_fine(begin(ranks, name, FILES=str(tmp_path)))
 

@@ -12,6 +12,7 @@ import pytest
 from sklearn.base import clone
 
 import coterie as ct
+from coterie.estimators.column_strength import strengths_of
 from coterie.estimators.offsets import Offset
 from coterie.io.errors import BadLabelError, BadValueError, DataError
 from coterie.io.formats import Table
@@ -29,7 +30,7 @@ from coterie.engines.mpi.crew import Crew, RankFailed
 from coterie.estimators import by_ranks, cross_validation, rank_data, rank_folds, rank_lams
 from coterie.io.ranks import pieces
 from coterie.io.ranks.network import read_edges
-from coterie.io.ranks.partition import assign, by_labels, read_partition
+from coterie.io.ranks.partition import _at_home, _wishes, assign, by_labels, read_partition
 from coterie.kernels.choice import using
 from coterie.kernels.forms import Form
 from coterie.solver import part_problem
@@ -90,11 +91,18 @@ MODELS = {
     "three classes": (ct.NetworkedLogisticRegression(lam=0.5, penalty="l2"), "three.csv", {}),
     "classes that are numbers": (ct.NetworkedLogisticRegression(lam=0.1), "numbers.parquet", {}),
     "huber": (ct.NetworkedHuberRegression(lam=0.5, penalty="squared"), "rows.csv", {}),
-    "quantile": (ct.NetworkedQuantileRegression(lam=0.5, quantile=0.4, ridge=0.1, tol=1e-5), "rows.csv", {}),
+    "quantile": (ct.NetworkedQuantileRegression(lam=0.5, quantile=0.4), "rows.csv", {}),
     "poisson": (ct.NetworkedPoissonRegression(lam=0.5), "counts.csv", {}),
     "offset": (ct.NetworkedPoissonRegression(lam=0.5), "counts.csv", {"offset": "long"}),
     "exposure": (ct.NetworkedPoissonRegression(lam=0.5, penalty="l2"), "counts.csv", {"exposure": "long"}),
     "one-hot and means": (ct.NetworkedLinearRegression(lam=0.1), "gaps.csv", MADE),
+    "strengths": (
+        ct.NetworkedLinearRegression(lam=0.1, column_strength={"a": 0.5, "intercept": np.inf}),
+        "rows.csv",
+        {},
+    ),
+    "strengths of classes": (ct.NetworkedLogisticRegression(lam=0.5, column_strength={"b": 3.0}), "three.csv", {}),
+    "strengths of one": (ct.NetworkedLinearRegression(lam=0.1, column_strength={"b": 1.0}), "rows.csv", {}),
     "dropped rows": (ct.NetworkedLasso(lam=0.1), "gaps.csv", MADE | {"missing": "drop"}),
 }
 
@@ -112,6 +120,7 @@ def test_it_is_the_fit_of_one_process(name: str) -> None:
     assert facts.labelled_rows == whole.n_labelled_.sum()
     assert (facts.labelled_nodes, facts.undetermined_nodes) == (12, [])
     assert found.preparation_ == whole.preparation_
+    assert strengths_of(found) == strengths_of(whole)
     assert found.offset_ == whole.offset_
     np.testing.assert_array_equal(getattr(found, "classes_", None), getattr(whole, "classes_", None))
     np.testing.assert_allclose(
@@ -129,6 +138,11 @@ def test_it_is_the_fit_of_one_process(name: str) -> None:
 CHOICES = {
     "squared": (ct.NetworkedLinearRegressionCV, "rows.csv", {"over": "nodes"}),
     "counts": (ct.NetworkedPoissonRegressionCV, "counts.csv", {"penalty": "l2", "ridge": 0.1}),
+    "strengths": (
+        ct.NetworkedLinearRegressionCV,
+        "rows.csv",
+        {"penalty": "l2", "column_strength": {"a": 0.3, "b": np.inf}},
+    ),
 }
 
 
@@ -155,6 +169,19 @@ def test_folds_choose_as_those_of_one_process(name: str, monkeypatch: pytest.Mon
     assert ours.score == pytest.approx(theirs.score, rel=0.05, abs=0.02)
     assert ours.counts.sum() == (whole.n_labelled_.sum() if theirs.counts is None else theirs.counts.sum())
     np.testing.assert_allclose(ours.node_errors, theirs.node_errors, rtol=0.1, atol=0.05)
+
+
+def test_the_strength_of_a_column_is_that_of_its_levels() -> None:
+    model = ct.NetworkedLinearRegression(lam=0.1)
+    fit(model, "gaps.csv", **MADE, strength={"colour": np.inf, "a": 2.0})
+    assert strengths_of(model) == {"colour=green": np.inf, "colour=red": np.inf, "a": 2.0}
+    assert np.ptp(model.solution_.w[:, 2:4], axis=0).tolist() == [0.0, 0.0]
+    with pytest.raises(
+        DataError, match=r"--strength nothing=…: there is no feature 'nothing'; there are a, b, intercept"
+    ):
+        fit(ct.NetworkedLinearRegression(lam=0.1), "rows.csv", strength={"nothing": 2.0})
+    with pytest.raises(TypeError, match="know no strengths of 0"):
+        fit(ct.NetworkedLinearRegression(lam=0.1), "rows.csv", strength={"a": 0.0})
 
 
 def test_moments_are_kept_where_these_are_less(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,6 +243,20 @@ def test_nodes_are_numbered_in_their_order(alone: Crew) -> None:
     assert directory.owner.tolist() == [0] * 12
 
 
+def test_nodes_wish_for_the_label_of_most_neighbours(alone: Crew) -> None:
+    directory, edges = read_edges(Table("edges.csv"), Measure(), True, alone)
+    part, rng = _at_home(directory, edges), np.random.default_rng(0)
+    for _ in range(20):
+        P, V = int(rng.integers(2, 6)), part.own
+        label, room = rng.integers(P, size=V), rng.random(P) * rng.integers(3)
+        A = (part.problem.graph.D.T @ part.problem.graph.D).toarray()
+        near = -np.where(np.eye(V) > 0, 0.0, A) @ np.eye(P)[label]
+        score = near / near.sum(axis=1, keepdims=True) + room
+        score[np.arange(V), label] += 1e-9
+        wish = _wishes(part, label, room)
+        np.testing.assert_allclose(score[np.arange(V), wish], score.max(axis=1))
+
+
 def test_an_edge_of_two_weights_is_refused(alone: Crew) -> None:
     pl.DataFrame({"i": ["a", "b"], "j": ["b", "a"], "weight": [1.0, 2.0]}).write_csv("edges.csv")
     with pytest.raises(RankFailed, match=r"row 2: the edge 'b' – 'a' has the weight 2\.0 here, and 1\.0 before"):
@@ -253,6 +294,10 @@ def test_a_fit_goes_on_from_its_checkpoint() -> None:
         fit(ct.NetworkedLinearRegression(lam=0.1), "rows.csv")
         assert kept.resumed == 0
         fit(ct.NetworkedLinearRegression(lam=0.1), "rows.csv")
+        assert kept.resumed > 0
+    pl.DataFrame({"node": NAMES, "part": 0}).write_csv("parts.csv")
+    with keeping("kept", every=0.0, resume=True) as kept:  # asked for more, and shared out in another way
+        fit(ct.NetworkedLinearRegression(lam=0.1, tol=1e-8, time_limit=60.0), "rows.csv", "parts.csv")
         assert kept.resumed > 0
     with keeping("kept", every=0.0, resume=True) as kept:
         fit(ct.NetworkedLinearRegression(lam=0.2), "rows.csv")

@@ -6,7 +6,7 @@ import pytest
 from towns import CHOOSING, PLAIN, empirical, labels_for, names, quick, rows
 
 import coterie as ct
-from coterie.estimators.column_strength import as_array
+from coterie.estimators.column_strength import as_array, strengths_of
 from coterie.estimators.refine_strength import refine
 from coterie.report.text import penalty_of
 
@@ -152,3 +152,13 @@ def test_rows_choose_strengths(tmp_path):
     np.testing.assert_array_equal(model.problem_.strength, model.strengths_)
     model.save(tmp_path / "model")
     np.testing.assert_array_equal(ct.load(tmp_path / "model").strengths_, model.strengths_)
+
+
+def test_strengths_of_several_classes_have_the_names_of_columns():
+    X, _, nodes = rows()
+    classes = np.array(["low", "middle", "high"])[np.digitize(X[:, 0], [-0.5, 0.5])]
+    table = pd.DataFrame(X, columns=["age", "income"])
+    model = ct.NetworkedLogisticRegression(
+        empirical(), lam=0.1, ridge=0.1, column_strength={"age": INF, "intercept": 2.0}
+    )
+    assert strengths_of(model.fit(table, classes, names(nodes))) == {"age": INF, "intercept": 2.0}

@@ -79,15 +79,15 @@ def check_numbers(**options: float | None) -> None:
             raise BadInputError(f"--{name.replace('_', '-')} {value}: give a number")
 
 
-def check_folder(out: Path) -> None:
+def check_folder(out: Path, option: str = "--out") -> None:
     """Refuse a folder that cannot be written to before any work is done."""
     nearest = next(p for p in (out, *out.absolute().parents) if p.exists())
     if not nearest.is_dir():
-        raise BadInputError(f"--out {out}: {nearest} is a file; name a folder to write to")
+        raise BadInputError(f"{option} {out}: {nearest} is a file; name a folder to write to")
     try:
         check_writable(nearest)
     except PermissionError as error:
-        raise PermissionError(f"--out {out}: {error}") from None
+        raise PermissionError(f"{option} {out}: {error}") from None
 
 
 def check_file(out: Path, *inputs: Path) -> None:

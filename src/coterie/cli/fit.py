@@ -51,9 +51,19 @@ from coterie.cli.options import (
     WeightName,
     WeightOption,
 )
-from coterie.cli.ranks import RankTables, agreed, check_files, fit_by_ranks, keeping, ranks, refuse_partition, why_whole
+from coterie.cli.ranks import (
+    RankTables,
+    agreed,
+    check_files,
+    fit_by_ranks,
+    keeping,
+    ranks,
+    refuse_other_options,
+    refuse_partition,
+    why_whole,
+)
 from coterie.cli.ranks import profile as where_time_went
-from coterie.cli.strengths import check_engine, of_features, read_strengths
+from coterie.cli.strengths import check_engine, read_strengths
 
 if TYPE_CHECKING:
     pass
@@ -280,7 +290,10 @@ def fit(
     model so far.
     """
     with plain_errors(quiet), ranks(checked_engine(engine)) as first:
+        refuse_other_options(engine, context)
         check_folder(out)
+        if checkpoint is not None:
+            check_folder(checkpoint, "--checkpoint")
         check_numbers(tol=tol, time_limit=time_limit, alpha=alpha, ridge=ridge, time_strength=time_strength)
         if engine != "mpi" and (profile or checkpoint is not None or partition is not None):
             raise BadInputError("--profile, --checkpoint and --partition belong to --engine mpi")
@@ -301,6 +314,7 @@ def fit(
         model.set_params(standardize=scale, weight_by=weight_by.value, time_limit=time_limit, engine=engine)
         from coterie.cli.screen import say, working
         from coterie.estimators.assessment import assess
+        from coterie.estimators.column_strength import of_features
         from coterie.estimators.from_files import FileFit
         from coterie.estimators.offsets import Offset
         from coterie.io.formats import Table
@@ -329,12 +343,13 @@ def fit(
             measure = Measure(weight, distance)
             levels, gap = [] if one_hot is None else split_names(one_hot), None if missing is None else missing.value
             if engine == "mpi":
-                asked = {"knn": nearest, "time": time, "shared": shared, "refit": refit}
-                whole = agreed(why_whole(model, table, edges, strength=strength, baselines=baselines, **asked))
+                asked = {"knn": nearest, "time": time, "shared": shared, "refit": refit, "baselines": baselines}
+                asked["strength …=0"] = 0.0 in strengths.values()
+                whole = agreed(why_whole(model, table, edges, **asked))
                 if whole is None and edges is not None:
                     model.set_params(verbose=tell)
                     columns = replace(columns, text_ids=ids is IdsName.text)
-                    ours = RankTables(table, edges, partition, columns, measure, given, levels, gap)
+                    ours = RankTables(table, edges, partition, columns, measure, given, levels, gap, strengths)
                     notes = notes_of(context, table, None, seed) if first else {}
                     facts = fit_by_ranks(
                         model, ours, partial(say, quiet=quiet), (checkpoint, resume), baselines is None

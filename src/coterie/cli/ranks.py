@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import typer
 
 from coterie.cli.errors import BadInputError
+from coterie.io import errors
 
 if TYPE_CHECKING:
     from coterie.estimators.base import NetworkedModel
@@ -49,7 +51,27 @@ def ranks(engine: str) -> Iterator[bool]:
                 all_ranks.any(False)
                 raise
     except RankFailed as error:
-        raise BadInputError(str(error)) from None
+        raise _as_of_one_process(str(error), error.kind) from None
+
+
+def _as_of_one_process(message: str, kind: str) -> Exception:
+    """The error of a rank as one process has it, for the code that the command ends with."""
+    known = getattr(errors, kind, getattr(builtins, kind, None))
+    if not isinstance(known, type) or not issubclass(known, ValueError | OSError):
+        return BadInputError(message)
+    message = message.replace(f"{kind}: ", "", 1)
+    return known(message) if issubclass(known, errors.DataError | OSError) else errors.DataError(message)
+
+
+def refuse_other_options(engine: str, context: typer.Context) -> None:
+    """Refuse ranks that were given other options: they would go different ways, and wait for each other there."""
+    if engine != "mpi":
+        return
+    from coterie.engines.mpi.agreement import refuse_differences
+    from coterie.engines.mpi.crew import crew
+
+    options = {max(option.opts, key=len): str(option.name) for option in context.command.params}
+    refuse_differences(crew(), {name: repr(context.params.get(key)) for name, key in options.items()})
 
 
 def profile() -> list[str]:
@@ -137,6 +159,7 @@ class RankTables(NamedTuple):
     offset: Offset | None
     one_hot: list[str]
     missing: str | None
+    strength: dict[str, float]
 
 
 def fit_by_ranks(
@@ -146,10 +169,10 @@ def fit_by_ranks(
     from coterie.estimators.by_ranks import RankFit
     from coterie.io.formats import Table
 
-    rows, edges, partition, columns, measure, offset, one_hot, missing = tables
+    rows, edges, partition, columns, measure, offset, one_hot, missing, strength = tables
     parts = None if partition is None else Table(partition)
     with keeping(*kept) as is_resumed:
-        facts = RankFit(model, rows, edges, columns, measure, parts, say, offset, one_hot, missing).fit()
+        facts = RankFit(model, rows, edges, columns, measure, parts, say, offset, one_hot, missing, strength).fit()
     if kept[1] and not is_resumed():
         say(f"{kept[0]} holds no checkpoint of this fit, which began anew")
     if unasked and not hasattr(model, "held_out_"):

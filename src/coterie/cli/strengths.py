@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from math import inf, nan
 
 from coterie.cli.errors import BadInputError
-from coterie.io.errors import MissingColumnError
 
 
 def read_strengths(given: Sequence[str] | None) -> dict[str, float]:
@@ -31,24 +30,8 @@ def read_strengths(given: Sequence[str] | None) -> dict[str, float]:
 def check_engine(given: dict[str, float], engine: str) -> None:
     """Refuse strengths that an engine cannot have."""
     ends = [name for name, value in given.items() if value in (0.0, inf)]
-    if ends and engine not in ("auto", "numpy"):
+    if ends and engine not in ("auto", "numpy", "mpi"):
         raise BadInputError(
             f"--strength {ends[0]}={given[ends[0]]:g}: strengths of 0 and inf have no compiled form; leave --engine "
             f"{engine} out"
         )
-
-
-def of_features(
-    given: dict[str, float], features: Sequence[str], one_hot: Sequence[str], intercept: bool
-) -> dict[str, float]:
-    """Strengths of features: that of a column with levels is that of each of them. Refuse names that are none."""
-    from coterie.estimators.column_strength import INTERCEPT
-
-    found: dict[str, float] = {}
-    for name, value in given.items():
-        levels = [feature for feature in features if name in one_hot and feature.startswith(f"{name}=")]
-        if name not in features and not levels and not (name == INTERCEPT and intercept):
-            known = ", ".join([*features, *([INTERCEPT] if intercept else [])])
-            raise MissingColumnError(f"--strength {name}=…: there is no feature {name!r}; there are {known}")
-        found |= dict.fromkeys(levels or [name], value)
-    return found

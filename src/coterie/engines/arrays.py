@@ -127,7 +127,7 @@ class ArrayProver(Corrections):
         """What the affine functions below all parts of the objective come to at w, less rounding."""
         problem = self.problem
         across = flow.across(problem.graph.edges, u, w)
-        box = 0.0 if s is None else _box_value(problem, s, w)
+        box = 0.0 if s is None else box_value(problem, s, w)
         terms = across, -problem.penalty.conjugate(u, problem.c), box
         total = float(support.at.sum()) + sum(terms)
         return total - SUM_ERROR * (float(np.abs(support.at).sum()) + sum(map(abs, terms))) - FAINT
@@ -146,7 +146,7 @@ class ArrayProver(Corrections):
             check_with_grace()
 
 
-def _box_value(problem: BoundProblem, s: Array, w: Array) -> float:
+def box_value(problem: BoundProblem, s: Array, w: Array) -> float:
     """Σ ⟨s, w⟩ less what that takes off, of ℓ1 terms and bounds, less rounding."""
     terms, cost = s * w, problem.f.box_cost(s[problem.M])
     return float(terms.sum() - cost.sum()) - SUM_ERROR * float(np.abs(terms).sum() + np.abs(cost).sum())

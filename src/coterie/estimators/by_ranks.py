@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import numpy as np
 from coterie.engines.mpi.agreement import digest, refuse_differences
 from coterie.engines.mpi.crew import Crew, crew
 from coterie.estimators.base import NetworkedModel
+from coterie.estimators.column_strength import of_features
 from coterie.estimators.cross_validation import ChoosesLam
 from coterie.estimators.file_checks import FileChecks, Say
 from coterie.estimators.from_files import naming_the_file
@@ -39,8 +40,10 @@ from coterie.problem.convert import Measure
 from coterie.problem.datasets import LabelledRows
 from coterie.problem.losses.base import with_offset
 from coterie.problem.penalties import as_penalty
+from coterie.problem.penalties.by_column import by_column
 from coterie.solver.parts import PartProblem, PartSolution, solve_parts
 
+HOW_LONG = ("tol", "max_iter", "time_limit")  # a fit that goes on may be asked for more
 OWN = (*OF_NODES, *OF_SOME, "u", "edges", "weights", "undetermined")  # arrays of which every rank writes its own
 
 
@@ -80,6 +83,8 @@ class RankFit:
         Whether `columns.offset` is an offset or an exposure. None: there is no such column.
     one_hot, missing
         What is made of columns: as for `fit_files`.
+    strength : mapping, default={}
+        Strengths of columns that are not 0; that of a column with levels is that of each of them.
     """
 
     model: NetworkedModel
@@ -92,6 +97,7 @@ class RankFit:
     offset: Offset | None = None
     one_hot: Sequence[str] = ()
     missing: str | None = None
+    strength: Mapping[str, float] = field(default_factory=dict)
 
     @cached_property
     def ranks(self) -> Crew:
@@ -110,7 +116,7 @@ class RankFit:
         with self.ranks.ending_together(), naming_the_file(self.rows):
             name = self._agreed()
             self.model._check_parameters()
-            with using(Form.NUMPY):  # a small fit compiles nothing
+            with using(Form.NUMPY), self.ranks.profile.phase("reading"):  # a small fit compiles nothing
                 columns, gaps = prepare(self.rows, self.columns, self.one_hot, self.missing, RankReader(self.ranks))
             prepared = replace(self, columns=columns)
             prepared.checks.gaps(gaps)
@@ -123,15 +129,18 @@ class RankFit:
             f"table of {name} (here {table})": self.ranks.do(partial(_files, table), f"find the {name}")
             for name, table in tables.items()
         }
-        given["choice of columns"] = repr((self.columns, self.measure, self.offset, self.one_hot, self.missing))
-        given["set of options"] = _said(self.model)
+        *fitted, _ = given.values()  # who does what is free to change when a fit goes on
+        chosen = self.columns, self.measure, self.offset, self.one_hot, self.missing, dict(self.strength)
+        given["choice of columns"] = repr(chosen)
+        given["set of options"] = repr(_said(self.model))
         refuse_differences(self.ranks, given)
-        return digest(list(given.values())).hex()
+        wanted = {name: value for name, value in _said(self.model).items() if name not in HOW_LONG}
+        return digest([*fitted, repr(chosen), repr(wanted)]).hex()
 
     def _fitted(self, name: str) -> Facts:
         self._introduce()
         model = self.model
-        with using(Form.NUMPY):
+        with using(Form.NUMPY), self.ranks.profile.phase("reading"):
             network = self._network()
             data, labelled = RankData(model, network, self.checks, self.offset).read()
         model._check_labelled(data.labelled, self.holders)
@@ -139,6 +148,9 @@ class RankFit:
         rows = model._in_units(data).labelled
         del data
         loss, penalty = model._loss(model._unpenalised), as_penalty(model.penalty)
+        strength = model._find_strengths(loss)
+        if strength is not None and (strength != 1).any():
+            penalty = by_column(penalty, strength)
         self.ranks.do(lambda: loss.validate(rows), f"use the labels of {self.rows}")
         problem = PartProblem(network.share, network.n_nodes, network.n_edges, rows, loss, penalty, 1.0, name)
         chooses = isinstance(model, ChoosesLam)
@@ -158,16 +170,20 @@ class RankFit:
         model, columns = self.model, self.columns
         model.n_features_in_, model.feature_names_in_ = len(columns.features), np.array(columns.features, dtype=object)
         model.groups_column_, model.frame_library_, model.target_name_ = columns.node, "polars", columns.target
-        model.strengths_, model.preparation_ = None, columns.made
+        model.preparation_ = columns.made
+        if self.strength:
+            given = of_features(self.strength, columns.features, self.one_hot, model.fit_intercept)
+            model.set_params(column_strength=given)
         model.offset_ = None if self.offset is None else self.offset.named
 
     def _network(self) -> RankNetwork:
         """The own nodes of this rank, and their edges."""
         directory, edges = read_edges(self.edges, self.measure, self.columns.text_ids, self.ranks)
-        if self.partition is not None:
-            read_partition(self.partition, directory)
-        else:
-            assign(directory, edges, len(self.columns.features) + int(self.model.fit_intercept))
+        with self.ranks.profile.phase("assigning nodes"):
+            if self.partition is not None:
+                read_partition(self.partition, directory)
+            else:
+                assign(directory, edges, len(self.columns.features) + int(self.model.fit_intercept))
         network, n = RankNetwork.joined(directory, edges), len(self.columns.features)
         sizes = len(network.share.own), len(network.share.pairs)
         self.ranks.do(lambda: require_memory_to_solve(*sizes, n), "hold its part")
@@ -213,14 +229,13 @@ def _write(
     """What `save` of a model writes, with arrays of nodes and edges by their owners."""
     here = {name: arrays[name] for name in (*OF_NODES, *OF_SOME, "u") if name in arrays} | own
     shared = {name: array for name, array in arrays.items() if name not in OWN}
-    write_together(ranks, path, {**record, "text_ids": text_ids}, shared, here)
+    with ranks.profile.phase("writing"):
+        write_together(ranks, path, {**record, "text_ids": text_ids}, shared, here)
 
 
-def _said(model: NetworkedModel) -> str:
-    """The parameters that say what is fitted."""
-    return repr(
-        {name: value for name, value in model.get_params(deep=False).items() if name not in ("graph", "verbose")}
-    )
+def _said(model: NetworkedModel) -> dict[str, Any]:
+    """The parameters that say what is fitted, and how far."""
+    return {name: value for name, value in model.get_params(deep=False).items() if name not in ("graph", "verbose")}
 
 
 def _files(table: Table | None) -> list[tuple[str, int]]:

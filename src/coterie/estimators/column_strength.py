@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coterie.estimators.export import column_names
+from coterie.estimators.export import names_of_design
+from coterie.io.errors import MissingColumnError
 from coterie.problem.arrays import Array
 from coterie.problem.losses import Loss
 from coterie.problem.strengths import RULE, is_strength
@@ -35,6 +36,20 @@ def as_array(given: Mapping[Any, Any] | None, names: Sequence[str] | None, n: in
     return s
 
 
+def of_features(
+    given: Mapping[str, float], features: Sequence[str], one_hot: Sequence[str], intercept: bool
+) -> dict[str, float]:
+    """Strengths of features: that of a column with levels is that of each of them. Refuse names that are none."""
+    found: dict[str, float] = {}
+    for name, value in given.items():
+        levels = [feature for feature in features if name in one_hot and feature.startswith(f"{name}=")]
+        if name not in features and not levels and not (name == INTERCEPT and intercept):
+            known = ", ".join([*features, *([INTERCEPT] if intercept else [])])
+            raise MissingColumnError(f"--strength {name}=…: there is no feature {name!r}; there are {known}")
+        found |= dict.fromkeys(levels or [name], value)
+    return found
+
+
 def _column(key: Any, names: Sequence[str] | None, n: int, intercept: bool) -> int:
     """The number of the column that a key names."""
     if isinstance(key, str) and names is not None and key in names:
@@ -54,7 +69,7 @@ def strengths_of(model: NetworkedModel) -> dict[str, float]:
     """The strengths of a fitted model by the names of its columns; those that are one are left out."""
     if model.strengths_ is None:
         return {}
-    return {name: float(s) for name, s in zip(column_names(model), model.strengths_, strict=True) if s != 1}
+    return {name: float(s) for name, s in zip(names_of_design(model), model.strengths_, strict=True) if s != 1}
 
 
 def of_weights(strengths: Array, loss: Loss) -> Array:

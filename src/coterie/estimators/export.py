@@ -113,16 +113,18 @@ def node_columns(model: ExportMixin) -> dict[str, list[Any]]:
 
 
 def column_names(model: ExportMixin) -> list[str]:
-    """Names of the columns of weights_: the features, x0, x1, … where they have none, and the intercept.
-
-    Where each class has weights of its own, its name comes first: "cat: weight".
-    """
-    names = getattr(model, "feature_names_in_", None)
-    features = [f"x{k}" for k in range(model.n_features_in_)] if names is None else [str(name) for name in names]
-    columns = [*features, "intercept"] if model.fit_intercept else features
+    """Names of the columns of weights_; where each class has weights of its own, with its name: "cat: weight"."""
+    columns = names_of_design(model)
     if model.coef_.ndim == 2:
         return columns
     return [f"{name}: {column}" for name in model.classes_.tolist() for column in columns]  # type: ignore[attr-defined]
+
+
+def names_of_design(model: ExportMixin) -> list[str]:
+    """Names of what weights are about: the features, x0, x1, … where they have no names, and the intercept."""
+    names = getattr(model, "feature_names_in_", None)
+    features = [f"x{k}" for k in range(model.n_features_in_)] if names is None else [str(name) for name in names]
+    return [*features, "intercept"] if model.fit_intercept else features
 
 
 def as_frame(columns: dict[str, Any], library: str | None) -> Any:

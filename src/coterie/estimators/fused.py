@@ -22,7 +22,8 @@ from scipy.sparse.linalg import splu
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.design import Design
-from coterie.problem.penalties import GroupTotalVariation, Penalty, SquaredVariation, TotalVariation
+from coterie.problem.penalties import GroupTotalVariation, SquaredVariation, TotalVariation
+from coterie.problem.penalties.by_column import without_strengths
 from coterie.solver import Clusters
 
 LITTLE = 1e-10  # of a unit diagonal: directions that no row sees get this curvature, and so no step
@@ -32,7 +33,10 @@ PROBES, CHUNK = 64, 256
 
 def can_fuse(problem: BoundProblem) -> bool:
     """Whether the curvature around a solution is known: a smooth loss that is a sum over rows, a penalty from here."""
-    known = isinstance(_plain(problem)[0], TotalVariation | GroupTotalVariation | SquaredVariation)
+    known = isinstance(
+        without_strengths(problem.penalty, problem.n_features)[0],
+        TotalVariation | GroupTotalVariation | SquaredVariation,
+    )
     return known and problem.f.below is not None and problem.f.smooth_part.smooth
 
 
@@ -133,7 +137,8 @@ class Fused:
     @property
     def variation(self) -> Any:
         """K."""
-        (penalty, strength), c, (i, j) = _plain(self.problem), self.problem.c, self.problem.graph.edges.T
+        c, (i, j) = self.problem.c, self.problem.graph.edges.T
+        penalty, strength = without_strengths(self.problem.penalty, self.problem.n_features)
         E, n = len(c), self.w.shape[1]
         if isinstance(penalty, TotalVariation) or not E:
             return sparse.csc_array((self.count, self.count))
@@ -160,15 +165,9 @@ class Fused:
         return w + np.where(self.at >= 0, np.append(step, 0.0)[self.at], 0.0)
 
 
-def _plain(problem: BoundProblem) -> tuple[Penalty, Array]:
-    """The penalty without strengths per column, and these: from 0, every node alone, to ∞, all nodes equal."""
-    plain: Penalty = getattr(problem.penalty, "plain", problem.penalty)
-    return plain, np.array(getattr(problem.penalty, "strength", np.ones(problem.n_features)))
-
-
 def _labels(problem: BoundProblem, w: Array) -> NDArray[np.int64]:
     """The cluster of each node in each coordinate: its own node where nothing is exactly equal."""
-    penalty, strength = _plain(problem)
+    penalty, strength = without_strengths(problem.penalty, problem.n_features)
     label = np.tile(np.arange(len(w))[:, None], w.shape[1])
     held = np.flatnonzero((strength > 0) & (strength < np.inf))
     if problem.lam > 0 and penalty.is_norm and len(held):

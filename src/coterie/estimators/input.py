@@ -169,11 +169,14 @@ class InputMixin:
         if self.shared:
             graph, data = with_hub(graph, data)
         self._find_units(first, data.labelled)
-        n, loss, penalty = self.n_features_in_, self._loss(self._unpenalised), as_penalty(self.penalty)
+        loss, penalty = self._loss(self._unpenalised), as_penalty(self.penalty)
+        return Problem(graph, self._in_units(data), loss, penalty, lam=0.0, strength=self._find_strengths(loss))
+
+    def _find_strengths(self, loss: Loss) -> Array | None:
+        """Learn the strengths of columns; return those of weights, None where nothing is said of them."""
         names = getattr(self, "feature_names_in_", None)
-        self.strengths_ = as_array(self.column_strength, names, n, self.fit_intercept)
-        strength = None if self.strengths_ is None else of_weights(self.strengths_, loss)
-        return Problem(graph, self._in_units(data), loss, penalty, lam=0.0, strength=strength)
+        self.strengths_ = as_array(self.column_strength, names, self.n_features_in_, self.fit_intercept)
+        return None if self.strengths_ is None else of_weights(self.strengths_, loss)
 
     def _check_parameters(self) -> None:
         """Refuse parameters that cannot be used; what columns became before this fit is forgotten."""

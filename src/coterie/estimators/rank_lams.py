@@ -14,6 +14,7 @@ from coterie.problem import EmpiricalGraph
 from coterie.problem.arrays import Array
 from coterie.problem.largest_lam import small_flow
 from coterie.problem.penalties import GroupTotalVariation, SquaredVariation
+from coterie.problem.penalties.by_column import without_strengths
 from coterie.solver.part_problem import PartProblem, joined
 from coterie.solver.path import below, hardly_apart
 
@@ -26,6 +27,7 @@ def rank_lam_grid(problem: PartProblem, n_lams: int, smallest: float) -> list[fl
     Where these are not all rows, demands are taken to be as many times as large as there are more rows.
     """
     ranks, part = crew(), joined(problem)
+    squared = isinstance(without_strengths(problem.penalty, problem.n_weights)[0], SquaredVariation)
     ranks.do(lambda: None if ranks.rank else _refuse_many(problem.n_edges), "find the largest useful lam")
     components = Components.found(part)
     rows = problem.rows.of_nodes(find(problem.rows.M, find(problem.share.own, part.nodes[part.problem.M])))
@@ -41,14 +43,14 @@ def rank_lam_grid(problem: PartProblem, n_lams: int, smallest: float) -> list[fl
         f = problem.loss.bind(known.rows)
         _, p = f.pooled(known.component, len(components.sizes))
         flow = _strength_needed(problem, graph, known.nodes, -more * p)
-        if isinstance(problem.penalty, SquaredVariation):
+        if squared:
             return hardly_apart(flow, f.pooled(np.zeros_like(known.component), 1)[0][0])
         return flow
 
     found = float(ranks.of_first(np.array([ranks.do(largest, "find the largest useful lam")]))[0])
     if not found > 0:
         raise ValueError("labels make no demand on the edges, so that every lam gives the same models: give --lam 1")
-    return below(found, n_lams, smallest**2 if isinstance(problem.penalty, SquaredVariation) else smallest)
+    return below(found, n_lams, smallest**2 if squared else smallest)
 
 
 def _edges_at_first(part: OwnPart) -> tuple[Integers, Array]:
@@ -61,12 +63,14 @@ def _edges_at_first(part: OwnPart) -> tuple[Integers, Array]:
 
 def _strength_needed(problem: PartProblem, graph: EmpiricalGraph, nodes: Integers, p: Array) -> float:
     """The λ under which a small flow meets these demands, found one column at a time: all would be a whole dual."""
-    together = isinstance(problem.penalty, GroupTotalVariation)
-    size = np.zeros(graph.n_edges)
-    for column in p.T:
+    plain, strength = without_strengths(problem.penalty, p.shape[1])
+    size, together = np.zeros(graph.n_edges), isinstance(plain, GroupTotalVariation)
+    for column, s in zip(p.T, strength, strict=True):
+        if not column.any() or np.isinf(s):  # nodes that are equal anyway demand nothing
+            continue
         demand = np.zeros((graph.n_nodes, 1))
         demand[nodes, 0] = column
-        u = np.abs(small_flow(graph, demand)[:, 0]) if column.any() else np.zeros_like(size)
+        u = np.abs(small_flow(graph, demand)[:, 0]) / s
         size = np.hypot(size, u) if together else np.maximum(size, u)
     return float((size / graph.weights).max(initial=0.0))
 

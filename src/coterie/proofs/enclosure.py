@@ -68,22 +68,23 @@ class Enclosure:
         if best < -enough:
             best = max(best, total(self._by_component(rest, self._share_of(level), caps)[0]))
         if best < -enough and self._own_can_help and (thorough or best == -np.inf):
-            shares, rest = self._share_of(level, self._own.floors), rest.here
-            by_component, box = self._by_component(rest, shares, caps)
-            own = self._own_charges(rest, shares, caps)
-            charges = np.maximum(by_component, self._by_node(rest, shares, caps, own, *box))
-            if self._levels:
-                charges = np.maximum(charges, self._by_level(rest, shares, caps, own))
-            best = max(best, total(charges))
+            best = max(best, total(self._node_by_node(rest, level, caps)))
         return best
+
+    def _node_by_node(self, rest: Rest, level: float, caps: Array) -> Array:
+        """The charge of each component, its nodes all together, by themselves, or in groups, whichever costs least."""
+        shares, rest = self._share_of(level, self._own.floors), rest.here
+        by_component, box = self._by_component(rest, shares, caps)
+        own = self._own_charges(rest, shares, caps)
+        charges = np.maximum(by_component, self._by_node(rest, shares, caps, own, *box))
+        return np.maximum(charges, self._by_level(rest, shares, caps, own)) if self._levels else charges
 
     def _share_of(self, level: float, floors: Array | None = None) -> Shares:
         """What the parts of the objective can be at a minimiser, where `level` was reached and losses have floors."""
         M, G, group = self.problem.M, len(self._pooled.v0), self._labelled_component[self.problem.M]
         if floors is None:
             return Shares(level, np.full(G, level), np.full(len(M), level))
-        rounding = (len(M) + self.problem.n_features + 16) * EPS * level
-        over = max(level - float(floors.sum()), 0.0) * WIDER + rounding
+        over = beyond(level, float(floors.sum()), len(M) + self.problem.n_features)
         return Shares(over, over + np.bincount(group, floors, minlength=G), over + floors)
 
     def reach(self, level: float) -> float:
@@ -228,15 +229,16 @@ class Enclosure:
 
     @cached_property
     def _own_can_help(self) -> bool:
-        """Whether some node has rows enough to see every direction by itself."""
-        assert self.design is not None
-        n, most = self.problem.n_features, int(np.diff(self.design.starts).max(initial=0))
-        open_ended = n - int(self._cappable.sum())
-        return ((most >= n or 0 < open_ended <= most) and self._some_node_sees()) or bool(self._levels)
+        """Whether nodes by themselves, or in groups, may cost less than all together."""
+        return self._some_node_sees() or bool(self._levels)
 
     def _some_node_sees(self) -> bool:
         """Whether some node sees all columns without a cap; with several classes, one vector for all is never seen."""
+        assert self.design is not None
+        n, most = self.problem.n_features, int(np.diff(self.design.starts).max(initial=0))
         seen, open_ended = self.problem.f.row_space, ~self._cappable
+        if most < n and not 0 < open_ended.sum() <= most:
+            return False
         if seen is None or self.problem.f.design is not None:
             return True
         return bool(((seen[:, :, open_ended] != 0).any(axis=2).sum(axis=1) >= open_ended.sum()).any())
@@ -279,8 +281,8 @@ class Enclosure:
         M, group, own = self.problem.M, self._labelled_component, self._own
         K, G = len(M), len(centre)
         radius = own.radius(shares.nodes, np.zeros(K), caps)
-        low, high = _ends(centre, width, caps[self._columns.origin])
-        self._shrink_to_hull(low, high, *_ends(own.v0, own.half_widths(radius, caps), caps))
+        low, high = ends(centre, width, caps[self._columns.origin])
+        self._shrink_to_hull(low, high, *ends(own.v0, own.half_widths(radius, caps), caps))
         others = group.copy()
         others[M[np.isfinite(charge)]] = -1
         total, rest = np.zeros(G), self._columns.unfold(rest, self.problem)
@@ -335,7 +337,12 @@ def _divide(level: float, strength: Array) -> Array:
     return np.divide(level, strength, out=np.full_like(strength, np.inf), where=strength > 0)
 
 
-def _ends(centre: Array, width: Array, caps: Array) -> tuple[Array, Array]:
+def beyond(level: float, floor: float, terms: float) -> float:
+    """What is left of `level` above a floor that is a sum of so many terms, at most."""
+    return max(level - floor, 0.0) * WIDER + (terms + 16) * EPS * level
+
+
+def ends(centre: Array, width: Array, caps: Array) -> tuple[Array, Array]:
     """centre ± width, rounded outwards, where caps do not say more."""
     low, high = np.nextafter(centre - width, -np.inf), np.nextafter(centre + width, np.inf)
     return np.maximum(low, -caps), np.minimum(high, caps)

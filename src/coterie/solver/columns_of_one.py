@@ -72,7 +72,7 @@ class ColumnsOfOne:
                 asked.limit - first.seconds,
                 _telling(asked.callback, first),
                 first,
-                "numpy",
+                asked.engine if asked.engine == "mpi" else "numpy",
                 None,
             ),
         )

@@ -216,7 +216,7 @@ class Incumbent:
 
     def _inside(self, w: Weights) -> Weights:
         """Weights inside their bounds, which unlabelled nodes can leave, and means by rounding."""
-        return w if self.problem.f.bounds is None else self.prover.scatter(self.problem.inside(self.prover.gather(w)))
+        return self.problem.inside(w)
 
     def _note(self, n_iter: int) -> None:
         seconds = self.elapsed

@@ -126,7 +126,7 @@ def joined(problem: PartProblem) -> OwnPart:
     """The part of this rank, joined up with those of others."""
     ranks = crew()
     _check(problem, ranks)
-    with using(Form.NUMPY):  # what pays is known when the part is
+    with using(Form.NUMPY), ranks.profile.phase("taking a part"):  # what pays is known when the part is
         return OwnPart.joined(ranks, problem.share, problem.n_weights, partial(_stated, problem))
 
 
@@ -134,8 +134,8 @@ def _check(problem: PartProblem, ranks: Crew) -> None:
     """Refuse, at all ranks, what parts cannot be solved of."""
     if not problem.lam > 0:
         raise ValueError(f"lam must be above 0 where ranks hold parts, got {problem.lam!r}")
-    if isinstance(problem.penalty, ByColumn):
-        raise TypeError("ranks that hold parts know no strengths of columns: leave them out")
+    if isinstance(problem.penalty, ByColumn) and problem.penalty.free.any():
+        raise TypeError("ranks that hold parts know no strengths of 0: leave them out")
     if not ranks.any(len(problem.rows.M) > 0):
         raise ValueError("there is nothing to learn from: no rank has a labelled row")
 
@@ -145,8 +145,6 @@ def _stated(problem: PartProblem, nodes: Integers, own: int, graph: EmpiricalGra
     which = find(problem.rows.M, find(problem.share.own, nodes[:own]))
     M = np.flatnonzero(which >= 0)
     f = _bound(problem.loss, problem.rows, which[M])
-    if f.bounds is not None:
-        raise TypeError("ranks that hold parts know no bounds on weights: leave lower, upper and positive out")
     return BoundProblem(graph, M, f, problem.n_weights, problem.penalty, problem.lam)
 
 

@@ -171,8 +171,8 @@ def engine_for(name: str | Engine, threads: int | None, pace: Pace) -> Engine:
         return name
     if name == "numpy":
         return NumpyEngine()
-    if name != "auto" and pace.problem.by_column is not None:
-        raise TypeError('strengths of 0 or inf have no compiled form; solve with engine="numpy" or "auto"')
+    if name not in ("auto", "mpi") and pace.problem.by_column is not None:
+        raise TypeError('strengths of 0 or inf have no compiled form; solve with engine="numpy", "mpi" or "auto"')
     if name == "gpu" or (name == "auto" and pace.suits_gpu()):
         return _gpu_engine(announce=name == "auto")
     if name == "mpi":
@@ -202,8 +202,6 @@ def _mpi_engine(threads: int | None, pace: Pace) -> Engine:
     """The engine of this rank; what starting it takes counts as compiling does."""
     if threads not in (None, 1):
         raise ValueError(f'engine="mpi" works with one thread a rank: launch more ranks instead of threads={threads}')
-    if pace.problem.f.bounds is not None:
-        raise TypeError('engine="mpi" knows no bounds on weights: leave lower, upper and positive out')
     with compilation.running():
         from coterie.engines.mpi.launch import world
 

@@ -20,6 +20,7 @@ import numpy as np
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
+from coterie.engines.mpi.crew import RankFailed
 from coterie.engines.mpi.part import Part, find
 from coterie.kernels.interruption import seconds_worked
 from coterie.problem.arrays import Array
@@ -65,7 +66,11 @@ class Checkpoints:
         own, counted = slice(part.own), slice(part.counted)
         arrays = {"nodes": part.nodes[own], "w": w[own], "edges": part.edges[counted], "u": (u * part.sign)[counted]}
         path = self.folder / names[part.crew.rank]
-        part.crew.do(lambda: _replace(path, lambda to: _save(arrays, to)), f"write {path}")
+        try:
+            part.crew.do(lambda: _replace(path, lambda to: _save(arrays, to)), f"write {path}")
+        except RankFailed:
+            path.unlink(missing_ok=True)  # what is there is the checkpoint before
+            raise
         part.crew.do(lambda: None if part.crew.rank else self._point_to(names), f"write {self.folder / INDEX}")
         self.last = seconds_worked()
 
@@ -136,5 +141,9 @@ def _save(arrays: dict[str, Array], to: Path) -> None:
 def _replace(path: Path, write: Any) -> None:
     """Write a file whole, or not at all."""
     rough = path.with_name(path.name + ".part")
-    write(rough)
-    os.replace(rough, path)
+    try:
+        write(rough)
+        os.replace(rough, path)
+    except BaseException:
+        rough.unlink(missing_ok=True)
+        raise

@@ -37,7 +37,11 @@ Result = TypeVar("Result")
 
 
 class RankFailed(RuntimeError):  # noqa: N818  the message says what failed
-    """Some rank cannot go on; the message names it and says why."""
+    """Some rank cannot go on; the message names it and says why, and `kind` is the name of its error, if any."""
+
+    def __init__(self, message: str, kind: str = "") -> None:
+        super().__init__(message)
+        self.kind = kind
 
 
 class Crew:
@@ -150,8 +154,8 @@ class Crew:
         if not len(failed):
             return result
         first = int(failed[0])
-        text = self.text(f"{type(error).__name__}: {error}" if error is not None else "", first)
-        raise RankFailed(f"rank {first} of {self.size} cannot {what}: {text}") from error
+        what, text = self.text(what, first), self.text(f"{type(error).__name__}: {error}", first)
+        raise RankFailed(f"rank {first} of {self.size} cannot {what}: {text}", text.partition(":")[0]) from error
 
     def text(self, text: str, rank: int = 0) -> str:
         """What that rank says."""

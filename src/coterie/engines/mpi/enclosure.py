@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +11,15 @@ from numpy.typing import NDArray
 from coterie.engines.mpi.components import Components
 from coterie.engines.mpi.outline import Outline
 from coterie.engines.mpi.part import Part
+from coterie.kernels.choice import Either
+from coterie.kernels.reference.exact import EPS
 from coterie.problem.arrays import Array
 from coterie.proofs.ellipsoids import Ellipsoids
-from coterie.proofs.enclosure import Enclosure
+from coterie.proofs.enclosure import Enclosure, Shares, beyond, ends
+
+kernels = Either("charge")
+
+OWN = 1 << 22  # numbers: the matrices of own nodes that a rank makes, at most
 
 
 class PartEnclosure(Enclosure):
@@ -40,13 +47,42 @@ class PartEnclosure(Enclosure):
         return self.problem.lam * self.components.weakest, self.components.sizes - 1.0
 
     @cached_property
+    def _mine(self) -> Enclosure | None:
+        """What the rows of own nodes say of these; None where there are none."""
+        return Enclosure(self.part.problem) if len(self.part.problem.M) else None
+
+    @cached_property
     def _own_can_help(self) -> bool:
-        """Nodes one by one are not looked at: repair goes on until the charge of components is small enough."""
-        return False
+        """Nodes one by one are looked at where there is room for what is known of each."""
+        problem, crew = self.part.problem, self.part.crew
+        fits = crew.most(len(problem.M) * problem.n_features**2) <= OWN
+        return fits and crew.any(self._mine is not None and self._mine._some_node_sees())
+
+    def _node_by_node(self, rest: Any, level: float, caps: Array) -> Array:
+        """Every rank adds up its own nodes: by themselves where their own rows allow it, the rest in the box of all."""
+        crew, G, M, mine = self.part.crew, len(self.components.sizes), self.part.problem.M, self._mine
+        group, charge = self.components.of[: self.part.own], np.empty(0)
+        floors = np.empty(0) if mine is None else mine._own.floors
+        shares = self._shares_of_all(level, floors, group[M])
+        by_component, (centre, width) = self._by_component(rest, shares, caps)
+        if mine is not None:
+            charge = mine._own_charges(rest.own, shares, caps)
+        kept, others, here = np.isfinite(charge), group.copy(), np.zeros(G)
+        others[M[kept]] = -1
+        kernels.least(*rest.own, others, *ends(centre, width, caps), here)
+        here += np.bincount(group[M[kept]], charge[kept] - len(M) * EPS * np.abs(charge[kept]), minlength=G)
+        added, size = crew.added(np.stack([here, np.abs(here)]))
+        return np.maximum(by_component, added - crew.size * EPS * size)
+
+    def _shares_of_all(self, level: float, floors: Array, group: NDArray[np.int64]) -> Shares:
+        """As `_share_of`, with the floors of all ranks; the loss of each node is that of an own one."""
+        crew, G = self.part.crew, len(self.components.sizes)
+        nodes, floor = crew.sums(len(floors), float(floors.sum()))
+        over = beyond(level, floor, nodes + crew.size + self.problem.n_features)
+        return Shares(over, over + crew.added(np.bincount(group, floors, minlength=G)), over + floors)
 
     def _row_cap(self, level: float) -> float:
-        here = self.part.problem
-        return self.part.crew.most(Enclosure(here)._row_cap(level) if len(here.M) else 0.0)
+        return self.part.crew.most(0.0 if self._mine is None else self._mine._row_cap(level))
 
     def separating_weights(self) -> None:
         """None are looked for."""

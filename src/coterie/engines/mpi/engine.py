@@ -44,6 +44,8 @@ class MpiEngine:
         with self.crew.ending_together(), in_lockstep(self.crew.clock), warnings.catch_warnings():
             if self.crew.rank:  # rank 0 says it for all
                 warnings.simplefilter("ignore")
+            kept = checkpoints()
+            given["way of keeping checkpoints"] = None if kept is None else (kept.every, kept.resume)
             refuse_differences(self.crew, given)
             with self.crew.profile.phase("solving"):
                 yield

@@ -12,7 +12,16 @@ import numpy as np
 if TYPE_CHECKING:
     from coterie.engines.mpi.crew import Crew
 
-PHASES = ("solving", "taking a part", "iterating", "waiting while iterating", "waiting otherwise")
+PHASES = (
+    "reading",
+    "assigning nodes",
+    "solving",
+    "taking a part",
+    "iterating",
+    "writing",
+    "waiting while iterating",
+    "waiting otherwise",
+)
 
 
 class Profile:
@@ -40,7 +49,8 @@ class Profile:
         here = [*self.seconds.values(), self.iterations, self.messages, self.bytes]
         least, most = (part(crew.every(np.array(here, dtype=np.float64)), axis=0) for part in (np.min, np.max))
         text = [f"{crew.size} ranks, {int(most[len(PHASES)]):,} iterations; least and most of a rank:"]
-        text += [f"  {name:<25} {a:8.2f} s {b:8.2f} s" for name, a, b in zip(PHASES, least, most, strict=False)]
+        spent = [(name, a, b) for name, a, b in zip(PHASES, least, most, strict=False) if b > 0]
+        text += [f"  {name:<25} {a:8.2f} s {b:8.2f} s" for name, a, b in spent]
         a, b = least[-2:], most[-2:]
         text.append(f"  {'messages to neighbours':<25} {int(a[0]):10,} {int(b[0]):10,}")
         text.append(f"  {'bytes to neighbours':<25} {int(a[1]):10,} {int(b[1]):10,}")

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.engines.arrays import SUM_ERROR
+from coterie.engines.arrays import SUM_ERROR, box_value
 from coterie.engines.base import Minorant
 from coterie.engines.mpi.clusters import PartClusters
 from coterie.engines.mpi.corrections import PartCorrections
@@ -194,7 +194,7 @@ class PartProver:
     def _value_of(self, w: Array, u: Array, s: Array | None, support: Support) -> float:
         """What the affine functions below all parts of the objective come to at w, less rounding."""
         across = flow.across(self.part.counted_ends, u[self.counted], w)
-        box = 0.0 if s is None else float((s * w).sum()) - SUM_ERROR * float(np.abs(s * w).sum())
+        box = 0.0 if s is None else box_value(self.mine, s, w)
         terms = across, -self._conjugate(u), box
         value, size = self.crew.sums(
             float(support.at.sum()) + sum(terms), float(np.abs(support.at).sum()) + sum(map(abs, terms))

@@ -66,19 +66,14 @@ def by_labels(directory: Directory, edges: Edges, n: int) -> Integers:
     crew = directory.crew
     part = _at_home(directory, edges)
     own, P = slice(part.own), crew.size
-    i, j = part.problem.graph.edges.T
     cost = work_of(part.problem.graph.degrees[own], n)
     label = part.told(np.random.default_rng(crew.rank).integers(P, size=part.problem.graph.n_nodes).astype(float))
     room = SLACK * crew.sum(float(cost.sum())) / P
     rng = np.random.default_rng(crew.rank)
     for _ in range(ROUNDS):
         here = label.astype(np.int64)
-        near = np.bincount(np.concatenate([i * P + here[j], j * P + here[i]]), minlength=len(label) * P)
-        near = near.reshape(-1, P)[own].astype(float)
         load = crew.every(np.bincount(here[own], cost, minlength=P)).sum(axis=0)
-        score = near / np.maximum(near.sum(axis=1, keepdims=True), 1) + np.maximum(1 - load / room, 0.0)
-        score[np.arange(part.own), here[own]] += 1e-9
-        wish = score.argmax(axis=1)
+        wish = _wishes(part, here, np.maximum(1 - load / room, 0.0))
         moves = (wish != here[own]) & (rng.random(part.own) > STAYS)
         wanted = crew.every(np.bincount(wish[moves], cost[moves], minlength=P)).sum(axis=0)
         chance = np.clip((room - load) / np.maximum(wanted, 1e-300), 0.0, 1.0)
@@ -90,6 +85,26 @@ def by_labels(directory: Directory, edges: Edges, n: int) -> Integers:
     owner = np.empty(part.own, dtype=np.int64)
     owner[part.nodes[own] - directory.first] = label[own].astype(np.int64)
     return owner
+
+
+def _wishes(part: OwnPart, label: Integers, room: Array) -> Integers:
+    """The label that each own node would have: that of most neighbours, with a bonus for parts that have room.
+
+    Beside its own label and those of neighbours, only that of the most room can win: no node is asked about every part.
+    """
+    (i, j), P, own = part.problem.graph.edges.T, len(room), np.arange(part.own)
+    key, count = np.unique(np.concatenate([i * P + label[j], j * P + label[i]]), return_counts=True)
+    count = count[key < part.own * P]
+    node, near = np.divmod(key[: len(count)], P)
+    degree = np.bincount(node, count, minlength=part.own)
+    stays = 1e-9 * (near == label[node])
+    nodes = np.concatenate([own, own, node])
+    labels = np.concatenate([label[: part.own], np.full(part.own, room.argmax()), near])
+    score = np.concatenate(
+        [1e-9 + room[label[: part.own]], np.full(part.own, room.max()), count / degree[node] + room[near] + stays]
+    )
+    order = np.lexsort((-score, nodes))
+    return labels[order[np.searchsorted(nodes[order], own)]]
 
 
 def _at_home(directory: Directory, edges: Edges) -> OwnPart:

@@ -151,6 +151,8 @@ def _byte_range(source: Source, crew: Crew) -> ByteRange:
     """From the first row that begins in this rank's part of the bytes to the first one of the next rank's."""
     what = f"read its share of {source.file}"
     header, size = crew.do(lambda: (len(source._header), source.content.stat().st_size), what)
+    if not size:
+        return ByteRange(source, 0, 0)
     first, last = (header + (size - header) * rank // crew.size for rank in (crew.rank, crew.rank + 1))
     marks = crew.do(lambda: _count_marks(source.content, first, last), what)
     before = int(crew.every(np.array([marks]))[: crew.rank].sum())

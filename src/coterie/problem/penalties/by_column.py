@@ -200,6 +200,11 @@ KINDS: dict[type[Penalty], type[ByColumn]] = {
 }
 
 
+def without_strengths(penalty: Penalty, n: int) -> tuple[Penalty, Array]:
+    """The penalty without strengths of its n columns, and these."""
+    return (penalty.plain, np.array(penalty.strength)) if isinstance(penalty, ByColumn) else (penalty, np.ones(n))
+
+
 def by_column(penalty: Penalty, strength: Array) -> ByColumn:
     """The penalty with these strengths."""
     if type(penalty) not in KINDS:
