@@ -12,7 +12,6 @@ from coterie.kernels.reference.blocks import blocks, by_node
 from coterie.kernels.reference.exact import quiet
 
 STEPS = 80
-CENTRING = 0.1  # of the mean complementarity, which the next step aims at
 BACK = 0.995  # of the way to where a number that must be positive would be zero
 ENOUGH = 1e-14  # of the sizes that were added up: a gap that is left
 TRACE = 1e-13  # of the curvature of a column: for directions that no row sees
@@ -27,46 +26,78 @@ def interior_point(X, y, starts, D, c, low, high, b, z):
             continue
         x = X[rows] * there[:, :, None]
         bounds = np.where(there, low[rows], -1.0), np.where(there, high[rows], 1.0)
-        Z, B = _fit(x, y[rows] * there - by_node(x, c[nodes]), *bounds, D[nodes])
+        Z, B = fit(_Rows(x), y[rows] * there - by_node(x, c[nodes]), *bounds, D[nodes])
         b[rows[there]], z[nodes] = B[there], c[nodes] + Z
 
 
-def _fit(X, y, low, high, D):
-    """Weights (k, n), from c, and duals (k, m)."""
+@quiet
+def fit(X, y, low, high, D, enough=ENOUGH):
+    """Weights (k, n) from zero, where c is, and duals (k, m); X has the rows, and the equations of steps on them.
+
+    Each step aims at products of what must be positive that a look ahead at zero (Mehrotra) finds within reach.
+    """
     width, size = high - low, np.maximum(np.abs(y).max(axis=1), 1e-300)[:, None]
     z, b = np.zeros_like(D), 0.5 * (low + high)
     u, v = np.maximum(y, 0.0) + 0.1 * size, np.maximum(-y, 0.0) + 0.1 * size
     for _ in range(STEPS):
         upper, lower = high - b, b - low
-        aim = 0.5 * CENTRING * (upper * u + lower * v).mean(axis=1)[:, None]
-        weight = u / upper + v / lower
-        h = (u - v - (y - by_node(X, z))) + (aim / upper - u) - (aim / lower - v)
-        dz, db = _step(X, D, weight, h, by_node(X.transpose(0, 2, 1), b) - D * z)
-        du, dv = (aim + u * db) / upper - u, (aim - v * db) / lower - v
-        pairs = (u, du), (v, dv), (upper, -db), (lower, db)
-        length = np.min([_room(*pair) for pair in pairs], axis=0)[:, None]
-        moved = [now + length * step for now, step in ((z, dz), (b, db), (u, du), (v, dv))]
+        solve, miss, rest = X.factorised(D, u / upper + v / lower), u - v - (y - X.margins(z)), X.forces(b) - D * z
+
+        def step(plus, minus):
+            """Towards (high − b)u = plus and (b − low)v = minus, to first order; and how far that goes."""
+            dz, db = solve(miss + (plus / upper - u) - (minus / lower - v), rest)  # noqa: B023
+            du, dv = (plus + u * db) / upper - u, (minus - v * db) / lower - v  # noqa: B023
+            pairs = (u, du), (v, dv), (upper, -db), (lower, db)  # noqa: B023
+            return dz, db, du, dv, np.min([_room(*pair) for pair in pairs], axis=0)[:, None]
+
+        _, db, du, dv, length = step(0.0, 0.0)
+        now = (upper * u + lower * v).sum(axis=1)[:, None]
+        ahead = (upper - length * db) * (u + length * du) + (lower + length * db) * (v + length * dv)
+        aim = (ahead.sum(axis=1)[:, None] / now) ** 3 * now / (2 * y.shape[1])
+        dz, db, du, dv, length = step(aim + du * db, aim - dv * db)
+        moved = [now + length * way for now, way in ((z, dz), (b, db), (u, du), (v, dv))]
         fine = np.isfinite(np.concatenate(moved, axis=1)).all(axis=1)[:, None]
         z, b, u, v = (np.where(fine, then, now) for then, now in zip(moved, (z, b, u, v), strict=True))
-        gap, terms = (upper * u + lower * v).sum(axis=1), (width * (u + v + ENOUGH * size)).sum(axis=1)
+        gap, terms = now[:, 0], (width * (u + v + ENOUGH * size)).sum(axis=1)
         terms += 0.5 * (D * z * z).sum(axis=1)  # where rows cost nothing, the curvature alone does
-        if ((gap <= ENOUGH * terms) | ~fine[:, 0]).all():
+        if ((gap <= enough * terms) | ~fine[:, 0]).all():
             break
     return z, b
 
 
-def _step(X, D, weight, h, rest):
-    """dz and db with D dz − Xᵀdb = rest and X dz + weight db = −h, by a system of rows or of columns."""
-    if X.shape[1] <= X.shape[2] and (D > 0).all():
-        K = (X / D[:, None, :]) @ X.transpose(0, 2, 1)
-        np.einsum("ikk->ik", K)[...] += weight
-        db = -_solve(K, h + by_node(X, rest / D))
-        return (rest + by_node(X.transpose(0, 2, 1), db)) / D, db
-    A = (X / weight[:, :, None]).transpose(0, 2, 1) @ X
-    np.einsum("ikk->ik", A)[...] *= 1 + TRACE
-    np.einsum("ikk->ik", A)[...] += D + 1e-300
-    dz = _solve(A, rest - by_node(X.transpose(0, 2, 1), h / weight))
-    return dz, -(by_node(X, dz) + h) / weight
+class _Rows:
+    """Rows (k, m, n) of small nodes."""
+
+    def __init__(self, X):
+        self.X, self.Xt = X, X.transpose(0, 2, 1)
+
+    def margins(self, z):
+        return by_node(self.X, z)
+
+    def forces(self, b):
+        return by_node(self.Xt, b)
+
+    def factorised(self, D, weight):
+        """What finds dz and db with D dz − Xᵀdb = rest and X dz + weight db = −h, by a system of rows or of columns."""
+        X, Xt = self.X, self.Xt
+        if X.shape[1] <= X.shape[2] and (D > 0).all():
+            K = (X / D[:, None, :]) @ Xt
+            np.einsum("ikk->ik", K)[...] += weight
+
+            def by_rows(h, rest):
+                db = -_solve(K, h + by_node(X, rest / D))
+                return (rest + by_node(Xt, db)) / D, db
+
+            return by_rows
+        A = (X / weight[:, :, None]).transpose(0, 2, 1) @ X
+        np.einsum("ikk->ik", A)[...] *= 1 + TRACE
+        np.einsum("ikk->ik", A)[...] += D + 1e-300
+
+        def by_columns(h, rest):
+            dz = _solve(A, rest - by_node(Xt, h / weight))
+            return dz, -(by_node(X, dz) + h) / weight
+
+        return by_columns
 
 
 def _solve(A, g):
