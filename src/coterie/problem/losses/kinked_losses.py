@@ -87,7 +87,7 @@ class KinkedLosses(RowLosses):
         """Weights and duals of rows with forces close to p."""
         curvature = np.full(len(p), NEAR * self._trace)
         b = self.__dict__.get("_last", np.zeros(len(self.rows.y))).copy()
-        few = p.size <= FEW and not self.ridge.all()  # with a ridge, ascent is as good
+        few = p.size <= FEW and not (self.ridge.all() and self.rows.m.max(initial=0) <= p.shape[1])  # ascent is as good
         for _ in range(CLOSER):
             before, near = near, self._ascend(p, near, curvature, b, 0 if few else CONJUGATE_SWEEPS)
             if np.abs(near - before).max(initial=0.0) <= SETTLED * np.abs(near).max(initial=0.0):
