@@ -12,6 +12,7 @@ from coterie.kernels.reference.blocks import blocks, by_node
 from coterie.kernels.reference.exact import quiet
 
 STEPS = 80
+CENTRING = 0.1  # of the mean complementarity, which the next step aims at
 BACK = 0.995  # of the way to where a number that must be positive would be zero
 ENOUGH = 1e-14  # of the sizes that were added up: a gap that is left
 TRACE = 1e-13  # of the curvature of a column: for directions that no row sees
@@ -31,10 +32,11 @@ def interior_point(X, y, starts, D, c, low, high, b, z):
 
 
 @quiet
-def fit(X, y, low, high, D, enough=ENOUGH):
+def fit(X, y, low, high, D, enough=ENOUGH, ahead=False):
     """Weights (k, n) from zero, where c is, and duals (k, m); X has the rows, and the equations of steps on them.
 
-    Each step aims at products of what must be positive that a look ahead at zero (Mehrotra) finds within reach.
+    A look ahead (Mehrotra) tells how much of the complementarity a step can do without: half as many of them, and duals
+    that are further from the middle of those that are as good.
     """
     width, size = high - low, np.maximum(np.abs(y).max(axis=1), 1e-300)[:, None]
     z, b = np.zeros_like(D), 0.5 * (low + high)
@@ -50,15 +52,17 @@ def fit(X, y, low, high, D, enough=ENOUGH):
             pairs = (u, du), (v, dv), (upper, -db), (lower, db)  # noqa: B023
             return dz, db, du, dv, np.min([_room(*pair) for pair in pairs], axis=0)[:, None]
 
-        _, db, du, dv, length = step(0.0, 0.0)
-        now = (upper * u + lower * v).sum(axis=1)[:, None]
-        ahead = (upper - length * db) * (u + length * du) + (lower + length * db) * (v + length * dv)
-        aim = (ahead.sum(axis=1)[:, None] / now) ** 3 * now / (2 * y.shape[1])
-        dz, db, du, dv, length = step(aim + du * db, aim - dv * db)
-        moved = [now + length * way for now, way in ((z, dz), (b, db), (u, du), (v, dv))]
+        now, plus, minus = (upper * u + lower * v).sum(axis=1)[:, None], 0.0, 0.0
+        aim = 0.5 * CENTRING * now / y.shape[1]
+        if ahead:
+            _, db, du, dv, length = step(0.0, 0.0)
+            left = (upper - length * db) * (u + length * du) + (lower + length * db) * (v + length * dv)
+            aim, plus, minus = 0.5 * left.sum(axis=1)[:, None] ** 3 / now**2 / y.shape[1], du * db, -dv * db
+        dz, db, du, dv, length = step(aim + plus, aim + minus)
+        moved = [old + length * way for old, way in ((z, dz), (b, db), (u, du), (v, dv))]
         fine = np.isfinite(np.concatenate(moved, axis=1)).all(axis=1)[:, None]
-        z, b, u, v = (np.where(fine, then, now) for then, now in zip(moved, (z, b, u, v), strict=True))
-        gap, terms = now[:, 0], (width * (u + v + ENOUGH * size)).sum(axis=1)
+        z, b, u, v = (np.where(fine, new, old) for new, old in zip(moved, (z, b, u, v), strict=True))
+        gap, terms = (upper * u + lower * v).sum(axis=1), (width * (u + v + ENOUGH * size)).sum(axis=1)
         terms += 0.5 * (D * z * z).sum(axis=1)  # where rows cost nothing, the curvature alone does
         if ((gap <= enough * terms) | ~fine[:, 0]).all():
             break

@@ -44,7 +44,7 @@ def best_on(problem: BoundProblem, clusters: DualClusters) -> tuple[Array, Array
     y = np.concatenate([f.rows.y, np.zeros(len(c))])
     low, high = (np.concatenate([limit, end]) for limit, end in zip(f.dual_limits, (-c, c), strict=True))
     ridge = np.bincount(unknown[M].ravel(), np.tile(2 * f.ridge, len(M)), minlength=K)
-    (z,), (b,) = fit(rows, y[None], low[None], high[None], ridge[None], ACCURACY)
+    (z,), (b,) = fit(rows, y[None], low[None], high[None], ridge[None], ACCURACY, True)
     b, across = np.split(b, [len(f.rows.y)])
     slack = np.append(np.abs(across) < (1 - SLACK) * c, True)  # the last one: inside a cluster there is no border
     clusters.counts[:] = join_up(ends, slack[border], clusters.label)
