@@ -80,7 +80,8 @@ def test_aiming_at_the_optimum_finds_the_dual_that_proves_it(loss: ct.Loss, lam:
     problem = instance("few labelled", loss, lam=lam)
     solution = ct.solve(problem, 1e-12)
     w, u = solution.w.copy(), np.zeros((problem.graph.n_edges, 3))
-    assert polish.aim(problem.bound, shown_by(problem, solution.u), u, w) <= 1e-4
+    slope = problem.f.gradient(w[problem.M])
+    assert polish.aim(problem.bound, shown_by(problem, solution.u), u, w, slope) <= 1e-4
     flow = problem.graph.D.T @ u
     flow[problem.M] += problem.f.gradient(solution.w[problem.M])
     assert np.abs(flow).max() <= 1e-4 * lam

@@ -57,7 +57,7 @@ def test_aiming_at_few_large_clusters_begins_with_it(monkeypatch) -> None:
     together = DualClusters(np.zeros((SIDE**2, 1), dtype=np.int64), np.array([1]))
     monkeypatch.setattr(polish, "MANY", 10)
     seen: list[np.ndarray] = []
-    assert polish.aim(problem.bound, together, u, w, lambda _, u: seen.append(u) or True) == 0.0
+    assert polish.aim(problem.bound, together, u, w, problem.f.gradient(w), lambda _, u: seen.append(u) or True) == 0.0
     assert len(seen) == 1
     far = picture(1e-3)
-    assert polish.aim(far.bound, together, np.zeros_like(u), w, lambda *_: False) > polish.HOPELESS
+    assert polish.aim(far.bound, together, np.zeros_like(u), w, far.f.gradient(w), lambda *_: False) > polish.HOPELESS

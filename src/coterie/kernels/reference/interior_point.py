@@ -27,46 +27,81 @@ def interior_point(X, y, starts, D, c, low, high, b, z):
             continue
         x = X[rows] * there[:, :, None]
         bounds = np.where(there, low[rows], -1.0), np.where(there, high[rows], 1.0)
-        Z, B = _fit(x, y[rows] * there - by_node(x, c[nodes]), *bounds, D[nodes])
+        Z, B = fit(_Rows(x), y[rows] * there - by_node(x, c[nodes]), *bounds, D[nodes])
         b[rows[there]], z[nodes] = B[there], c[nodes] + Z
 
 
-def _fit(X, y, low, high, D):
-    """Weights (k, n), from c, and duals (k, m)."""
+@quiet
+def fit(X, y, low, high, D, enough=ENOUGH, ahead=False):
+    """Weights (k, n) from zero, where c is, and duals (k, m); X has the rows, and the equations of steps on them.
+
+    A look ahead (Mehrotra) tells how much of the complementarity a step can do without: half as many of them, and duals
+    that are further from the middle of those that are as good.
+    """
     width, size = high - low, np.maximum(np.abs(y).max(axis=1), 1e-300)[:, None]
     z, b = np.zeros_like(D), 0.5 * (low + high)
     u, v = np.maximum(y, 0.0) + 0.1 * size, np.maximum(-y, 0.0) + 0.1 * size
     for _ in range(STEPS):
         upper, lower = high - b, b - low
-        aim = 0.5 * CENTRING * (upper * u + lower * v).mean(axis=1)[:, None]
-        weight = u / upper + v / lower
-        h = (u - v - (y - by_node(X, z))) + (aim / upper - u) - (aim / lower - v)
-        dz, db = _step(X, D, weight, h, by_node(X.transpose(0, 2, 1), b) - D * z)
-        du, dv = (aim + u * db) / upper - u, (aim - v * db) / lower - v
-        pairs = (u, du), (v, dv), (upper, -db), (lower, db)
-        length = np.min([_room(*pair) for pair in pairs], axis=0)[:, None]
-        moved = [now + length * step for now, step in ((z, dz), (b, db), (u, du), (v, dv))]
+        solve, miss, rest = X.factorised(D, u / upper + v / lower), u - v - (y - X.margins(z)), X.forces(b) - D * z
+
+        def step(plus, minus):
+            """Towards (high − b)u = plus and (b − low)v = minus, to first order; and how far that goes."""
+            dz, db = solve(miss + (plus / upper - u) - (minus / lower - v), rest)  # noqa: B023
+            du, dv = (plus + u * db) / upper - u, (minus - v * db) / lower - v  # noqa: B023
+            pairs = (u, du), (v, dv), (upper, -db), (lower, db)  # noqa: B023
+            return dz, db, du, dv, np.min([_room(*pair) for pair in pairs], axis=0)[:, None]
+
+        now, plus, minus = (upper * u + lower * v).sum(axis=1)[:, None], 0.0, 0.0
+        aim = 0.5 * CENTRING * now / y.shape[1]
+        if ahead:
+            _, db, du, dv, length = step(0.0, 0.0)
+            left = (upper - length * db) * (u + length * du) + (lower + length * db) * (v + length * dv)
+            aim, plus, minus = 0.5 * left.sum(axis=1)[:, None] ** 3 / now**2 / y.shape[1], du * db, -dv * db
+        dz, db, du, dv, length = step(aim + plus, aim + minus)
+        moved = [old + length * way for old, way in ((z, dz), (b, db), (u, du), (v, dv))]
         fine = np.isfinite(np.concatenate(moved, axis=1)).all(axis=1)[:, None]
-        z, b, u, v = (np.where(fine, then, now) for then, now in zip(moved, (z, b, u, v), strict=True))
+        z, b, u, v = (np.where(fine, new, old) for new, old in zip(moved, (z, b, u, v), strict=True))
         gap, terms = (upper * u + lower * v).sum(axis=1), (width * (u + v + ENOUGH * size)).sum(axis=1)
         terms += 0.5 * (D * z * z).sum(axis=1)  # where rows cost nothing, the curvature alone does
-        if ((gap <= ENOUGH * terms) | ~fine[:, 0]).all():
+        if ((gap <= enough * terms) | ~fine[:, 0]).all():
             break
     return z, b
 
 
-def _step(X, D, weight, h, rest):
-    """dz and db with D dz − Xᵀdb = rest and X dz + weight db = −h, by a system of rows or of columns."""
-    if X.shape[1] <= X.shape[2] and (D > 0).all():
-        K = (X / D[:, None, :]) @ X.transpose(0, 2, 1)
-        np.einsum("ikk->ik", K)[...] += weight
-        db = -_solve(K, h + by_node(X, rest / D))
-        return (rest + by_node(X.transpose(0, 2, 1), db)) / D, db
-    A = (X / weight[:, :, None]).transpose(0, 2, 1) @ X
-    np.einsum("ikk->ik", A)[...] *= 1 + TRACE
-    np.einsum("ikk->ik", A)[...] += D + 1e-300
-    dz = _solve(A, rest - by_node(X.transpose(0, 2, 1), h / weight))
-    return dz, -(by_node(X, dz) + h) / weight
+class _Rows:
+    """Rows (k, m, n) of small nodes."""
+
+    def __init__(self, X):
+        self.X, self.Xt = X, X.transpose(0, 2, 1)
+
+    def margins(self, z):
+        return by_node(self.X, z)
+
+    def forces(self, b):
+        return by_node(self.Xt, b)
+
+    def factorised(self, D, weight):
+        """What finds dz and db with D dz − Xᵀdb = rest and X dz + weight db = −h, by a system of rows or of columns."""
+        X, Xt = self.X, self.Xt
+        if X.shape[1] <= X.shape[2] and (D > 0).all():
+            K = (X / D[:, None, :]) @ Xt
+            np.einsum("ikk->ik", K)[...] += weight
+
+            def by_rows(h, rest):
+                db = -_solve(K, h + by_node(X, rest / D))
+                return (rest + by_node(Xt, db)) / D, db
+
+            return by_rows
+        A = (X / weight[:, :, None]).transpose(0, 2, 1) @ X
+        np.einsum("ikk->ik", A)[...] *= 1 + TRACE
+        np.einsum("ikk->ik", A)[...] += D + 1e-300
+
+        def by_columns(h, rest):
+            dz = _solve(A, rest - by_node(Xt, h / weight))
+            return dz, -(by_node(X, dz) + h) / weight
+
+        return by_columns
 
 
 def _solve(A, g):

@@ -64,7 +64,7 @@ class KinkedLosses(RowLosses):
         order, size = np.argsort(of, kind="stable"), np.maximum(np.bincount(groups, minlength=n_groups), 1)[:, None]
         X, y, b, v = self.rows.X[order], self.rows.y[order], np.empty(len(of)), np.zeros((n_groups, len(self.ridge)))
         starts = np.concatenate([[0], np.cumsum(np.bincount(of, minlength=n_groups))])
-        interior_point(X, y, starts, 2 * self.ridge * size, 0 * v, *(limit[order] for limit in self._limits), b, v)
+        interior_point(X, y, starts, 2 * self.ridge * size, 0 * v, *(limit[order] for limit in self.dual_limits), b, v)
         v[np.diff(starts) == 0] = 0.0
         duals = np.empty_like(b)
         duals[order] = b
@@ -72,7 +72,7 @@ class KinkedLosses(RowLosses):
         return v, q + low - (sum_by_group(q + low, groups, n_groups) / size)[groups]
 
     @cached_property
-    def _limits(self) -> tuple[Array, Array]:
+    def dual_limits(self) -> tuple[Array, Array]:
         if self.limits is not None:
             return self.limits
         low, high = self.psi.slope(np.array([-1.0, 1.0]), np.zeros(2))
@@ -87,7 +87,7 @@ class KinkedLosses(RowLosses):
         """Weights and duals of rows with forces close to p."""
         curvature = np.full(len(p), NEAR * self._trace)
         b = self.__dict__.get("_last", np.zeros(len(self.rows.y))).copy()
-        few = p.size <= FEW
+        few = p.size <= FEW and not (self.ridge.all() and self.rows.m.max(initial=0) <= p.shape[1])  # ascent is as good
         for _ in range(CLOSER):
             before, near = near, self._ascend(p, near, curvature, b, 0 if few else CONJUGATE_SWEEPS)
             if np.abs(near - before).max(initial=0.0) <= SETTLED * np.abs(near).max(initial=0.0):
@@ -101,7 +101,7 @@ class KinkedLosses(RowLosses):
         """
         D = curvature[:, None] + 2 * self.ridge
         c, z = (p + curvature[:, None] * anchor) / D, np.empty_like(anchor)
-        given = self.rows.X, self.rows.y, self.rows.starts, D, c, *self._limits
+        given = self.rows.X, self.rows.y, self.rows.starts, D, c, *self.dual_limits
         if sweeps:
             kinks.box_ascent(vector_buffer(z.shape[1]), *given, np.zeros_like(b), b, z, ACCURACY, sweeps)
         else:

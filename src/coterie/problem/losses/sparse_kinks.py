@@ -31,7 +31,7 @@ class SparseKinks(LocalLosses):
         y, scale, weights = (np.insert(part, last, value) for part, value in self._columns)
         limits = [
             np.insert(limit, last, np.tile(sign * self.alpha[k], count))
-            for limit, sign in zip(self.f._limits, (-1, 1), strict=True)
+            for limit, sign in zip(self.f.dual_limits, (-1, 1), strict=True)
         ]
         more = LabelledRows(rows.M, rows.m + len(k), X, y, weights)
         return KinkedLosses(self.f.psi, more, scale, self.f.ridge, (limits[0], limits[1]))

@@ -10,6 +10,7 @@ from coterie.solver.whole.newton import newton_point
 
 WORTH = 1.5  # times the cost of polishing must have gone into iterations since the last time
 FEW, SETTLED = 64, 0.02  # clusters that are always polished; the change, relatively, up to which more of them are
+KINKS_SETTLED = 0.05  # the same where losses have kinks: rounds of polishing change more, and iterations take longer
 
 
 class Improvements:
@@ -36,8 +37,9 @@ class Improvements:
         """Whether polishing is worth its time: clusters are few, or change little, and iterations have cost as much."""
         K, before = clusters.total, self.n_clusters
         self.n_clusters = K
-        few, settled = K <= FEW, abs(K - before) <= SETTLED * K
-        worth_it = (few or settled) and n_iter >= max(self.polish_after, 0 if few else self.polish_costs)
+        smooth = self.problem.f.smooth
+        few, settled = K <= FEW, abs(K - before) <= (SETTLED if smooth else KINKS_SETTLED) * K
+        worth_it = (few or settled) and n_iter >= max(self.polish_after, 0 if few and smooth else self.polish_costs)
         if not (self.polishes and worth_it) or self.contracts(clusters):
             return False
         self.polish_after = n_iter + self.polish_costs

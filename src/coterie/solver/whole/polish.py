@@ -18,7 +18,9 @@ from coterie.kernels.gradients import ConjugateGradients
 from coterie.kernels.interruption import check
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
+from coterie.problem.losses.kinked_losses import KinkedLosses
 from coterie.proofs.dual_clusters import DualClusters
+from coterie.solver.whole.kinked_clusters import best_on
 from coterie.solver.whole.spread import spread
 
 Enough = Callable[[Array, Array], bool]
@@ -29,6 +31,7 @@ flow, kernels, flows = Either("flow"), Either("clusters"), Either("route")
 MOST = 5_000_000  # duals and numbers in Hessians, above which this is not tried
 NEWTON_STEPS = 20
 ROUNDS = 5  # of joining clusters
+KINKED_ROUNDS, HALVES = 12, 3  # of splitting and joining, with kinks, and in how many what is left must halve
 STEPS, CG_ACCURACY = 500, 1e-13  # of conjugate gradients, in each Newton step
 RIDGE = 1e-9  # of the diagonal, for directions that no data see
 SETTLED = 1e-8  # a Newton step this small, relatively, is the last one needed
@@ -37,14 +40,16 @@ SAME = 1e-12  # of the largest weight: clusters less apart are one
 NUDGE = 1e-9  # of the largest weight, by which the parts of a cluster are moved apart
 LEFT = 1e-3  # of the largest strength: what may be left of a flow that fits
 HOPELESS = 10.0  # of the largest strength: so much is left where clusters are not right yet
+KINKED_COSTS = 160  # iterations, about: rows with kinks make up for it, which iterations take thousands for
 FEW, MANY = 64, 50_000  # clusters up to which, and duals from which on, flows are spread before they are sent
 NO_FLOW = 1e-12  # of the largest strength: a flow that small is none
 
 
 def applies(problem: BoundProblem) -> bool:
-    """Whether the problem is a smooth one on given clusters, and not too large."""
+    """Whether the problem on given clusters is a smooth one, or one of rows with kinks, and not too large."""
     duals, blocks = problem.graph.n_edges * problem.n_features, len(problem.M) * problem.n_features**2
-    return problem.f.smooth and problem.penalty.exact_clusters and 0 < duals <= MOST and 0 < blocks <= MOST
+    known = problem.f.smooth or isinstance(problem.f, KinkedLosses)
+    return known and problem.penalty.exact_clusters and 0 < duals <= MOST and 0 < blocks <= MOST
 
 
 def settle(
@@ -55,9 +60,11 @@ def settle(
     In turn the best weights on the clusters are found, joining those that would have to pass each other, and the flow
     that would prove them; clusters through which that does not fit are split. Without success, None for the clusters.
     """
+    clusters = DualClusters(partition.label.copy(), partition.counts.copy())
+    if isinstance(problem.f, KinkedLosses):
+        return _settle_kinks(problem, clusters, w, u, enough)
     seen = np.zeros(w.shape, dtype=bool)
     seen[problem.M] = np.einsum("ikk->ik", problem.f.hessian(w[problem.M])) > 0
-    clusters = DualClusters(partition.label.copy(), partition.counts.copy())
     kernels.join_unseen(problem.graph.edges, seen, w, clusters.label, clusters.counts)
     best, objective = w, np.inf
     for _ in range(ROUNDS):
@@ -65,9 +72,28 @@ def settle(
         if moved is None or not (value := problem.objective(moved)) < objective:
             break
         best, objective, w = moved, value, moved.copy()
-        left = aim(problem, clusters, u, w, enough)
+        left = aim(problem, clusters, u, w, problem.f.gradient(w[problem.M]), enough)
         if left <= LEFT or left > HOPELESS:
             return best, clusters if left <= LEFT else None
+    return best, None
+
+
+def _settle_kinks(
+    problem: BoundProblem, clusters: DualClusters, best: Array, u: Array, enough: Enough | None
+) -> tuple[Array, DualClusters | None]:
+    """The same for losses with kinks, for as long as less and less of the flow finds no way."""
+    objective, left = np.inf, [np.inf]
+    for _ in range(KINKED_ROUNDS):
+        found = best_on(problem, clusters)
+        if found is None or not np.isfinite(value := problem.objective(found[0])):
+            break
+        w, slope = found
+        best, objective = (w.copy(), value) if value < objective else (best, objective)
+        left.append(aim(problem, clusters, u, w, slope, enough, hopeless=np.inf))
+        if left[-1] <= LEFT:
+            return best, clusters
+        if left[-1] > 0.5 * left[max(len(left) - 1 - HALVES, 0)]:
+            break
     return best, None
 
 
@@ -121,23 +147,31 @@ def _minimise(problem: BoundProblem, partition: DualClusters, w: Array, guess: A
     return w
 
 
-def aim(problem: BoundProblem, clusters: DualClusters, u: Array, w: Array, enough: Enough | None = None) -> float:
-    """Move feasible duals u, in place, to where they prove w optimal; return how much of the flow finds no way.
+def aim(
+    problem: BoundProblem,
+    clusters: DualClusters,
+    u: Array,
+    w: Array,
+    slope: Array,
+    enough: Enough | None = None,
+    hopeless: float = HOPELESS,
+) -> float:
+    """Move feasible duals u, in place, to where they prove w, with these slopes of its losses, optimal.
 
-    That is in units of the largest strength; above HOPELESS, the rest is left undone. The part of a cluster that cannot
-    get rid of its flow becomes a cluster, a little lower in w.
+    Return how much of the flow finds no way, in units of the largest strength; where that is hopeless, the rest is left
+    undone. The part of a cluster that cannot get rid of its flow becomes a cluster, a little lower in w.
     """
     ends, c, nudge = problem.graph.edges, problem.c, NUDGE * np.abs(w).max()
     fixed, rest = np.empty(u.shape, dtype=bool), np.empty_like(w)
     flow.saturate_cuts(ends, c, w, u, fixed)
     target = np.zeros_like(w)
-    target[problem.M] = problem.f.gradient(w[problem.M])
+    target[problem.M] = slope
     large = enough is not None and clusters.total <= FEW and u.size >= MANY
     if enough is not None and large and spread(problem, fixed, u, target, partial(enough, w)):
         return 0.0
     flow.divergence(ends, u, rest)
     rest += target
-    if large and (left := float(np.abs(rest).sum() / c.max())) > HOPELESS:
+    if large and (left := float(np.abs(rest).sum() / c.max())) > hopeless:
         return left
     arcs, room, level = flows.arcs_of(ends, len(w)), np.empty(2 * len(u)), np.empty(len(w), dtype=np.int64)
     total = 0.0
@@ -148,7 +182,7 @@ def aim(problem: BoundProblem, clusters: DualClusters, u: Array, w: Array, enoug
             check()
         left = float(np.abs(rest_k).sum() / c.max())
         total += left
-        if total > HOPELESS:
+        if total > hopeless:
             break
         if left > LEFT:
             clusters.counts[k] = kernels.split(level, k, clusters.label, clusters.counts[k])
@@ -158,6 +192,8 @@ def aim(problem: BoundProblem, clusters: DualClusters, u: Array, w: Array, enoug
 
 def costs(problem: BoundProblem) -> float:
     """About how many iterations of the solver a round of settling costs."""
+    if isinstance(problem.f, KinkedLosses):
+        return KINKED_COSTS
     duals, blocks = problem.graph.n_edges * problem.n_features, len(problem.M) * problem.n_features**2
     newton_steps = 5 if problem.f.quadratic is None else 1
     return (60 * duals + 300 * newton_steps * blocks) / max(0.7 * duals + blocks, 1)
