@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import product
 
 import numpy as np
 
 import coterie as ct
-from benchmarks.held_out import Method, Question, ask, compare, coterie, head
+from benchmarks.held_out import KINDS, Method, Question, ask, compare, coterie, head
 from benchmarks.uneven import Table
 
 SIZES, MULTISCALE = (100, 400), 100  # places; up to how many of them multiscale GWR is tried
@@ -67,8 +68,8 @@ def run(seeds: int) -> None:
     """Print the table."""
     print(f"\nPlaces in a square, {POINTS} rows each; noise has a standard deviation of {NOISE}.")
     head("surface, places")
-    for penalty in ("squared", "l1"):  # compiles what later fits share
-        coterie(penalty)(asked("rows", 0, True, SIZES[-1]))
+    for penalty, over, size in product(("squared", "l1"), KINDS, SIZES):  # compiles what later fits share
+        coterie(penalty)(asked(over, 0, True, size))
     for borders in (False, True):
         for size in SIZES:
             methods: dict[str, Method] = {"mgwr GWR": gwr}
