@@ -186,7 +186,7 @@ def test_the_compiled_engine_solves_strengths_that_are_positive_numbers() -> Non
     solution = ct.solve(problem, TOL, engine="numba")
     assert solution.status is ct.Status.OPTIMAL
     assert solution.objective == pytest.approx(ct.solve(problem, TOL, engine="numpy").objective, rel=2 * TOL)
-    with pytest.raises(TypeError, match=r"strengths of 0 or inf .* engine=\"numpy\" or \"auto\""):
+    with pytest.raises(TypeError, match=r"strengths of 0 or inf .* engine=\"numpy\", \"mpi\" or \"auto\""):
         ct.solve(with_strength(problem, (0.0, 2.0, 1.0)), engine="numba")
 
 

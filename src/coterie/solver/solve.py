@@ -221,13 +221,18 @@ def _speaks(engine: str | Engine) -> bool:
 
 
 def _together(engine: Engine, problem: BoundProblem, asked: Asked) -> AbstractContextManager[None]:
-    """The context of an engine that consists of several processes, which must have been asked the same."""
+    """The context of an engine that consists of several processes, which must have been asked the same.
+
+    How much time is left differs between them by how long each took to get here: inside they have one clock.
+    """
     enter = getattr(engine, "together", None)
     if enter is None:
         return nullcontext()
     start = None if asked.start is None else (asked.start.w, asked.start.u)
-    told, limits = asked.callback is not None, {"max_iter": asked.max_iter, "time_limit": asked.limit}
-    return enter(problem=problem, start=start, tol=asked.tol, callback=told, **limits)
+    told, limited = asked.callback is not None, asked.limit < inf
+    return enter(
+        problem=problem, start=start, tol=asked.tol, max_iter=asked.max_iter, time_limit=limited, callback=told
+    )
 
 
 def _form(engine: Engine, pace: Pace) -> Form:
