@@ -12,6 +12,7 @@ from commands import FIT, assert_one_line, rows, run, write
 
 from coterie.cli.codes import ExitCode
 from coterie.io.tables import write_batches
+from coterie.kernels.interruption import is_pressed
 
 COTERIE = (sys.executable, "-m", "coterie")
 
@@ -50,21 +51,26 @@ def test_ctrl_c_while_rows_come_in_is_one_line(model, tmp_path):
     assert not (tmp_path / "p.csv").exists()
 
 
+def _comes_true(condition, seconds=30):
+    return any(condition() or threading.Event().wait(0.01) for _ in range(100 * seconds))
+
+
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_ctrl_c_while_a_table_is_written(tmp_path, ending):
-    frame, written = pl.DataFrame({"x": [1.0] * 1000}), []
+    frame, written, noted = pl.DataFrame({"x": [1.0] * 1000}), [], []
 
     def batches():
         for k in range(1000):
             if k == 3:
                 os.kill(os.getpid(), signal.SIGINT)
-                threading.Event().wait(0.1)
+                noted.append(_comes_true(is_pressed))
             written.append(k)
             yield frame
 
     with pytest.raises(KeyboardInterrupt):
         write_batches(tmp_path / f"p.{ending}", batches(), dict(frame.schema))
     assert list(tmp_path.iterdir()) == []
+    assert noted == [True]
     assert len(written) < 1000
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import takewhile
 from os import PathLike
 from pathlib import Path
@@ -100,8 +100,12 @@ def write_batches(path: Path, batches: Iterator[pl.DataFrame], schema: dict[str,
         options = {"separator": TextFormat().separator_of(path)} if kind == "CSV" else {}
         try:
             # A query that writes panics when it is interrupted: this thread notes Ctrl-C, and no further batch comes.
+            # It wakes to do so: a signal that another thread receives does not end its waiting.
             with interruptible(), ThreadPoolExecutor(1) as other:
-                other.submit(sink, temporary, **options).result()
+                query = other.submit(sink, temporary, **options)
+                while wait([query], timeout=0.05).not_done:
+                    pass
+                query.result()
         except import_polars().exceptions.ComputeError:
             if failed:  # some versions of Polars wrap the error of a source in their own
                 raise failed[0] from None
