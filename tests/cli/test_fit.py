@@ -412,6 +412,8 @@ def test_more_folds_than_nodes(tmp_path):
         (("--knn", "lat,lon:5", "--lam", "-1"), "--lam -1"),
         (("--knn", "lat,lon:5", "--engine", "steam"), "no engine 'steam'"),
         (("--knn", "lat,lon:5", "--alpha", "1"), "--alpha belongs to --loss lasso"),
+        (("--knn", "lat,lon:5", "--profile"), "belong to --engine mpi"),
+        (("--knn", "lat,lon:5", "--partition", "ranks.csv"), "belong to --engine mpi"),
         (("--knn", "lat,lon:5", "--loss", "lasso", "--ridge", "1"), "--ridge belongs to"),
     ],
 )

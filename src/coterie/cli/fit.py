@@ -5,20 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from coterie.cli import fit_options as own
 from coterie.cli.errors import BadInputError, check_folder, check_numbers, plain_errors
 from coterie.cli.fitting import (
     CV,
+    assess_into,
     checked_engine,
     end,
     left_out,
     new_model,
     notes_of,
     own_options,
-    resolvability_of,
     without_convergence_warnings,
 )
 from coterie.cli.network import (
@@ -65,222 +66,56 @@ from coterie.cli.ranks import (
 from coterie.cli.ranks import profile as where_time_went
 from coterie.cli.strengths import check_engine, read_strengths
 
-if TYPE_CHECKING:
-    pass
-
-DATA, NETWORK, MODEL, SOLVER = "What to learn from", "The network", "The model", "How to solve it"
-
 
 def fit(
     context: typer.Context,
     data: Annotated[Path, DataArgument],
     node: Annotated[str, NodeOption],
-    target: Annotated[str, typer.Option(help="Column to predict; empty where it is not known.", rich_help_panel=DATA)],
-    out: Annotated[Path, typer.Option(help="Folder for the model; an old model there is replaced.")],
-    features: Annotated[
-        str | None,
-        typer.Option(
-            help="Columns to predict from, as a,b,c.",
-            show_default="all others but ids and coordinates",
-            rich_help_panel=DATA,
-        ),
-    ] = None,
-    exclude: Annotated[
-        str | None,
-        typer.Option(help="Columns that are no features, as a,b,c.", show_default="none", rich_help_panel=DATA),
-    ] = None,
-    one_hot: Annotated[
-        str | None,
-        typer.Option(
-            help="Columns of which each level becomes a feature of 0 and 1, as a,b,c.",
-            show_default="none",
-            rich_help_panel=DATA,
-        ),
-    ] = None,
-    missing: Annotated[
-        MissingName | None,
-        typer.Option(
-            help="Features that are missing: fill in the mean of the column, or drop the row.",
-            show_default="an error",
-            rich_help_panel=DATA,
-        ),
-    ] = None,
+    target: Annotated[str, own.Target],
+    out: Annotated[Path, own.Out],
+    features: Annotated[str | None, own.Features] = None,
+    exclude: Annotated[str | None, own.Exclude] = None,
+    one_hot: Annotated[str | None, own.OneHot] = None,
+    missing: Annotated[MissingName | None, own.Missing] = None,
     offset: Annotated[str | None, OffsetOption] = None,
     exposure: Annotated[str | None, ExposureOption] = None,
     separator: Annotated[str | None, SeparatorOption] = None,
     decimal: Annotated[str, DecimalOption] = ".",
     encoding: Annotated[str, EncodingOption] = "utf-8",
-    graph: Annotated[
-        Path | None,
-        typer.Option(
-            help="Edges: a table of two columns of nodes, and perhaps one called weight.", rich_help_panel=NETWORK
-        ),
-    ] = None,
-    knn: Annotated[
-        str | None,
-        typer.Option(
-            help="Instead: join each node to its nearest, by columns of DATA, as lat,lon:5.", rich_help_panel=NETWORK
-        ),
-    ] = None,
+    graph: Annotated[Path | None, own.Graph] = None,
+    knn: Annotated[str | None, own.Knn] = None,
     weight: Annotated[str | None, WeightOption] = None,
     distance: Annotated[str | None, DistanceOption] = None,
     ids: Annotated[IdsName, IdsOption] = IdsName.text,
-    time: Annotated[
-        str | None,
-        typer.Option(
-            help="Column of times, numbers or dates, if nodes are places at times: --node place,time.",
-            rich_help_panel=NETWORK,
-        ),
-    ] = None,
-    time_strength: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            help="For --time: how much edges in time count beside those in space.",
-            show_default="1, or chosen with --lam cv",
-            rich_help_panel=NETWORK,
-        ),
-    ] = None,
-    loss: Annotated[
-        LossName,
-        typer.Option(
-            help="lasso: few coefficients are not zero. logistic: the target is 0 or 1, or has two names. poisson: it "
-            "is a count. huber: outliers count less. quantile: predict one, such as the median.",
-            rich_help_panel=MODEL,
-        ),
-    ] = LossName.squared,
-    penalty: Annotated[
-        PenaltyName,
-        typer.Option(help="l1, l2: neighbours share models. squared: they are similar.", rich_help_panel=MODEL),
-    ] = PenaltyName.l1,
-    lam: Annotated[
-        str,
-        typer.Option(
-            help="How strongly neighbours are pulled together: a number; or what chooses it, cv, aicc or bic.",
-            rich_help_panel=MODEL,
-        ),
-    ] = CV,
-    strength: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="How much differences in one coefficient count, relative to --lam, as age=2: 0, every node has it for "
-            "itself, to inf, all have the same. For the features named, and intercept; repeat it for each.",
-            show_default="1",
-            rich_help_panel=MODEL,
-        ),
-    ] = None,
-    refine_strength: Annotated[
-        bool,
-        typer.Option(
-            "--refine-strength",
-            help="Let the folds of --lam cv choose strengths, too, one column at a time; they are solved many times.",
-            rich_help_panel=MODEL,
-        ),
-    ] = False,
-    shared: Annotated[
-        bool,
-        typer.Option(
-            "--shared",
-            help="Draw nodes to a component that all of them share, too; nodes not in the graph are predicted with it.",
-            rich_help_panel=MODEL,
-        ),
-    ] = False,
-    refit: Annotated[
-        RefitName | None,
-        typer.Option(
-            help="clusters: refit the clusters found, without --lam pulling their models together.",
-            show_default="none",
-            rich_help_panel=MODEL,
-        ),
-    ] = None,
-    over: Annotated[
-        OverName,
-        typer.Option(
-            help="For cv and baselines: hold out whole nodes, or rows of any node; of places at times also places, "
-            "times to come, or blocks of both.",
-            rich_help_panel=MODEL,
-        ),
-    ] = OverName.auto,
-    folds: Annotated[int, typer.Option(min=2, help="For cv and baselines.", rich_help_panel=MODEL)] = 5,
-    repeats: Annotated[
-        int, typer.Option(min=1, help="For cv: draw the folds this many times.", rich_help_panel=MODEL)
-    ] = 1,
-    alpha: Annotated[
-        float | None, typer.Option(min=0, help="Strength of the Lasso.", show_default="0.1", rich_help_panel=MODEL)
-    ] = None,
-    ridge: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            help="Strength of the ridge; lasso has none.",
-            show_default="0 for squared and huber, else 0.001",
-            rich_help_panel=MODEL,
-        ),
-    ] = None,
-    delta: Annotated[
-        float | None,
-        typer.Option(
-            help="Of huber: the residual from which on a row pulls no harder.", show_default="1", rich_help_panel=MODEL
-        ),
-    ] = None,
-    quantile: Annotated[
-        float | None,
-        typer.Option(help="Of quantile: its level, between 0 and 1.", show_default="0.5", rich_help_panel=MODEL),
-    ] = None,
-    intercept: Annotated[bool, typer.Option(help="Whether models have one.", rich_help_panel=MODEL)] = True,
-    scale: Annotated[
-        bool,
-        typer.Option(help="Solve in units of each column's own spread; results keep theirs.", rich_help_panel=MODEL),
-    ] = True,
-    weight_by: Annotated[
-        WeightName,
-        typer.Option(
-            help="What counts alike: every row, or every node however many rows it has.", rich_help_panel=MODEL
-        ),
-    ] = WeightName.rows,
-    baselines: Annotated[
-        bool | None,
-        typer.Option(
-            "--baselines/--no-baselines",
-            help="Does the network help? Compare it with models without it.",
-            show_default="where that costs less than the fit",
-            rich_help_panel=MODEL,
-        ),
-    ] = None,
-    tol: Annotated[
-        float, typer.Option(min=0, help="The certified gap to reach, relative.", rich_help_panel=SOLVER)
-    ] = 1e-6,
-    max_iter: Annotated[int, typer.Option(min=0, rich_help_panel=SOLVER, help="Iterations at most.")] = 100_000,
-    time_limit: Annotated[
-        float | None, typer.Option(min=0, help="Seconds for the solve.", show_default="none", rich_help_panel=SOLVER)
-    ] = None,
-    engine: Annotated[
-        str,
-        typer.Option(
-            help="What computes: auto, numba, numpy, gpu, or mpi (mpiexec -n 4 coterie fit …).", rich_help_panel=SOLVER
-        ),
-    ] = "auto",
-    profile: Annotated[
-        bool, typer.Option("--profile", help="With mpi: say where the time of the ranks goes.", rich_help_panel=SOLVER)
-    ] = False,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(
-            help="With mpi: a folder to keep the solve in, every minute.", show_default="none", rich_help_panel=SOLVER
-        ),
-    ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from what --checkpoint holds.", rich_help_panel=SOLVER)
-    ] = False,
-    partition: Annotated[
-        Path | None,
-        typer.Option(
-            help="With mpi: a table of nodes and the rank, from 0, that each belongs to.",
-            show_default="ranks with equal work",
-            rich_help_panel=SOLVER,
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="For the folds.", rich_help_panel=SOLVER)] = 0,
+    time: Annotated[str | None, own.Time] = None,
+    time_strength: Annotated[float | None, own.TimeStrength] = None,
+    loss: Annotated[LossName, own.Loss] = LossName.squared,
+    penalty: Annotated[PenaltyName, own.Penalty] = PenaltyName.l1,
+    lam: Annotated[str, own.Lam] = CV,
+    strength: Annotated[list[str] | None, own.Strength] = None,
+    refine_strength: Annotated[bool, own.RefineStrength] = False,
+    shared: Annotated[bool, own.Shared] = False,
+    refit: Annotated[RefitName | None, own.Refit] = None,
+    over: Annotated[OverName, own.Over] = OverName.auto,
+    folds: Annotated[int, own.Folds] = 5,
+    repeats: Annotated[int, own.Repeats] = 1,
+    alpha: Annotated[float | None, own.Alpha] = None,
+    ridge: Annotated[float | None, own.Ridge] = None,
+    delta: Annotated[float | None, own.Delta] = None,
+    quantile: Annotated[float | None, own.Quantile] = None,
+    intercept: Annotated[bool, own.Intercept] = True,
+    scale: Annotated[bool, own.Scale] = True,
+    weight_by: Annotated[WeightName, own.WeightBy] = WeightName.rows,
+    baselines: Annotated[bool | None, own.Baselines] = None,
+    tol: Annotated[float, own.Tol] = 1e-6,
+    max_iter: Annotated[int, own.MaxIter] = 100_000,
+    time_limit: Annotated[float | None, own.TimeLimit] = None,
+    engine: Annotated[str, own.Engine] = "auto",
+    profile: Annotated[bool, own.Profile] = False,
+    checkpoint: Annotated[Path | None, own.Checkpoint] = None,
+    resume: Annotated[bool, own.Resume] = False,
+    partition: Annotated[Path | None, own.Partition] = None,
+    seed: Annotated[int, own.Seed] = 0,
     json: Annotated[bool, JsonOption] = False,
     quiet: Annotated[bool, QuietOption] = False,
 ) -> None:
@@ -298,7 +133,7 @@ def fit(
         if engine != "mpi" and (profile or checkpoint is not None or partition is not None):
             raise BadInputError("--profile, --checkpoint and --partition belong to --engine mpi")
         numbers = {"alpha": alpha, "ridge": ridge, "delta": delta, "quantile": quantile}
-        own = own_options(loss, **numbers, offset=offset, exposure=exposure)
+        of_loss = own_options(loss, **numbers, offset=offset, exposure=exposure)
         place = place_column(node, time, time_strength, over)
         nearest = check_choice(graph, knn, weight, distance)
         if refine_strength and lam != CV:
@@ -307,13 +142,12 @@ def fit(
             )
         choosing = {"cv": folds, "over": over.value, "cv_repeats": repeats, "random_state": seed}
         choosing["refine_strength"] = refine_strength
-        model, strengths = new_model(loss, lam, own, choosing), read_strengths(strength)
+        model, strengths = new_model(loss, lam, of_loss, choosing), read_strengths(strength)
         check_engine(strengths, engine)
         model.set_params(penalty=penalty.value, fit_intercept=intercept, tol=tol, max_iter=max_iter)
         model.set_params(shared=shared, refit=None if refit is None else refit.value)
         model.set_params(standardize=scale, weight_by=weight_by.value, time_limit=time_limit, engine=engine)
         from coterie.cli.screen import say, working
-        from coterie.estimators.assessment import assess
         from coterie.estimators.column_strength import of_features
         from coterie.estimators.from_files import FileFit
         from coterie.estimators.offsets import Offset
@@ -374,19 +208,9 @@ def fit(
             if resume and not is_resumed():
                 say(f"{checkpoint} holds no checkpoint of this fit, which began anew", quiet)
             interrupted = model.solution_.status is Status.INTERRUPTED
-            try:
-                if not interrupted:
-                    tell("whether labels resolve the clusters", None)
-                    notes |= resolvability_of(model)
-                    found = assess(
-                        model, cv=folds, over=over.value, random_state=seed, baselines=baselines, condensed=condensed
-                    )
-                    notes |= {} if found is None else {"baselines": found.to_dict()}
-            except ValueError as error:
-                hint = "; --over nodes holds out nodes" if condensed and over is not OverName.nodes else ""
-                say(f"it is not known how good predictions are: {error}{hint}", quiet)
-            except KeyboardInterrupt:
-                interrupted = True
+            if not interrupted:
+                how = {"cv": folds, "over": over.value, "random_state": seed, "baselines": baselines}
+                interrupted = not assess_into(notes, model, condensed, tell, partial(say, quiet=quiet), **how)
         model.set_params(verbose=0)
         if first:
             model.save(out, notes)

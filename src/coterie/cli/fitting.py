@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import inf, nan
 from pathlib import Path
@@ -17,7 +17,7 @@ from coterie.cli.codes import ExitCode
 from coterie.cli.echo import echo
 from coterie.cli.errors import BadInputError
 from coterie.cli.network import split_names
-from coterie.cli.options import LossName
+from coterie.cli.options import LossName, OverName
 
 if TYPE_CHECKING:
     from coterie.cli.network import Knn, Network
@@ -128,6 +128,30 @@ def without_convergence_warnings() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         yield
+
+
+def assess_into(
+    notes: dict[str, Any],
+    model: NetworkedModel,
+    condensed: bool,
+    tell: Callable[[str, float | None], None],
+    say: Callable[[str], None],
+    **how: Any,
+) -> bool:
+    """Note whether labels resolve the clusters, and how good predictions are; False if Ctrl-C ended that."""
+    from coterie.estimators.assessment import assess
+
+    try:
+        tell("whether labels resolve the clusters", None)
+        notes |= resolvability_of(model)
+        found = assess(model, condensed=condensed, **how)
+        notes |= {} if found is None else {"baselines": found.to_dict()}
+    except ValueError as error:
+        hint = "; --over nodes holds out nodes" if condensed and how["over"] != OverName.nodes else ""
+        say(f"it is not known how good predictions are: {error}{hint}")
+    except KeyboardInterrupt:
+        return False
+    return True
 
 
 def resolvability_of(model: NetworkedModel) -> dict[str, Any]:
