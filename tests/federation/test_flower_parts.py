@@ -1,6 +1,6 @@
 """Flower's inner parts that Coterie uses, as they are in the version that is pinned: if one fails, read what changed.
 
-`transport/` has the only files to adapt: fleet, superlink, server_apps, parcels, registered_keys and control_token.
+`transport/` has the only files to adapt: fleet, superlink, door, server_apps, parcels, registered_keys, control_token.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from flwr.superlink.grid import http_grid
 from flwr.superlink.main import create_app
 from flwr.supernode.node_auth_http_interceptor import NodeAuthHttpInterceptor
 
-from coterie.federation.transport import fleet, parcels, superlink
+from coterie.federation.transport import door, fleet, parcels, superlink
 from coterie.federation.transport.control_token import ControlToken
+from coterie.federation.transport.door import PUBLIC, Bell, Door
 from coterie.federation.transport.keys import write_keys
 from coterie.federation.transport.registered_keys import RegisteredKeys
-from coterie.federation.transport.superlink import PUBLIC, Bell, Door
 
 PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 CONTROL = 8001
@@ -195,7 +195,7 @@ def test_a_site_replies_and_speaks_for_nobody_else() -> None:
 
 
 def test_a_look_waits_only_where_nothing_has_come_since_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(superlink, "HOLD", 60.0)
+    monkeypatch.setattr(door, "HOLD", 60.0)
 
     async def play() -> list[bool]:
         bell, waited = Bell(), []
