@@ -118,14 +118,15 @@ def iteration(
     flows: Any = SimpleNamespace(
         c=c.double()[:, None], divergence=lambda u: torch.zeros((V, n), dtype=torch.float64, device=GPU)
     )
-    layout, u = Layout(i, j, known, n, *lanes(n), order=order), 0.05 * (torch.rand((E, n), device=GPU) - 0.5)
+    layout = Layout(i, j, known, n, *lanes(n, 2 * E / V), order=order)
+    u = 0.05 * (torch.rand((E, n), device=GPU) - 0.5)
     w = torch.randn((V, n), device=GPU)
     made = FusedIteration(problem, flows, layout, None, w, u, dtype)  # type: ignore[arg-type]
     made._set_updates = lambda dual: None  # type: ignore[method-assign]
     half = torch.full((max(V, E),), 0.5, dtype=torch.float64, device=GPU)
     made.set_steps(0.1 * half[:V], half[:E])
-    made.P.normal_().mul_(0.01)
-    made.q.normal_()
+    made.tables.P.normal_().mul_(0.01)
+    made.tables.q.normal_()
     return made
 
 

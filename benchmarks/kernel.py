@@ -76,7 +76,7 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def measure(side: int, rounds: int) -> tuple[list[float], dict[tuple[str, int], float]]:
-    """Bytes a second of the triad, on one thread and on two; seconds of each piece of work, by name and threads."""
+    """Bytes per second of the triad, on one thread and on two; seconds of each piece of work, by name and threads."""
     problem = grid_problem(side)
     a, b, c = (np.full(max(20_000_000 * side // SIDE, 1000), float(k)) for k in range(3))
     middle, helper = len(a) // 2, ThreadPoolExecutor(1)

@@ -47,6 +47,53 @@ def test_sums_in_any_order_are_within_their_bounds(spread: int) -> None:
             assert abs(exactly([hi[g, k], lo[g, k]]) - true) <= Fraction(float(bound[g, k]))
 
 
+def on_kernels(*arrays: Any) -> Any:
+    """Tensors where Triton's kernels run."""
+    import torch
+
+    return [torch.as_tensor(x, device="cuda" if torch.cuda.is_available() else "cpu") for x in arrays]
+
+
+@needs_kernels
+@pytest.mark.parametrize("spread", [0, 30])
+def test_kernels_for_two_numbers_lose_nothing(spread: int) -> None:
+    from coterie.engines.gpu.exact import _by_kernel
+
+    rng = np.random.default_rng(spread)
+    a, b = rng.standard_normal((2, 70, 30)) * 2.0 ** rng.integers(-spread, spread + 1, (2, 70, 30))
+    b = b[:, :1]
+    pairs = list(zip(a[:, :2].ravel(), np.repeat(b, 2, axis=1).ravel(), strict=True))
+    for product in (False, True):
+        out, error = (part[:, :2].cpu().numpy().ravel() for part in _by_kernel(*on_kernels(a, b), product))
+        for (x, y), s, e in zip(pairs, out, error, strict=True):
+            true = Fraction(x) * Fraction(y) if product else Fraction(x) + Fraction(y)
+            assert Fraction(float(s)) + Fraction(float(e)) == true
+            assert s == (x * y if product else x + y)
+
+
+@needs_kernels
+@pytest.mark.parametrize("m", [1, 2, 3, 10, 33, 64])
+@pytest.mark.parametrize("with_errors", [False, True])
+def test_kernels_add_in_pairs(m: int, with_errors: bool) -> None:
+    from coterie.engines.gpu.exact import UNIT, _in_pairs
+
+    rng = np.random.default_rng(m)
+    hi = rng.standard_normal((5, m, 3)) * 2.0 ** rng.integers(-20, 21, (5, m, 3))
+    lo = UNIT * hi * rng.uniform(-1, 1, hi.shape)
+    given = on_kernels(hi, lo)
+    for dim in (1, 0, 2):
+        moved = [x.movedim(1, dim) for x in given]
+        found = _in_pairs(moved[0], moved[1] if with_errors else None, dim)
+        sums, rest = (x.cpu().numpy() for x in found)
+        levels = (m - 1).bit_length()
+        for k in range(5):
+            for j in range(3):
+                terms = [*hi[k, :, j], *(lo[k, :, j] if with_errors else [])]
+                size = exactly(np.abs(hi[k, :, j]))
+                off = abs(exactly([sums[k, j], rest[k, j]]) - exactly(terms))
+                assert off <= 2 * levels * (levels + 1) * Fraction(UNIT) ** 2 * size * (1 + Fraction(1, 10**9))
+
+
 @needs_torch
 @pytest.mark.parametrize("size", [0, 1, 2, 1000])
 def test_totals_are_rounded_once(size: int) -> None:
@@ -77,10 +124,35 @@ def test_the_layout_gives_back_what_it_took(n: int, split: int, monkeypatch: pyt
     made = layout.Layout(i, j, labelled, n, 8, order=order)
     assert (made.hubs > 0) == (split == 3)
     w, u = torch.as_tensor(rng.standard_normal((70, n))), torch.as_tensor(rng.standard_normal((len(i), n)))
-    assert torch.equal(made.nodes_out(made.nodes_in(w, torch.float64)), w)
+    inside = made.nodes_in(w, torch.float64)
+    assert torch.equal(made.nodes_out(inside), w)
+    assert torch.equal(made.unpacked(made.packed(inside)), inside)
     assert torch.equal(made.duals_out(made.duals_in(u, torch.float64)), u)
     assert torch.equal(made.neighbour[made.first].long(), made.rank[j.long()])
     assert torch.equal(made.neighbour[made.second].long(), made.rank[i.long()])
+
+
+@needs_torch
+@pytest.mark.parametrize("n", [1, 5, 11, 16, 24])
+def test_tables_hold_every_entry_of_symmetric_matrices(n: int) -> None:
+    import torch
+
+    from coterie.engines.gpu.layout import Layout
+    from coterie.engines.gpu.tables import Tables
+
+    rng, K, C = np.random.default_rng(n), 21, 8
+    none = torch.zeros(0, dtype=torch.int32)
+    tables = Tables(K, Layout(none, none, torch.ones(K, dtype=torch.bool), n, C), torch.float64)
+    A, q = rng.standard_normal((K, n, n)), rng.standard_normal((K, n))
+    P = torch.as_tensor(A + A.transpose(0, 2, 1))
+    tables.fill(P, torch.as_tensor(q))
+    assert torch.equal(tables.q[:, :n], torch.as_tensor(q))
+    N = tables.q.shape[1]
+    for of, r, k in rng.integers(0, (K, n, n), (50, 3)):
+        low, high = min(r, k), max(r, k)
+        kept = tables.P[of, r, k] if tables.whole else tables.P[of // C, low * N - low * (low + 1) // 2 + high, of % C]
+        assert kept == P[of, r, k]
+    assert not tables.q[:, n:].any()
 
 
 @needs_torch

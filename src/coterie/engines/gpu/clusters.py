@@ -8,6 +8,7 @@ from coterie.engines.gpu.edges import Edges
 from coterie.engines.gpu.exact import Tensor
 
 TOGETHER = 1 << 25  # edges and coordinates that are looked at together
+HALVINGS = 3  # of all paths before the host asks whether they are short: that takes as long
 PIECE = 256  # members of a cluster that are added up one after the other
 
 
@@ -56,8 +57,11 @@ def connected(parent: Tensor, a: Tensor, b: Tensor) -> Tensor:
     while len(a):
         low, high = torch.minimum(parent[a], parent[b]), torch.maximum(parent[a], parent[b])
         parent.scatter_reduce_(0, high, low, "amin")
-        while not torch.equal(further := parent[parent], parent):
-            parent = further
+        short = False
+        while not short:
+            for _ in range(HALVINGS):
+                parent, before = parent[parent], parent
+            short = torch.equal(parent, before)
         apart = parent[a] != parent[b]
         a, b = a[apart], b[apart]
     return parent

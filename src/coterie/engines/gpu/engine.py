@@ -80,17 +80,18 @@ class GpuEngine:
         """The tridiagonal matrix of ½ T^½ Dᵀ diag(s) D T^½, T = 1/d, on the device: see `kernels.norms`."""
         edges, root = self.prover(self.problem).edges, self._in(d)[:, None].rsqrt()
         weight, x = 0.5 * self._in(s)[:, None], self._in(start)[:, None]
-        alpha, beta = np.zeros(steps), np.zeros(steps)
+        alpha, beta = x.new_zeros(steps), x.new_zeros(steps)
         before, q = torch.zeros_like(x), x / x.norm()
         for k in range(steps):
             y = root * edges.divergence(weight * edges.differences(q * root))
-            alpha[k] = float((q * y).sum())
+            alpha[k] = (q * y).sum()
             y -= alpha[k] * q + (beta[k - 1] * before if k else 0.0)
-            beta[k] = float(y.norm())
-            if beta[k] < 1e-12:
-                return alpha[: k + 1], beta[: k + 1]
+            beta[k] = y.norm()
             before, q = q, y / beta[k]
-        return alpha, beta
+        a, b = torch.stack([alpha, beta]).cpu().numpy()
+        ends = np.flatnonzero(~(b >= 1e-12))  # what comes after that means nothing
+        last = int(ends[0]) + 1 if len(ends) else steps
+        return a[:last], b[:last]
 
     def _in(self, x: Any) -> Tensor:
         return torch.as_tensor(x, dtype=torch.float64, device=self.device)

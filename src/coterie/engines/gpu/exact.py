@@ -3,7 +3,7 @@
 `two_sum` and `two_product` are those of `coterie.kernels.reference.exact`. Sums come in two ways:
 
 * *In pairs* (`sum_exactly`), with the errors kept: what `coterie.kernels.reference.sums` states of its sums
-  holds here, as these are the same additions.
+  holds here: numbers meet in other pairs, in as many levels.
 * *In any order* (`in_any_order`), for sums that a library or atomic additions make. Every number x is cut into three
   (Rump, Ogita and Oishi's extraction): with B the largest |x|, 2^p ≥ the number of terms, σ₀ the power of two ≥ 2^p B
   and σ₁ = 2^(p − 53) σ₀, the first parts are multiples of 2⁻⁵³σ₀ and the second ones of 2⁻⁵³σ₁. Their partial sums are
@@ -26,11 +26,14 @@ Tensor = Any
 HALF, UPPER = 2**26, -(2**27)  # half a unit of the upper 26 bits of a float, and their mask
 UNIT = 2.0**-53
 FEW, STEPS, LANES = 1 << 14, 32, 128  # entries that the host adds up, and how a kernel takes more
+TOGETHER, SHORT = 1024, 64  # numbers that a program takes, and the longest sums that it makes
 LARGEST = 2.0**900  # numbers above it are not cut: nothing is proven of them
 
 
 def two_sum(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
     """a + b as s + error, exactly."""
+    if a.is_cuda:
+        return _by_kernel(a, b, product=False)
     s = a + b
     t = s - a
     return s, (a - (s - t)) + (b - t)
@@ -38,11 +41,25 @@ def two_sum(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
 
 def two_product(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
     """a·b as product + error, exactly, but for 2⁻¹⁰⁷² where parts underflow; nan where it overflows."""
+    if a.is_cuda:
+        return _by_kernel(a, b, product=True)
     product = a * b
     a_upper, b_upper = _upper_half(a), _upper_half(b)
     a_lower, b_lower = a - a_upper, b - b_upper
     error = ((a_upper * b_upper - product) + a_upper * b_lower + a_lower * b_upper) + a_lower * b_lower
     return product + 0.0 * error, error
+
+
+def _by_kernel(a: Tensor, b: Tensor, product: bool) -> tuple[Tensor, Tensor]:
+    from coterie.engines.gpu import exact_kernels
+
+    a, b = (part.contiguous() for part in torch.broadcast_tensors(a, b))
+    out, error = torch.empty_like(a), torch.empty_like(a)
+    if a.numel():
+        exact_kernels.two[(-(-a.numel() // TOGETHER),)](
+            *(a, b, out, error, a.numel()), PRODUCT=product, BLOCK=TOGETHER, enable_fp_fusion=False
+        )
+    return out, error
 
 
 def _upper_half(a: Tensor) -> Tensor:
@@ -52,6 +69,8 @@ def _upper_half(a: Tensor) -> Tensor:
 def sum_exactly(hi: Tensor, lo: Tensor | None, dim: int) -> tuple[Tensor, Tensor]:
     """Σ of hi + lo along a dimension, as hi + lo: in pairs, then pairs of those, and so on."""
     m = hi.shape[dim]
+    if hi.is_cuda and 0 < m <= SHORT:
+        return _in_pairs(hi, lo, dim)
     lo = torch.zeros_like(hi) if lo is None else lo
     if m == 0:
         return hi.sum(dim), lo.sum(dim)
@@ -65,6 +84,25 @@ def sum_exactly(hi: Tensor, lo: Tensor | None, dim: int) -> tuple[Tensor, Tensor
         lo = torch.cat([rest, lo.narrow(dim, pairs, odd)], dim) if odd else rest
         m = half
     return hi.select(dim, 0), lo.select(dim, 0)
+
+
+def _in_pairs(hi: Tensor, lo: Tensor | None, dim: int) -> tuple[Tensor, Tensor]:
+    from coterie.engines.gpu import exact_kernels
+
+    hi, lo = hi.contiguous(), None if lo is None else lo.contiguous()
+    m, shape = hi.shape[dim], hi.shape[:dim] + hi.shape[dim + 1 :]
+    out, rest = hi.new_empty(shape), hi.new_empty(shape)
+    levels = (m - 1).bit_length()
+    block = TOGETHER >> levels
+    if out.numel():
+        exact_kernels.in_pairs[(-(-out.numel() // block),)](
+            *(hi, hi if lo is None else lo, out, rest, out.numel(), m, math.prod(hi.shape[dim + 1 :])),
+            LO=lo is not None,
+            LEVELS=levels,
+            BLOCK=block,
+            enable_fp_fusion=False,
+        )
+    return out, rest
 
 
 def total(x: Tensor) -> float:

@@ -14,7 +14,7 @@ import torch
 
 from coterie.engines.base import RELAXATION, Mode, Travel
 from coterie.engines.equations import by_node
-from coterie.engines.gpu import kernels
+from coterie.engines.gpu import kernels, node_kernels
 from coterie.engines.gpu.affine import affine_updates
 from coterie.engines.gpu.edges import Edges
 from coterie.engines.gpu.exact import Tensor
@@ -22,6 +22,7 @@ from coterie.engines.gpu.layout import Layout
 from coterie.engines.gpu.losses import DeviceQuadratics, HostLosses
 from coterie.engines.gpu.recording import repeatable
 from coterie.engines.gpu.sliced import join
+from coterie.engines.gpu.tables import Tables
 from coterie.engines.models import Models
 from coterie.kernels.interruption import check
 from coterie.problem import BoundProblem
@@ -44,18 +45,18 @@ class FusedIteration:
         dtype: Any,
     ) -> None:
         self.problem, self.layout, self.losses, self.dtype = problem, layout, losses, dtype
-        self.stride, wide = layout.stride, layout.once and dtype is torch.float64
+        wide = layout.once and dtype is torch.float64
         self.warps = 2 * layout.warps if wide else layout.warps  # else there are too few registers
         self.M = torch.as_tensor(problem.M, device=layout.device)
-        self.w, self.u = layout.nodes_in(w, dtype), layout.duals_in(u, dtype)
+        self.w, self.u = layout.packed(layout.nodes_in(w, dtype)), layout.duals_in(u, dtype)
         self.w0, self.u0, self.u_hat = self.w.clone(), self.u.clone(), torch.empty_like(self.u)
         self.u_next, self.u0_next = (torch.empty_like(self.u) if layout.once else None for _ in range(2))
-        self.w_hat, self.x = self.w.clone(), [torch.zeros_like(self.w) for _ in range(2)]
-        self.sums, self.sums_hat, self.moves = (torch.zeros_like(self.w) for _ in range(3))
-        self.sums.copy_(layout.nodes_in(edges.divergence(u), dtype))
+        self.w_hat, self.x = self.w.clone(), [self.w.new_zeros((layout.size, layout.stride)) for _ in range(2)]
+        self.sums = layout.nodes_in(edges.divergence(u), dtype)
+        self.sums_hat, self.moves = (torch.zeros_like(self.sums) for _ in range(2))
         self.residual, self.travel, self.tau = (self.w.new_zeros(layout.size) for _ in range(3))
         cut = len(layout.row_node)  # the same five of parts of cut rows
-        self.parts = tuple(self.w.new_zeros(shape) for shape in 3 * [(cut, self.stride)] + 2 * [(cut,)])
+        self.parts = tuple(self.w.new_zeros(shape) for shape in 3 * [(cut, layout.N)] + 2 * [(cut,)])
         self.fresh, self.k = True, 0  # fresh: Tz is z itself
         self.table = self.w.new_empty((0, 8))  # what `_make_factors` makes
         self.blocks: dict[Any, Any] = {}  # recordings, of kinds of blocks that have been launched
@@ -69,12 +70,12 @@ class FusedIteration:
         self.at, self.by_place = at, torch.argsort(at)
         self.label = torch.full((self.layout.size,), -1, dtype=torch.int32, device=device)
         self.label[at[self.by_place]] = torch.arange(len(at), dtype=torch.int32, device=device)
-        quadratic, N = self.problem.f.quadratic is not None, self.layout.N
-        self.narrow = N <= INLINE
+        quadratic = self.problem.f.quadratic is not None
+        self.narrow = self.layout.N <= INLINE
         self.affine = quadratic and self.narrow
         self.models: Any = None if quadratic else Models(self.losses)
         K = len(at) if self.narrow else 0
-        self.P, self.q = self.w.new_zeros((max(K, 1), N, N)), self.w.new_zeros((max(K, 1), N))
+        self.tables = Tables(K, self.layout, self.dtype)
         self.dual = False  # whether these are those of dual steps
 
     def _place_strengths(self, edges: Edges) -> None:
@@ -101,12 +102,12 @@ class FusedIteration:
 
     def _set_updates(self, dual: bool) -> None:
         """P and q of the primal updates q + Pv."""
-        self.dual, n = dual, self.layout.n
+        self.dual = dual
         if not len(self.M) or not self.narrow:
             return
         around = None if self.models is None else (self.model, self.models.centre)
         P, q = affine_updates(self.losses, self.tau_M, around, dual)
-        self.P[:, :n, :n], self.q[:, :n] = P[self.by_place].to(self.dtype), q[self.by_place].to(self.dtype)
+        self.tables.fill(P[self.by_place], q[self.by_place])
 
     def advance(self, n_iter: int, mode: Mode) -> float:
         self._begin_block(mode)
@@ -137,7 +138,7 @@ class FusedIteration:
 
     def _begin_block(self, mode: Mode) -> None:
         if self.models is not None:
-            self.latest = self.layout.nodes_out(self.w_hat)[self.M]
+            self.latest = self._rows(self.w_hat)[self.at, : self.layout.n].double()
             self.model = self.models.around(self.latest)
             self.affine = self.model is not None and self.narrow
             if self.affine:
@@ -166,7 +167,7 @@ class FusedIteration:
         if mode is Mode.DUAL:
             self.w.copy_(self.w_hat)
         else:
-            dw = self.w_hat.double() - self.w
+            dw = self._rows(self.w_hat).double() - self._rows(self.w)
             r2 += (dw**2 / self.tau[:, None]).sum() - 2 * (dw * self.moves).sum()
             self._move(self.w_hat, factors)
         return max(float(r2), 0.0) ** 0.5
@@ -177,7 +178,7 @@ class FusedIteration:
         self.w.mul_(b).add_(h, alpha=a).add_(self.w0, alpha=g)
 
     def restart(self) -> Travel:
-        moved = (self.w_hat.double() - self.w0) ** 2 / self.tau[:, None]
+        moved = (self._rows(self.w_hat).double() - self._rows(self.w0)) ** 2 / self.tau[:, None]
         travel = Travel(float(moved.sum()) ** 0.5, float(self.travel.double().sum()) ** 0.5)
         if not self.fresh:
             self.u.copy_(self.u_hat)  # recordings know where it is
@@ -192,10 +193,15 @@ class FusedIteration:
         """What rounding makes of a residual, about: x is off by 2⁻²⁴|x|, and √(Σ σ|x_i − x_j|²) ≤ √(Σ|x_i|²/τ_i)."""
         if self.dtype is torch.float64:
             return 0.0
-        return 2.0**-24 * float((self.w_hat.double() ** 2 / self.tau[:, None]).sum()) ** 0.5
+        return 2.0**-24 * float((self._rows(self.w_hat).double() ** 2 / self.tau[:, None]).sum()) ** 0.5
+
+    def _rows(self, w: Tensor) -> Tensor:
+        """Weights of nodes (·, N), as sums and vectors of neighbours lie."""
+        return self.layout.unpacked(w)
 
     def point(self) -> tuple[Tensor, Tensor]:
-        return self.layout.nodes_out(self.w_hat), self.layout.duals_out(self.u if self.fresh else self.u_hat)
+        u = self.u if self.fresh else self.u_hat
+        return self.layout.nodes_out(self._rows(self.w_hat)), self.layout.duals_out(u)
 
     def _pass(self, k: int, mode: Mode) -> None:
         """The dual half of iteration k of a block, and the primal half of the next."""
@@ -227,26 +233,25 @@ class FusedIteration:
             self._any_update(k, x_out, mode)
             return
         first = self.layout.slabs if cut_only else 0
-        kernels.node_step[(self.layout.size // self.layout.C - first,)](
-            *(self.w, self.w0, self.w_hat, x_out, self.sums, self.tau, self.label, self.P, self.q),
+        node_kernels.node_step[(self.layout.size // self.layout.C - first,)](
+            *(self.w, self.w0, self.w_hat, x_out, self.sums, self.tau, self.label, self.tables.P, self.tables.q),
             *(self.table[k], first),
             **self.layout.shape,
             **_ways(mode),
+            ONCE=self.layout.once,
             num_warps=self.warps,
         )
 
     def _any_update(self, k: int, x_out: Tensor, mode: Mode) -> None:
         """The same for losses whose update is no affine map, or a wide one."""
-        dual, n = mode is Mode.DUAL, self.layout.n
-        h = -self.sums if dual else self.w - self.tau[:, None] * self.sums
+        dual, n, w = mode is Mode.DUAL, self.layout.n, self._rows(self.w)
+        h = -self.sums if dual else w - self.tau[:, None] * self.sums
         h[self.at, :n] = self._updated(h[self.at, :n].double(), dual).to(self.dtype)
-        x_out.copy_(h if dual else 2 * h - self.w)
-        if dual:
-            self.w_hat.copy_(h)
-        elif self.rows[k][3]:
-            self._move(h, self.rows[k])
+        x_out[:, : h.shape[1]] = h if dual else 2 * h - w
+        if dual or not self.rows[k][3]:
+            self.w_hat.copy_(self.layout.packed(h))
         else:
-            self.w_hat.copy_(h)
+            self._move(self.layout.packed(h), self.rows[k])
 
     def _updated(self, v: Tensor, dual: bool) -> Tensor:
         if dual:
@@ -290,7 +295,7 @@ class FusedIteration:
             *(layout.offset, layout.neighbour, layout.edge if layout.once else layout.neighbour),
             *(self.box, self.sigma, layout.row_node, self.u, self.u0, self.u_hat),
             *((self.u_next, self.u0_next) if layout.once else (self.u, self.u0)),
-            *(x, x_out, self.w, self.w0, self.w_hat, self.tau, self.label, self.P, self.q),
+            *(x, x_out, self.w, self.w0, self.w_hat, self.tau, self.label, self.tables.P, self.tables.q),
             *kept,
             *(self.scalars, self.table[k], first),
             **layout.shape,
@@ -299,6 +304,7 @@ class FusedIteration:
             PROBE=PROBE,
             CUT=CUT,
             ONCE=layout.once,
+            AHEAD=layout.ahead,
             UN=layout.slots,
             KIND=self.problem.penalty.kernel,
             BOX=self.boxes,

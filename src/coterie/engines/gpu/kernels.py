@@ -10,6 +10,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from coterie.engines.gpu.node_kernels import primal, row_at, state
+
 L1 = tl.constexpr(0)
 L2 = tl.constexpr(1)
 SQUARED = tl.constexpr(2)
@@ -23,12 +25,6 @@ def entry(d, un, ln, N: tl.constexpr, C: tl.constexpr, K0: tl.constexpr, W: tl.c
 
 
 @triton.jit
-def row_at(i, XS: tl.constexpr, K0: tl.constexpr, W: tl.constexpr):
-    """Where a chunk of the vectors of nodes i (C,) lies."""
-    return i[:, None] * XS + K0 + tl.arange(0, W)[None, :]
-
-
-@triton.jit
 def _place(d, un, ln, e, N: tl.constexpr, C: tl.constexpr, K0: tl.constexpr, W: tl.constexpr, ONCE: tl.constexpr):
     """Where a chunk of the duals of slots d, d + C, … lies: at its end, or with ONCE in the row of edge |e| − 1."""
     if ONCE:
@@ -36,6 +32,12 @@ def _place(d, un, ln, e, N: tl.constexpr, C: tl.constexpr, K0: tl.constexpr, W: 
     else:
         at = entry(d, un, ln, N, C, K0, W)
     return at
+
+
+@triton.jit
+def _of_slots(numbers, p, count):
+    """Numbers of entries p, as far as there are any."""
+    return tl.load(numbers + p, mask=p < count, other=0, eviction_policy="evict_first")
 
 
 @triton.jit
@@ -96,120 +98,13 @@ def _move(
 
 
 @triton.jit
-def _dot(P, of, has, r, v0, v1, v2, N: tl.constexpr, W0: tl.constexpr, W1: tl.constexpr, W2: tl.constexpr):
-    """Row r of each node's matrix times v."""
-    base = P + of[:, None].to(tl.int64) * (N * N) + r * N
-    k0 = tl.arange(0, W0)
-    s = tl.sum(tl.load(base + k0[None, :], mask=has[:, None] & (k0 >= 0)[None, :], other=0.0) * v0, 1)
-    if W1 > 0:
-        k1 = tl.arange(0, W1)
-        s += tl.sum(tl.load(base + W0 + k1[None, :], mask=has[:, None] & (k1 >= 0)[None, :], other=0.0) * v1, 1)
-    if W2 > 0:
-        k2 = tl.arange(0, W2)
-        s += tl.sum(tl.load(base + W0 + W1 + k2[None, :], mask=has[:, None] & (k2 >= 0)[None, :], other=0.0) * v2, 1)
-    return s
-
-
-@triton.jit
-def _update(
-    P, q, of, has, v, v0, v1, v2,
-    N: tl.constexpr, W0: tl.constexpr, W1: tl.constexpr, W2: tl.constexpr, K0: tl.constexpr, W: tl.constexpr,
-):  # fmt: skip
-    """A chunk of the primal update: q + Pv where there is a loss, else v itself."""
-    k = tl.arange(0, W)
-    out = tl.load(q + of[:, None].to(tl.int64) * N + K0 + k[None, :], mask=has[:, None] & (k >= 0)[None, :], other=0.0)
-    for r in tl.static_range(W):
-        s = _dot(P, of, has, K0 + r, v0, v1, v2, N, W0, W1, W2)
-        out += tl.where(k[None, :] == r, s[:, None], 0.0)
-    return tl.where(has[:, None], out, v)
-
-
-@triton.jit
-def _finish(w, w0, w_hat, x_out, at, wi, h, fa, fb, fg, move, ANCHOR: tl.constexpr, KEEP: tl.constexpr):
-    """x ← 2ŵ − w (ŵ in dual steps), and either w ← a ŵ + b w + g w₀, or ŵ is kept."""
-    if KEEP:
-        tl.store(x_out + at, h)
-    else:
-        tl.store(x_out + at, 2 * h - wi)
-    if KEEP:
-        tl.store(w_hat + at, h)
-    elif move > 0:
-        new = fa * h + fb * wi
-        if ANCHOR:
-            new += fg * tl.load(w0 + at)
-        tl.store(w + at, new)
-    else:
-        tl.store(w_hat + at, h)
-
-
-@triton.jit
-def node_step(
-    w, w0, w_hat, x_out, sums, tau, label, P, q, factors, first,
-    N: tl.constexpr, XS: tl.constexpr, C: tl.constexpr, W0: tl.constexpr, W1: tl.constexpr, W2: tl.constexpr,
-    ANCHOR: tl.constexpr, KEEP: tl.constexpr,
-):  # fmt: skip
-    """The primal half alone, from sums (·, XS) = Dᵀu; `factors` are (a, b, g) of the iteration and whether w moves."""
-    fa = tl.load(factors)
-    fb = tl.load(factors + 1)
-    fg = tl.load(factors + 2)
-    move = tl.load(factors + 3)
-    i = (first + tl.program_id(0)) * C + tl.arange(0, C)
-    a0 = tl.load(sums + row_at(i, XS, 0, W0))
-    a1 = a0
-    a2 = a0
-    if W1 > 0:
-        a1 = tl.load(sums + row_at(i, XS, W0, W1))
-    if W2 > 0:
-        a2 = tl.load(sums + row_at(i, XS, W0 + W1, W2))
-    _primal(w, w0, w_hat, x_out, tau, label, P, q, i, a0, a1, a2, fa, fb, fg, move, N, XS, W0, W1, W2, ANCHOR, KEEP)
-
-
-@triton.jit
-def _primal(
-    w, w0, w_hat, x_out, tau, label, P, q, i, a0, a1, a2, fa, fb, fg, move,
-    N: tl.constexpr, XS: tl.constexpr, W0: tl.constexpr, W1: tl.constexpr, W2: tl.constexpr,
-    ANCHOR: tl.constexpr, KEEP: tl.constexpr,
-):  # fmt: skip
-    """ŵ = q + P(w − τs), or w − τs where there is no loss; in dual steps q − Ps."""
-    t = tl.load(tau + i)[:, None]
-    of = tl.load(label + i)
-    has = of >= 0
-    w_0 = tl.load(w + row_at(i, XS, 0, W0))
-    v0 = -a0 if KEEP else w_0 - t * a0
-    w_1 = w_0
-    w_2 = w_0
-    v1 = v0
-    v2 = v0
-    if W1 > 0:
-        w_1 = tl.load(w + row_at(i, XS, W0, W1))
-        v1 = -a1 if KEEP else w_1 - t * a1
-    if W2 > 0:
-        w_2 = tl.load(w + row_at(i, XS, W0 + W1, W2))
-        v2 = -a2 if KEEP else w_2 - t * a2
-    h0 = v0
-    h1 = v1
-    h2 = v2
-    if tl.max(of, 0) >= 0:
-        h0 = _update(P, q, of, has, v0, v0, v1, v2, N, W0, W1, W2, 0, W0)
-        if W1 > 0:
-            h1 = _update(P, q, of, has, v1, v0, v1, v2, N, W0, W1, W2, W0, W1)
-        if W2 > 0:
-            h2 = _update(P, q, of, has, v2, v0, v1, v2, N, W0, W1, W2, W0 + W1, W2)
-    _finish(w, w0, w_hat, x_out, row_at(i, XS, 0, W0), w_0, h0, fa, fb, fg, move, ANCHOR, KEEP)
-    if W1 > 0:
-        _finish(w, w0, w_hat, x_out, row_at(i, XS, W0, W1), w_1, h1, fa, fb, fg, move, ANCHOR, KEEP)
-    if W2 > 0:
-        _finish(w, w0, w_hat, x_out, row_at(i, XS, W0 + W1, W2), w_2, h2, fa, fb, fg, move, ANCHOR, KEEP)
-
-
-@triton.jit
 def edge_step(
     offset, neighbour, edge, box, sigma, row_node, u, u0, u_hat, u_out, u0_out, x, x_out, w, w0, w_hat,
     tau, label, P, q, sums, sums_hat, moves, residual, travel, scalars, factors, first,
     N: tl.constexpr, XS: tl.constexpr, C: tl.constexpr, UN: tl.constexpr,
     W0: tl.constexpr, W1: tl.constexpr, W2: tl.constexpr, KIND: tl.constexpr,
     BOX: tl.constexpr, SIGMA: tl.constexpr, ANCHOR: tl.constexpr, KEEP: tl.constexpr,
-    NODES: tl.constexpr, PROBE: tl.constexpr, CUT: tl.constexpr, ONCE: tl.constexpr,
+    NODES: tl.constexpr, PROBE: tl.constexpr, CUT: tl.constexpr, ONCE: tl.constexpr, AHEAD: tl.constexpr,
 ):  # fmt: skip
     """û = prox(u + σDx) and u ← a û + b u + g u₀ at one slab's entries, and the primal half of the next iteration.
 
@@ -218,7 +113,8 @@ def edge_step(
     are those from `first` on.
     Without NODES, sums are stored instead; CUT: of parts of rows, whose nodes are `row_node`. With PROBE, û is stored,
     too, with its sums, the sums of û − u, and |û − u|²/σ and |û − u₀|²/σ, half of each at either end. With ONCE, duals
-    are kept by edge, for both ends, and go from u and u0 to u_out and u0_out, since the other end may be late.
+    are kept by edge, for both ends, and go from u and u0 to u_out and u0_out, since the other end may be late. AHEAD:
+    neighbours of the next slots, and weights, are loaded before they are needed.
     """
     b_all = tl.load(scalars)
     sg_all = tl.load(scalars + 1)
@@ -239,11 +135,12 @@ def edge_step(
     if ONCE:
         edge += lo
     else:
-        u += lo * N
-        u0 += lo * N
-        u_hat += lo * N
-        u_out += lo * N
-        u0_out += lo * N
+        begin = tl.multiple_of(lo * N, C)  # not `lo`: lanes would then load each other's neighbours, and trade them
+        u += begin
+        u0 += begin
+        u_hat += begin
+        u_out += begin
+        u0_out += begin
     un = tl.arange(0, UN)
     x0 = tl.load(x + row_at(i, XS, 0, W0))
     a0 = tl.zeros((UN, C, W0), x0.dtype)
@@ -265,13 +162,20 @@ def edge_step(
     d2s = a2
     r2 = tl.zeros((UN, C), x0.dtype)
     t2 = tl.zeros((UN, C), x0.dtype)
+    if AHEAD:
+        t, of, w_0, w_1, w_2 = state(w, tau, label, i, N, C, W0, W1, W2)
+        j_next = _of_slots(neighbour, un[:, None] * C + ln[None, :], count)
     for d in range(0, count, C * UN):
         p = d + un[:, None] * C + ln[None, :]
         pm = p < count
-        j = tl.load(neighbour + p, mask=pm, other=0, eviction_policy="evict_first")
+        if AHEAD:
+            j = j_next
+            j_next = _of_slots(neighbour, p + C * UN, count)
+        else:
+            j = _of_slots(neighbour, p, count)
         e = j
         if ONCE:
-            e = tl.load(edge + p, mask=pm, other=0, eviction_policy="evict_first")
+            e = _of_slots(edge, p, count)
             pm = e != 0
         if BOX:
             b = tl.load(box + p, mask=pm, other=0.0, eviction_policy="evict_first")
@@ -339,25 +243,26 @@ def edge_step(
     s1 = tl.sum(a1, 0)
     s2 = tl.sum(a2, 0)
     if NODES:
-        na = tl.load(factors + 4)
-        nb = tl.load(factors + 5)
-        ng = tl.load(factors + 6)
-        move = tl.load(factors + 7)
-        _primal(w, w0, w_hat, x_out, tau, label, P, q, i, s0, s1, s2, na, nb, ng, move, N, XS, W0, W1, W2, ANCHOR, KEEP)
+        if not AHEAD:
+            t, of, w_0, w_1, w_2 = state(w, tau, label, i, N, C, W0, W1, W2)
+        primal(
+            w, w0, w_hat, x_out, P, q, i, t, of, w_0, w_1, w_2, s0, s1, s2, factors + 4,
+            N, XS, C, W0, W1, W2, ANCHOR, KEEP, ONCE,
+        )  # fmt: skip
     else:
-        tl.store(sums + row_at(row, XS, 0, W0), s0)
+        tl.store(sums + row_at(row, N, 0, W0), s0)
         if W1 > 0:
-            tl.store(sums + row_at(row, XS, W0, W1), s1)
+            tl.store(sums + row_at(row, N, W0, W1), s1)
         if W2 > 0:
-            tl.store(sums + row_at(row, XS, W0 + W1, W2), s2)
+            tl.store(sums + row_at(row, N, W0 + W1, W2), s2)
     if PROBE:
         tl.store(residual + row, tl.sum(r2, 0))
         tl.store(travel + row, tl.sum(t2, 0))
-        tl.store(sums_hat + row_at(row, XS, 0, W0), tl.sum(h0s, 0))
-        tl.store(moves + row_at(row, XS, 0, W0), tl.sum(d0s, 0))
+        tl.store(sums_hat + row_at(row, N, 0, W0), tl.sum(h0s, 0))
+        tl.store(moves + row_at(row, N, 0, W0), tl.sum(d0s, 0))
         if W1 > 0:
-            tl.store(sums_hat + row_at(row, XS, W0, W1), tl.sum(h1s, 0))
-            tl.store(moves + row_at(row, XS, W0, W1), tl.sum(d1s, 0))
+            tl.store(sums_hat + row_at(row, N, W0, W1), tl.sum(h1s, 0))
+            tl.store(moves + row_at(row, N, W0, W1), tl.sum(d1s, 0))
         if W2 > 0:
-            tl.store(sums_hat + row_at(row, XS, W0 + W1, W2), tl.sum(h2s, 0))
-            tl.store(moves + row_at(row, XS, W0 + W1, W2), tl.sum(d2s, 0))
+            tl.store(sums_hat + row_at(row, N, W0 + W1, W2), tl.sum(h2s, 0))
+            tl.store(moves + row_at(row, N, W0 + W1, W2), tl.sum(d2s, 0))

@@ -57,6 +57,7 @@ class Layout:
     ----------
     C, slots, warps : lanes of a slab, slots that a program takes at a time, and its warps
     once : whether duals are kept once, by edge
+    ahead : whether programs load ahead of what they work on: not where rows end at once, or registers are worth more
     widths, N : chunks of coordinates, and how many these hold
     rank : (V,)
         The place of each node inside. Nodes with cut rows come last, from `whole` on.
@@ -87,6 +88,7 @@ class Layout:
         self.stride = stride(n)
         self.slots, self.warps, self.once = slots, warps, n >= ONCE
         self.V, self.E, self.device = len(labelled), len(i), i.device
+        self.ahead = not self.once and slots * self.V < 2 * self.E
         degree = torch.bincount(i, minlength=self.V) + torch.bincount(j, minlength=self.V)
         self._place(degree, labelled, torch.arange(self.V, device=self.device) if order is None else order)
         self._fill(self.rank[i.long()], self.rank[j.long()], degree)
@@ -171,14 +173,26 @@ class Layout:
         widths = dict(zip(("W0", "W1", "W2"), (*self.widths, 0, 0), strict=False))
         return {"N": self.N, "XS": self.stride, "C": self.C, **widths}
 
-    def nodes_in(self, x: Tensor, dtype: Any) -> Tensor:
-        """Node values (V, n) in the inner order, filled up with zeros."""
-        inside = torch.zeros((self.size, self.stride), dtype=dtype, device=self.device)
+    def nodes_in(self, x: Tensor, dtype: Any, width: int | None = None) -> Tensor:
+        """Node values (V, n) in the inner order, filled up with zeros to N numbers each, or to `width`."""
+        inside = torch.zeros((self.size, width or self.N), dtype=dtype, device=self.device)
         inside[self.rank, : x.shape[1]] = x.to(dtype)
         return inside
 
     def nodes_out(self, x: Tensor) -> Tensor:
         return x[self.rank, : self.n].double()
+
+    def packed(self, rows: Tensor) -> Tensor:
+        """Rows (·, N) of nodes or entries, C of them after the other, in chunks."""
+        slots = rows.view(-1, self.C, self.N)
+        each = zip(slots.split(self.widths, dim=2), self.widths, strict=True)
+        return torch.cat([part.reshape(len(slots), self.C * width) for part, width in each], 1).reshape(-1)
+
+    def unpacked(self, packed: Tensor) -> Tensor:
+        """The rows (·, N) again."""
+        parts = packed.view(-1, self.C * self.N).split([self.C * width for width in self.widths], dim=1)
+        each = zip(parts, self.widths, strict=True)
+        return torch.cat([part.reshape(-1, width) for part, width in each], 1)
 
     def duals_in(self, u: Tensor, dtype: Any) -> Tensor:
         """Duals (E, n) as they are kept."""
@@ -193,19 +207,13 @@ class Layout:
         rows = torch.zeros((self.entries, self.N), dtype=dtype, device=self.device)
         rows[self.first, : self.n] = u.to(dtype)
         rows[self.second, : self.n] = (sign * u).to(dtype)
-        slots = rows.view(self.entries // self.C, self.C, self.N)
-        each = zip(slots.split(self.widths, dim=2), self.widths, strict=True)
-        return torch.cat([part.reshape(len(slots), self.C * width) for part, width in each], 1).reshape(-1)
+        return self.packed(rows)
 
     def duals_out(self, packed: Tensor) -> Tensor:
         """Duals (E, n)."""
         if self.once:
             return packed[:, : self.n].double()
-        slots = packed.view(self.entries // self.C, self.C * self.N)
-        parts = slots.split([self.C * width for width in self.widths], dim=1)
-        each = zip(parts, self.widths, strict=True)
-        rows = torch.cat([part.reshape(-1, width) for part, width in each], 1)
-        return rows[self.first, : self.n].double()
+        return self.unpacked(packed)[self.first, : self.n].double()
 
     def edges_in(self, x: Tensor, dtype: Any) -> Tensor:
         """Edge values (E,) at both ends, zero where there is no edge."""

@@ -33,14 +33,19 @@ from coterie.proofs.rest import Rest
 SUM_ERROR = 32 * EPS  # of the size of its terms: far more than sums in twice the precision can be off
 
 
-def lanes(n: int) -> tuple[int, int, int]:
-    """Nodes side by side, slots at a time, and warps of a program: what was fastest on an H200 (decision 28).
+SLOTS = (4, 4, 4, 4, 2, 2, 1, 2, 2, 2, 1, 1, 1, 1, 1)  # at a time, for 1, 2, … 15 coordinates
+SHORT = 12  # entries of a row on average, below which most of four slots would often be empty
 
-    From 16 coordinates on, these are side by side as well.
+
+def lanes(n: int, row: float) -> tuple[int, int, int]:
+    """Nodes side by side, slots at a time, and warps of a program, for rows with so many entries on average.
+
+    What was fastest on an H200 (decision 28). From 16 coordinates on, these are side by side as well.
     """
     if n >= 16:
         return (16, 32 // n, 2) if n <= 32 else (8, 1, 2)
-    return (64, 4, 2) if n == 1 else (32, 4, 1) if n <= 4 else (32, 2, 1)
+    slots = 1 if row < SHORT and 3 <= n <= 8 else SLOTS[n - 1]
+    return (64, slots, 2) if n == 1 else (32, slots, 1)
 
 
 class DeviceRest(NamedTuple):
@@ -116,7 +121,8 @@ class DeviceProver(Corrections):
         labelled = torch.zeros(self.problem.graph.n_nodes, dtype=torch.bool, device=self.device)
         labelled[self.M] = True
         n, ends = self.problem.n_features, (self.edges.i, self.edges.j)
-        return Layout(*ends, labelled, n, *lanes(n), order=nearby(*ends, len(labelled), 4 * stride(n)))
+        shape = lanes(n, 2 * self.edges.E / len(labelled))
+        return Layout(*ends, labelled, n, *shape, order=nearby(*ends, len(labelled), 4 * stride(n)))
 
     def _use_kernels(self) -> None:
         from coterie.engines.gpu.sliced import differences, divergence

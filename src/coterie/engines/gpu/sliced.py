@@ -61,7 +61,7 @@ class SlicedLaplacian(Laplacian):
 
     def apply(self, x: Tensor, out: Tensor) -> None:
         layout = self.layout
-        inside = layout.nodes_in(x, torch.float64)
+        inside = layout.nodes_in(x, torch.float64, layout.stride)
         product, parts = torch.zeros_like(inside), inside.new_empty((len(layout.row_node), layout.stride))
         for target, first, count in ((product, 0, layout.slabs), (parts, layout.slabs, len(parts) // layout.C)):
             if count:

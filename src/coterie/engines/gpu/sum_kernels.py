@@ -5,7 +5,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from coterie.engines.gpu.kernels import entry, row_at
+from coterie.engines.gpu.kernels import entry
+from coterie.engines.gpu.node_kernels import row_at
 
 
 @triton.jit
