@@ -1,6 +1,6 @@
 """What paths of λ cost, in cold solves: one λ after the other, or in strides with means of two solutions in between.
 
-    python -m benchmarks.paths [--what path cv tasks] [--family c] [--scale 1] [--strides 1 4]
+    python -m benchmarks.paths [--what path cv tasks] [--family c] [--scale 1] [--strides 1 8]
 
 Prints CPU seconds: of one cold solve to 1e-6 and to 1e-4; of a path of 30 λ to 1e-4; of cross-validation, 30 λ × 5
 folds, as the CV estimators do it; and of a whole CV fit on 139 tasks, every two of which are joined, with 27 features

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from coterie.kernels.interruption import allow, interruptible
 from coterie.problem.reuse import FEW, reused, reusing, same
 
 
@@ -50,6 +51,17 @@ def test_few_results_are_kept_and_no_failures() -> None:
             with pytest.raises(AttributeError):
                 reused(counted.total, Rows(None), 1.0)
     assert counted.calls == FEW + 4
+
+
+def test_what_is_found_when_time_is_up_is_not_kept() -> None:
+    counted = Counted()
+    with reusing():
+        with interruptible():
+            allow(0.0)
+            reused(counted.total, Rows(np.ones(1)), 1.0)
+        for _ in range(2):
+            reused(counted.total, Rows(np.ones(1)), 1.0)
+    assert counted.calls == 2
 
 
 @pytest.mark.parametrize(

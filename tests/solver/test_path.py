@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import coterie as ct
+from coterie.problem.losses.base import LocalLosses
+from coterie.solver.path import FIRST
 from problems import EVERY_PENALTY, FIRST_LOSSES, instance, oracle
 
 CUTTING = [ct.TotalVariation(), ct.GroupTotalVariation()]
@@ -30,7 +32,8 @@ def test_it_begins_where_everything_is_equal_and_goes_down_evenly() -> None:
     path = ct.solve_path(problem, n_lams=5, smallest=1e-2)
     largest = ct.largest_useful_lam(problem)
     assert path.lams == pytest.approx([largest * 10 ** (-k / 2) for k in range(5)])
-    assert len(path.solutions[0].clusters()) == 1
+    first = path.solutions[0].w
+    assert np.ptp(first, axis=0).max() <= 1e-9 * np.abs(first).max()
     assert len(path.solutions[-1].clusters()) > 1
     losses = [problem.f.value(s.w[problem.M]).sum() for s in path.solutions]
     assert all(a >= b * (1 - 1e-6) for a, b in pairwise(losses))
@@ -57,9 +60,48 @@ def test_lams_of_the_users_own(penalty: ct.Penalty) -> None:
 def test_progress_and_options_of_solve() -> None:
     seen: list[tuple[float, ct.Solution]] = []
     path = ct.solve_path(instance(), n_lams=3, tol=1e-4, engine="numpy", progress=lambda lam, s: seen.append((lam, s)))
-    assert seen == list(path)
+    assert seen == list(reversed(list(path)))
     with pytest.warns(ct.NotConverged, match="iteration limit"):
         ct.solve_path(instance(penalty=ct.GroupTotalVariation()), [1e-3], tol=1e-14, max_iter=1)
+
+
+def test_the_first_lam_is_solved_closer_and_within_tol_is_enough() -> None:
+    problem = instance("few labelled", penalty=ct.GroupTotalVariation())
+    closer, asked = ct.solve_path(problem, [1e-2, 1e-3], tol=0.1, engine="numpy").solutions[::-1]
+    assert closer.gap <= FIRST < asked.gap <= 0.1
+    ended = ct.solve_path(problem, [1e-2, 1e-3], tol=0.1, max_iter=20, engine="numpy").solutions[-1]  # and nobody warns
+    assert FIRST < ended.gap <= 0.1
+    assert ended.status is ct.Status.OPTIMAL
+
+
+def test_a_lam_from_which_no_other_starts_is_solved_no_further_than_asked_from_a_start() -> None:
+    problem = instance("few labelled", penalty=ct.GroupTotalVariation())
+    start = ct.solve(replace(problem, lam=5e-3), 0.1, engine="numpy")
+    for begin, closer in ((None, True), (start, False)):
+        (alone,) = ct.solve_path(problem, [1e-2], tol=0.1, start=begin, engine="numpy").solutions
+        assert (alone.gap <= FIRST) == closer
+
+
+def test_after_zero_the_smallest_lam_is_solved_closer() -> None:
+    problem = instance("few labelled", penalty=ct.GroupTotalVariation())
+    path = ct.solve_path(problem, [1e-2, 1e-3, 0.0], tol=0.1, engine="numpy")
+    assert path.solutions[1].gap <= FIRST < path.solutions[0].gap
+
+
+def test_columns_of_other_strengths_are_stated_once_for_a_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = instance("few labelled")
+    problem = replace(problem, strength=np.arange(1.0, problem.n_features + 1))
+    kind, stated = type(problem.f), 0
+    in_columns = kind.in_columns
+
+    def counted(f: LocalLosses, t: np.ndarray) -> LocalLosses | None:
+        nonlocal stated
+        stated += 1
+        return in_columns(f, t)
+
+    monkeypatch.setattr(kind, "in_columns", counted)
+    assert len(ct.solve_path(problem, n_lams=12, tol=1e-3, engine="numpy")) == 12
+    assert stated == 1
 
 
 def test_squared_variation_goes_from_nearly_equal_to_nearly_alone() -> None:

@@ -17,14 +17,20 @@ def test_every_number_comes_once_after_those_it_starts_from(n: int) -> None:
     seen: list[int] = []
     for k, near in in_strides(np.geomspace(1.0, 0.1, n)):
         assert set(near) <= set(seen)
-        assert (near == ()) == (k == 0)
+        assert (near == ()) == (k == n - 1)
+        assert len(near) != 1 or k < near[0]
         assert len(near) < 2 or near[0] < k < near[1]
         seen.append(k)
     assert sorted(seen) == list(range(n))
 
 
 def test_lams_that_are_far_apart_come_one_after_the_other() -> None:
-    assert list(in_strides([1.0, 0.1, 0.01, 0.0])) == [(0, ()), (1, (0,)), (2, (1,)), (3, (2,))]
+    assert list(in_strides([1.0, 0.1, 0.01, 0.0])) == [(3, ()), (2, (3,)), (1, (2,)), (0, (1,))]
+
+
+def test_those_in_between_come_from_the_smallest_up() -> None:
+    lams = np.geomspace(1.9, 1.0, 5)
+    assert list(in_strides(lams)) == [(4, ()), (0, (4,)), (2, (0, 4)), (3, (2, 4)), (1, (0, 2))]
 
 
 @pytest.mark.parametrize("penalty", EVERY_PENALTY, ids=repr)
@@ -42,12 +48,21 @@ def test_means_of_duals_prove_the_chord(loss: ct.Loss, penalty: ct.Penalty) -> N
 
 def test_a_start_without_two_around_it() -> None:
     problem = instance().bound
-    one = ct.solve(problem.at(0.1), engine="numpy")
+    one = ct.solve(problem.at(1e-3), engine="numpy")
     assert start_at(problem.at(0.05), [], None, 1e-3) is None
     assert start_at(problem.at(0.05), [], one, 1e-3) is one
-    np.testing.assert_array_equal(start_at(problem.at(0.05), [(0.1, one)], None, 1e-3).u, 0.5 * one.u)
-    assert start_at(problem.at(0.0), [(0.1, one)], None, 1e-3) is one
-    assert start_at(problem.at(0.1), [(0.1, one), (0.1, one)], None, 1e-3) is one
+    start = start_at(problem.at(2e-3), [(1e-3, one)], None, 1e-3)
+    assert start.w is one.w
+    assert start.u is one.u
+    assert start_at(problem.at(1e-3), [(1e-3, one), (1e-3, one)], None, 1e-3).w is one.w
+    assert start_at(problem.at(0.1), [(0.0, one)], None, 1e-3) is None
+
+
+def test_from_the_largest_useful_lam_on_one_model_is_where_to_start() -> None:
+    problem = instance("few labelled").bound
+    one = ct.solve(problem.at(1e-3), engine="numpy")
+    start = start_at(problem.at(ct.largest_useful_lam(problem)), [(1e-3, one)], None, 1e-3)
+    assert np.ptp(start.w, axis=0).max() == 0
 
 
 def test_most_of_a_fine_path_takes_no_iterations() -> None:
@@ -70,4 +85,4 @@ def test_what_is_certified_at_the_start_has_clusters_as_well() -> None:
 def test_progress_is_told_in_order() -> None:
     told: list[float] = []
     path = ct.solve_path(instance(), n_lams=7, tol=1e-2, engine="numpy", progress=lambda lam, _: told.append(lam))
-    assert told == list(path.lams)
+    assert told == list(reversed(path.lams))

@@ -77,7 +77,7 @@ def solve_folds(
         return [one(fold, None if progress is None else partial(progress, k)) for k, fold in enumerate(folds)]
     paths: list[FoldPath] = []
     for path in Parallel(jobs, backend="loky", return_as="generator")(delayed(one)(fold) for fold in folds):
-        for lam, gap in zip(lams, path.gaps, strict=True) if progress else ():
+        for lam, gap in zip(reversed(lams), reversed(path.gaps), strict=True) if progress else ():
             progress(len(paths), lam, gap)  # type: ignore[misc]
         paths.append(path)
     return paths

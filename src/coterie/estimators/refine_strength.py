@@ -52,9 +52,12 @@ class RefinesStrength:
             lams = all_of_them if lam is None else [lam * factor for factor in AROUND]
             stated, options = self._with(problem, strength), how_to_solve(self) | {"n_jobs": self.n_jobs}
             choice = cross_validate_lam(stated, lams, folds, over, **options)
+            best = choice.best
+            if lam is None and len(choice.lams) > 2:  # at either end of them, strengths hardly make a difference
+                best = 1 + int(choice.mean[1:-1].argmin())
             if tell is not None:
-                tell(f"strengths {', '.join(f'{s:.3g}' for s in strength)}: error {choice.mean[choice.best]:.4g}", 0.0)
-            return float(choice.mean[choice.best]), float(choice.lams[choice.best])
+                tell(f"strengths {', '.join(f'{s:.3g}' for s in strength)}: error {choice.mean[best]:.4g}", 0.0)
+            return float(choice.mean[best]), float(choice.lams[best])
 
         first = np.ones(problem.data.n_features) if self.strengths_ is None else self.strengths_
         self.strengths_ = refine(first, tried)

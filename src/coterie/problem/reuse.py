@@ -11,7 +11,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-FEW = 8  # results that are kept
+from coterie.kernels.interruption import seconds_left
+
+FEW = 16  # results that are kept: a solve asks for up to seven, one with strengths of columns for twice as many
 
 Result = TypeVar("Result")
 
@@ -29,7 +31,10 @@ def reusing() -> Iterator[None]:
 
 
 def reused(function: Callable[..., Result], *arguments: Any) -> Result:
-    """function(*arguments), or what it has returned before for arguments that are equal, number by number."""
+    """function(*arguments), or what it has returned before for arguments that are equal, number by number.
+
+    What is found when time is up may be rougher than it could be, and is not kept for others, who have theirs.
+    """
     kept = _kept.get()
     if kept is None:
         return function(*arguments)
@@ -37,7 +42,8 @@ def reused(function: Callable[..., Result], *arguments: Any) -> Result:
         if same(before, (function, *arguments)):
             return result
     result = function(*arguments)
-    kept.append(((function, *arguments), result))
+    if seconds_left() > 0:
+        kept.append(((function, *arguments), result))
     return result
 
 

@@ -16,6 +16,8 @@ from coterie.kernels.forms import Form
 from coterie.kernels.interruption import interruptible
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
+from coterie.problem.losses.base import LocalLosses
+from coterie.problem.reuse import reused
 from coterie.solver.solution import Record, Solution, Status
 
 CLOSER = 0.5  # of the tolerance, so that what is proven a second time is within it
@@ -53,7 +55,7 @@ class ColumnsOfOne:
         penalty = problem.by_column
         if penalty is None or not penalty.held.all():
             return None
-        f = problem.f.in_columns(penalty.unit)
+        f = reused(_in_columns, problem.f, penalty.unit)
         return None if f is None else cls(replace(problem, f=f, penalty=penalty.plain), penalty.unit)
 
     def first(self, solved: Solve, problem: BoundProblem, asked: Asked) -> tuple[Solution, Form]:
@@ -84,6 +86,11 @@ class ColumnsOfOne:
             status=Status.INTERRUPTED if interrupted and rest.status is Status.ITERATION_LIMIT else rest.status,
         )
         return whole, form
+
+
+def _in_columns(f: LocalLosses, t: Array) -> LocalLosses | None:
+    """The losses of columns x_k/t_k; a path has them once, as what is kept for all its λ is known by its losses."""
+    return f.in_columns(t)
 
 
 def _telling(callback: Telling, first: Solution) -> Telling:

@@ -33,7 +33,7 @@ EXHAUSTED = 1e-12  # a residual this much smaller than the largest has no more t
 SOONER = 2 / 3  # of the expected iterations have passed when the gap is first looked at …
 LATEST = 120  # … but it is after this many, as a warm start may be much better than expected
 CRAWLS = 200  # iterations without success, after which a small problem is worth second-order steps …
-PATIENT = 1_000  # … or after so many, where the end seems near …
+PATIENT = 1_000  # … or after so many, where the end seems near, or was from the start …
 AGAIN = 2  # … and once more after so many times as many, from weights that are better by then
 FOREST = 240  # iterations after which a problem on a forest is finished by interior points (decision 13)
 ROUND_COSTS = 16  # iterations, about; the certificate may take half as long as the iterations since the last one
@@ -99,7 +99,7 @@ class Run:
         self.engine = engine if in_pairs is None or not suit_pairs(problem) else in_pairs
         here = incumbent.prover.arrays is not None
         self.small, self.forest = here and is_small(problem), here and interior.applies(problem)
-        self.second_order = CRAWLS if self.small else max_iter + 1
+        self.second_order = (PATIENT if incumbent.warm else CRAWLS) if self.small else max_iter + 1
         self.done, self.checked, self.look = 0, 0, max(BLOCK, min(int(SOONER * expected), LATEST))
         self.began, self.unwatched = seconds_worked(), getattr(engine, "unwatched", UNWATCHED)
         self.largest, self.took = 0.0, 0.0  # the largest residual, and the seconds of the last certificate

@@ -35,7 +35,7 @@ class Incumbent:
         least = _least(self.problem)
         self.proof = Certificate(self.objective, least, prover.no_duals(), least.value)
         self.improvements = None if prover.arrays is None else Improvements(prover.arrays)
-        self.unproven = True
+        self.unproven, self.warm = True, False
         self.clusters: Clusters | None = None
         self.history: list[Record] = []
         self.checks: list[tuple[int, float]] = []
@@ -49,13 +49,16 @@ class Incumbent:
 
         Weights that separate the classes leave nothing to do.
         """
+        self.warm = not self.prover.is_nothing(u)
+        if self.warm and self.improvements is not None:
+            self.improvements.begin_warm()
         apart = self.prover.separating_weights()
         if apart is not None:
             self._offer(apart)
         elif hurry and self.gap > self.tol and self._too_early(self._excess(self._glance(u))):
             self._note(0)
             return
-        given = u if self.prover.is_nothing(u) else self.prover.copy(u)
+        given = self.prover.copy(u) if self.warm else u
         proof = self.certify(self.w, given, goal=self.goal, rounds=0, level=self.objective)
         self.unproven = False
         # zeros are the engine's to move, and others cost no memory

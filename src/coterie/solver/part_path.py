@@ -17,6 +17,7 @@ from coterie.solver.driver import drive
 from coterie.solver.pace import Pace, expecting
 from coterie.solver.part_problem import PartProblem, Prepared, joined
 from coterie.solver.parts import take
+from coterie.solver.path import FIRST
 from coterie.solver.solution import Solution, Status
 
 
@@ -50,48 +51,49 @@ def solve_parts_path(
     max_iter: int = 100_000,
     progress: Callable[[float, float], None] | None = None,
 ) -> PartPath:
-    """Solve for descending λ, each from the one before, together with all other ranks.
+    """Solve for descending λ, from the last one up, each from the one before, together with all other ranks.
 
-    Raises KeyboardInterrupt, at all ranks, where Ctrl-C ends a solve.
+    The first one is solved to 1e-4 at least: others start from it. Raises KeyboardInterrupt, at all ranks, where
+    Ctrl-C ends a solve.
     """
     part = joined(problem)
     with expecting(len(lams)):
         engine = MpiEngine(Pace(part.problem).form())
-    weights, gaps, last = [], [], None
+    solved: dict[int, Solution] = {}
+    last = None
     asked = {"lams": list(lams), "tol": tol, "max_iter": max_iter}
     with using(engine.now), engine.together(problem=problem.about, **asked):
         prepared = Prepared.of(problem, part)
-        for k, lam in enumerate(lams):
-            here, units, prover = prepared.at(lam)
+        for k in reversed(range(len(lams))):
+            here, units, prover = prepared.at(lams[k])
             take(engine, prover)
-            w, u = initial(here.problem) if last is None else units.into(*_from(here, last, lam / lams[k - 1]))
-            found = drive(
+            w, u = initial(here.problem) if last is None else units.into(*_from(here, last))
+            ended = drive(
                 prover.problem,
                 engine,
                 w,
                 u,
-                tol=tol,
+                tol=min(tol, FIRST) if last is None else tol,
                 max_iter=max_iter,
                 callback=None,
                 expected=last.n_iter if last else 0,
             )
-            last = units.back(found)
+            solved[k] = last = units.back(ended)
             Pace(here.problem).ended(last.n_iter, form_here())
             if last.status is Status.INTERRUPTED:
                 raise KeyboardInterrupt
-            weights.append(last.w)
-            gaps.append(last.gap)
             if progress is not None:
-                progress(lam, last.gap)
-    assert last is not None
-    return PartPath(part.nodes[: part.own], weights, gaps, last.undetermined)
+                progress(lams[k], last.gap)
+    found = [solved[k] for k in range(len(lams))]
+    weights, gaps = [each.w for each in found], [each.gap for each in found]
+    return PartPath(part.nodes[: part.own], weights, gaps, found[-1].undetermined)
 
 
-def _from(part: OwnPart, last: Solution, smaller: float) -> tuple[Array, Array]:
-    """Weights and duals of a part, halo and all, from a solution at a larger λ."""
+def _from(part: OwnPart, last: Solution) -> tuple[Array, Array]:
+    """Weights and duals of a part, halo and all, from a solution at a smaller λ, whose duals are feasible here."""
     w = np.zeros((part.problem.graph.n_nodes, last.w.shape[1]))
     u = np.zeros((part.problem.graph.n_edges, last.u.shape[1]))
-    w[: part.own], u[: part.counted] = last.w, last.u * part.sign[: part.counted] * smaller
+    w[: part.own], u[: part.counted] = last.w, last.u * part.sign[: part.counted]
     part.halo(w)
     part.cut(u)
     return w, u

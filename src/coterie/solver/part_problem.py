@@ -13,7 +13,7 @@ from coterie.engines.mpi.components import Components
 from coterie.engines.mpi.crew import Crew, crew
 from coterie.engines.mpi.enclosure import PartEnclosure
 from coterie.engines.mpi.outline import KnownRows, Outline, Sizes
-from coterie.engines.mpi.part import Integers, OwnPart, Share, find
+from coterie.engines.mpi.part import BoundPart, Integers, OwnPart, Share, find
 from coterie.engines.mpi.prover import PartProver
 from coterie.kernels.choice import using
 from coterie.kernels.forms import Form
@@ -102,8 +102,7 @@ class Prepared:
         stated, design = self.part.problem.at(lam), self.part.problem.f.below
         assert design is not None
         units = ranks.do(lambda: Units.given(stated, self.x, self.y), "measure its part")
-        part = replace(self.part, problem=units.problem)
-        part.problem.__dict__["undetermined"] = np.flatnonzero(components.of < 0)
+        part = replace(self.part, problem=BoundPart.of(units.problem, np.flatnonzero(components.of < 0)))
         of_some = problem.loss.bind(known.rows)
         changed = of_some.in_units(self.x, self.y)
         constant = design.constant_loss / units.value if len(part.problem.M) else 0.0
@@ -114,9 +113,9 @@ class Prepared:
             part.problem.n_features,
             part.problem.penalty,
             part.problem.lam,
+            np.flatnonzero(components.of[: part.own] < 0),
             digest((problem.name, problem.n_nodes, problem.n_edges, lam)).hex(),
             ranks.sum(constant),
-            np.flatnonzero(components.of[: part.own] < 0),
         )
         enclosure = PartEnclosure(outline, part, components, known.component, known.complete)
         return part, units, PartProver(outline, part, enclosure)

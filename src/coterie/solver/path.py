@@ -1,4 +1,4 @@
-"""A path of λ, from the largest useful one down, each solve starting from those of other λ nearby."""
+"""A path of λ, from the smallest up to the largest useful one, each solve starting from those of other λ nearby."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from coterie.problem.penalties.by_column import by_column
 from coterie.problem.reuse import reusing
 from coterie.solver.pace import expecting
 from coterie.solver.solution import Solution, Status
-from coterie.solver.solve import solve
+from coterie.solver.solve import solve, solve_closer
 from coterie.solver.strides import in_strides, start_at
+
+FIRST = 1e-4  # the gap that the first λ is solved to: nodes without labels, which hardly count, stay near zero before
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,8 +70,8 @@ def solve_path(
 ) -> Path:
     """Solve for many λ, warm-started.
 
-    Some λ, each at least a quarter of the last of them, start from that one, and those in between from the means of two
-    others around them, which often prove themselves: the least objective is concave in λ.
+    The smallest λ comes first. Some others, each at most twice the last of them, start from that one, and those in
+    between from the means of two around them, which often prove themselves: the least objective is concave in λ.
 
     Parameters
     ----------
@@ -83,11 +85,12 @@ def solve_path(
     smallest : float, default=0.001
         The last of them, relative to the first.
     tol : float, default=1e-6
-        The relative gap to reach at every λ.
+        The relative gap to reach at every λ. The first one is solved to 1e-4, if the limits among the options allow
+        it: others start from it.
     start : Solution, default=None
-        Where to begin at the first λ.
+        Where to begin at the smallest λ.
     progress : callable, default=None
-        Called as ``progress(lam, solution)``, in descending order of lam, as soon as all larger ones are solved.
+        Called as ``progress(lam, solution)``, in ascending order of lam, as soon as all smaller ones are solved.
     **options : dict
         Other options of :func:`solve`.
 
@@ -108,15 +111,18 @@ def solve_path(
     problem = bound(problem)
     values = lam_grid(problem, n_lams, smallest) if lams is None else _descending(lams)
     found: dict[int, Solution] = {}
-    told = 0
+    untold = len(values) - 1
     with expecting(len(values)), reusing():
         for k, near in in_strides(values):
             here = problem.at(values[k])
-            start = start_at(here, [(values[j], found[j]) for j in near], start, tol)
-            found[k] = solve(here, tol, start=start, **options)
-            while progress is not None and told in found:
-                progress(values[told], found[told])
-                told += 1
+            begin = start_at(here, [(values[j], found[j]) for j in near], start, tol)
+            if begin is None or (begin is start and k > 0):  # it starts from nothing, or larger λ start from it
+                found[k] = solve_closer(here, tol, FIRST, start=begin, **options)
+            else:
+                found[k] = solve(here, tol, start=begin, **options)
+            while progress is not None and untold in found:
+                progress(values[untold], found[untold])
+                untold -= 1
             if found[k].status is Status.INTERRUPTED:
                 break
     solved = sorted(found)

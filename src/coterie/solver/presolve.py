@@ -19,6 +19,7 @@ from coterie.kernels.choice import Either
 from coterie.problem import BoundProblem, EmpiricalGraph
 from coterie.problem.arrays import Array
 from coterie.problem.quotient import Quotient, quotient
+from coterie.problem.reuse import reused
 
 contract = Either("contract")
 
@@ -87,15 +88,22 @@ class Presolved:
 
 
 def presolve(problem: BoundProblem) -> Presolved:
-    """Contract as long as it is worth it."""
-    graph = problem.graph
+    """Contract as long as it is worth it: the same nodes at every λ above zero."""
+    rounds, M = reused(_rounds, problem.graph, problem.M, problem.undetermined, not problem.penalty.is_norm)
+    return Presolved(replace(problem, graph=rounds[-1].made.graph, M=M) if rounds else problem, rounds)
+
+
+def _rounds(
+    graph: EmpiricalGraph, M: Integers, undetermined: Integers, leaves_only: bool
+) -> tuple[tuple[Contraction, ...], Integers]:
+    """The rounds, and the labelled nodes of the last graph."""
     rounds: list[Contraction] = []
     labelled = np.zeros(graph.n_nodes, dtype=bool)
-    labelled[problem.M] = True
+    labelled[M] = True
     drop = np.zeros(graph.n_nodes, dtype=bool)
-    drop[problem.undetermined] = True
+    drop[undetermined] = True
     while len(rounds) < MOST_ROUNDS:
-        contraction = _contract(graph, labelled, drop, leaves_only=not problem.penalty.is_norm)
+        contraction = _contract(graph, labelled, drop, leaves_only)
         if contraction is None:
             break
         rounds.append(contraction)
@@ -104,9 +112,7 @@ def presolve(problem: BoundProblem) -> Presolved:
         labelled = np.zeros(graph.n_nodes, dtype=bool)
         labelled[stays] = True
         drop = np.zeros(graph.n_nodes, dtype=bool)
-    if not rounds:
-        return Presolved(problem, ())
-    return Presolved(replace(problem, graph=graph, M=np.flatnonzero(labelled)), tuple(rounds))
+    return tuple(rounds), np.flatnonzero(labelled)
 
 
 def _contract(

@@ -31,14 +31,13 @@ from coterie.solver.driver import drive
 from coterie.solver.incumbent import unproven
 from coterie.solver.pace import Pace
 from coterie.solver.presolve import presolve
-from coterie.solver.reasons import in_words
+from coterie.solver.reasons import LIMITS, in_words
 from coterie.solver.solution import NotConverged, Record, Solution, Status
 from coterie.solver.units import Units
 
 ENGINES = ("auto", "numba", "numpy", "gpu", "mpi")
 
 
-@interruptible()
 def solve(
     problem: Problem | BoundProblem,
     tol: float = 1e-6,
@@ -96,6 +95,24 @@ def solve(
     >>> solution.status.name, solution.gap <= 1e-6
     ('OPTIMAL', True)
     """
+    limits: dict[str, Any] = {"max_iter": max_iter, "time_limit": time_limit, "callback": callback}
+    return solve_closer(problem, tol, tol, **limits, start=start, engine=engine, threads=threads)
+
+
+@interruptible()
+def solve_closer(
+    problem: Problem | BoundProblem,
+    tol: float,
+    closer: float,
+    *,
+    max_iter: int = 100_000,
+    time_limit: float | None = None,
+    callback: Callable[[Record], None] | None = None,
+    start: Solution | None = None,
+    engine: str | Engine = "auto",
+    threads: int | None = None,
+) -> Solution:
+    """Solve to the smaller of two gaps, where the limits allow it; what is within tol is what was asked for."""
     limits: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "time_limit": 0 if time_limit is None else time_limit}
     for name, value in limits.items():
         if not isinstance(value, Real) or not float(value) >= 0:
@@ -106,12 +123,14 @@ def solve(
         w, u = check_point(problem, start.w, start.u)
         start = replace(start, w=w, u=u)
     left = min(limit - (seconds_worked() - began), seconds_left())
-    asked = Asked(tol, int(max_iter), left, callback, start, engine, threads)
+    asked = Asked(min(tol, closer), int(max_iter), left, callback, start, engine, threads)
     plain = ColumnsOfOne.of(problem)
     solution, form = _solved(problem, asked) if plain is None else plain.first(_solved, problem, asked)
+    if solution.gap <= tol and solution.status in LIMITS:
+        solution = replace(solution, status=Status.OPTIMAL if solution.unconditional else Status.CONDITIONAL)
     if solution.status is not Status.OPTIMAL and _speaks(engine):
         with using(form):
-            warnings.warn(in_words(problem, solution, tol), NotConverged, stacklevel=3)
+            warnings.warn(in_words(problem, solution, tol), NotConverged, stacklevel=4)
     return solution
 
 
@@ -201,7 +220,7 @@ def _gpu_engine(announce: bool) -> Engine:
 def _mpi_engine(threads: int | None, pace: Pace) -> Engine:
     """The engine of this rank; what starting it takes counts as compiling does."""
     if threads not in (None, 1):
-        raise ValueError(f'engine="mpi" works with one thread a rank: launch more ranks instead of threads={threads}')
+        raise ValueError(f'engine="mpi" works with one thread per rank: launch more ranks instead of threads={threads}')
     with compilation.running():
         from coterie.engines.mpi.launch import world
 

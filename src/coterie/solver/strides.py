@@ -1,5 +1,8 @@
 """In which order the λ of a path are solved, and where each solve starts.
 
+From the smallest λ up: there a solve is over soon, as what a node learns from others comes from nearby, and what is
+fused by then mostly stays so. Duals that are feasible at one λ are feasible at every larger one.
+
 The least objective P(λ) is a minimum of functions that are affine in λ, so it is concave: between two λ it lies above
 the chord. Duals show it: where u′ and u″ prove bounds at λ′ and λ″, (1 − t)u′ + tu″ is feasible at (1 − t)λ′ + tλ″ and
 proves at least the mean of the bounds. And under total variation the weights of squared error move along straight
@@ -12,27 +15,34 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
+from coterie.problem.losses.base import LocalLosses
+from coterie.problem.reuse import reused
 from coterie.proofs.dual_clusters import DualClusters
 from coterie.solver.solution import Solution
 
 COSTS = 0.1  # of the gap that is asked for, which making weights of clusters equal may cost at a start
 STRIDE = 8  # steps from one λ that is solved from the last one to the next, at most: measured, decision 35
-WIDEST = 4.0  # the larger of two λ over the smaller: means of others far apart are not the models of the λ in between
+WIDEST = 2.0  # the larger of two λ over the smaller: means of others far apart are not the models of the λ in between
 
 
 def in_strides(lams: Sequence[float]) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """The numbers of descending λ, each after those that it starts from: the one a stride before, or two around it."""
-    last = 0
+    """The numbers of descending λ, from the last one up, each after those that it starts from: the one a stride
+    before, or two around it.
+    """
+    last = len(lams) - 1
     if len(lams):
-        yield 0, ()
-    while last + 1 < len(lams):
-        after = last + 1
-        while after + 1 < min(len(lams), last + STRIDE + 1) and lams[last] <= WIDEST * lams[after + 1]:
-            after += 1
+        yield last, ()
+    while last > 0:
+        after = last - 1
+        while after > max(last - STRIDE, 0) and lams[after - 1] <= WIDEST * lams[last]:
+            after -= 1
         yield after, (last,)
-        yield from _halves(last, after)
+        yield from _halves(after, last)
         last = after
 
 
@@ -40,24 +50,36 @@ def _halves(first: int, last: int) -> Iterator[tuple[int, tuple[int, ...]]]:
     middle = (first + last) // 2
     if middle > first:
         yield middle, (first, last)
-        yield from _halves(first, middle)
         yield from _halves(middle, last)
+        yield from _halves(first, middle)
 
 
 def start_at(
     problem: BoundProblem, near: Sequence[tuple[float, Solution]], first: Solution | None, tol: float
 ) -> Solution | None:
-    """The solution nearby, its duals as large a part of λ as they were; or a mean of two, linear in λ, of which no
-    iterations are expected; `first` without any.
+    """The solution nearby, at a smaller λ, where its duals are feasible as they are, or one model for all, if that is
+    better; or a mean of two, linear in λ, of which no iterations are expected; `first` without any, or where λ was zero
+    and edges have said nothing.
     """
-    if not near:
+    if not near or near[-1][0] == 0:
         return first
     lam, (high, one), (low, other) = problem.lam, near[0], near[-1]
     if high == low:
-        return replace(one, u=one.u * (lam / high)) if 0 < lam < high else one
+        return replace(one, w=_fused(problem, one.w))
     t = (lam - low) / (high - low)
     w, u = ((1 - t) * getattr(other, name) + t * getattr(one, name) for name in ("w", "u"))
     return replace(other, w=_snapped(problem, w, u, COSTS * tol), u=u, n_iter=0)
+
+
+def _fused(problem: BoundProblem, w: Array) -> Array:
+    """One model for each component if that is as good as w, which it is from the largest useful λ on."""
+    component = problem.graph.components
+    fused = reused(_pooled, problem.f, component[problem.M], int(component.max()) + 1)[component]
+    return fused if problem.objective(fused) <= problem.objective(w) else w
+
+
+def _pooled(f: LocalLosses, component: NDArray[np.int64], n_components: int) -> Array:
+    return f.pooled(component, n_components)[0]
 
 
 def _snapped(problem: BoundProblem, w: Array, u: Array, tol: float) -> Array:

@@ -12,6 +12,8 @@ import numpy as np
 
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
+from coterie.problem.losses.base import LocalLosses
+from coterie.problem.reuse import reused
 from coterie.solver.bound import condition
 from coterie.solver.certificate import Certificate
 from coterie.solver.solution import Record, Solution
@@ -40,7 +42,7 @@ class Units:
     @classmethod
     def given(cls, problem: BoundProblem, x: float, y: float) -> Units:
         """Measure X and y in these."""
-        changed = problem.f.in_units(x, y)
+        changed = reused(_in_units, problem.f, x, y)
         if changed is None or (x == 1 and y == 1):
             _refuse_faint(problem, problem)
             return cls(problem)
@@ -89,6 +91,11 @@ class Units:
     def telling(self, callback: Callable[[Record], None] | None) -> Callable[[Record], None] | None:
         """A callback that is told in the units of the user."""
         return None if callback is None else lambda record: callback(self.record(record))
+
+
+def _in_units(f: LocalLosses, x: float, y: float) -> tuple[LocalLosses, float] | None:
+    """The losses in these units; those of a path keep what is computed of them for all λ."""
+    return f.in_units(x, y)
 
 
 def _times(x: Array, factor: float) -> Array:
