@@ -66,3 +66,32 @@ def test_models_and_newton_agree(K: int) -> None:
             found.append(out)
         for x, z in zip(*found, strict=True):
             np.testing.assert_allclose(x, z, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("K", [2, 4])
+@pytest.mark.parametrize("size", [1.0, 30.0, 3000.0])
+def test_few_rows_make_up_the_curvature_of_models(K: int, size: float) -> None:
+    """Also where all chances but one are zero."""
+    X, y, s, starts, ridge, w = data(K, 0, size)
+    for before in (w[:0], w, w + 0.1 * w[::-1], w + 5 * w[::-1]):
+        slope, H = np.empty_like(w), np.empty((*w.shape, w.shape[1]))
+        far = plain.model(X, y, s, starts, ridge, w, before, slope, H)
+        for module in (classes, plain):
+            found, Z = np.empty_like(w), np.full((4, 5 * (K - 1), 2 * K), np.nan)
+            assert module.thin_model(X, y, s, starts, ridge, w, before, found, Z) == pytest.approx(far, rel=1e-12)
+            np.testing.assert_allclose(found, slope, rtol=1e-9, atol=1e-11)
+            whole = Z.transpose(0, 2, 1) @ Z + 2 * np.diag(ridge)
+            np.testing.assert_allclose(whole, H, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("ahead", [373.0, 500.0, 700.0])
+def test_chances_whose_products_vanish_make_up_curvature(ahead: float) -> None:
+    """Two classes far behind a third have chances that are numbers, while their product is zero."""
+    w = np.array([[ahead, 0.0, 0.0]])
+    rows = np.ones((2, 1)), np.zeros(2), np.ones(2), np.array([0, 2]), np.zeros(3), w, w
+    slope, H = np.empty_like(w), np.empty((1, 3, 3))
+    plain.model(*rows, slope, H)
+    for module in (classes, plain):
+        Z = np.empty((1, 4, 3))
+        module.thin_model(*rows, slope, Z)
+        np.testing.assert_allclose(Z.transpose(0, 2, 1) @ Z, H, rtol=1e-9, atol=1e-9 * H.max())

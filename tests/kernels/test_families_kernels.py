@@ -9,6 +9,7 @@ import pytest
 
 import coterie as ct
 from coterie.kernels import kinks, model, node_solvers, rows, vector_buffer
+from coterie.kernels.choice import using
 from coterie.kernels.reference import kinks as plain_kinks
 from coterie.kernels.reference import model as plain_model
 from coterie.kernels.reference import node_solvers as plain_solvers
@@ -45,6 +46,37 @@ def test_both_forms_agree(psi: Any) -> None:
             found.append((value, below, a, b, bend, slope, H, z))
         for x, y_ in zip(*found, strict=True):
             np.testing.assert_allclose(x, y_, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("q", [0.5, 0.2])
+def test_quantiles_in_both_forms(q: float) -> None:
+    psi = ct.Quantile(q=q)
+    for seed in range(5):
+        X, y, s, starts, ridge, w = data(psi, seed)
+        y[0] = X[0] @ w[0]
+        found = []
+        for module in (rows, plain_rows):
+            value, below, a, b, bend = np.empty(3), np.empty(3), np.empty(10), np.empty((3, 3)), np.empty(10)
+            module.values(psi, X, y, s, starts, ridge, w, value)
+            module.slopes(psi, X, y, s, starts, ridge, w, a, b)
+            module.bends(psi, X, y, s, starts, w, bend)
+            module.lower_bounds(psi, X, y, s, starts, ridge, w, a, b, below)
+            assert (below <= value).all()
+            outside = np.empty(3)
+            module.lower_bounds(psi, X, y, s, starts, ridge, w, 3 * a, b, outside)
+            found.append((value, below, a, b, bend, outside))
+        for x, y_ in zip(*found, strict=True):
+            np.testing.assert_allclose(x, y_, rtol=1e-12, atol=1e-14)
+        assert not np.isfinite(found[0][-1]).any()
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("q", [0.3, np.float32(0.3), np.float16(0.7)])
+def test_steepest_duals_of_quantiles_prove_something_whatever_float_q_is(q: float, compiled: bool) -> None:
+    f = ct.Quantile(q=q).bind_rows(ct.LocalDatasets.from_rows(np.ones((3, 1)), [1.0, 2.0, 4.0], [0, 0, 1]).labelled)
+    with using(compiled=compiled):
+        for b in f.dual_limits:
+            assert np.isfinite(f.design.support(-b, np.zeros((2, 1)), np.zeros((2, 1))).at).all()
 
 
 @pytest.mark.parametrize("give", [0.0, 0.5])

@@ -46,6 +46,34 @@ def test_as_much_flows_as_in_the_compiled_form(graph: Graph, seed: int) -> None:
     np.testing.assert_array_equal(reached[1], reached[0])
 
 
+@given(graphs(), st.integers(0, 999))
+def test_both_forms_sweep_along_the_same_trees(graph: Graph, seed: int) -> None:
+    built, rng = graph.build(), np.random.default_rng(seed)
+    V, E = built.n_nodes, built.n_edges
+    assume(E > 0)
+    c, fixed = rng.uniform(0.5, 9, E), rng.random((E, 1)) < 0.2
+    given_u, given_rest, found = rng.uniform(-c, c)[:, None], rng.uniform(-6, 6, V), []
+    for module in (route, plain):
+        u, rest, room, again = given_u.copy(), given_rest.copy(), np.empty(2 * E), np.empty(2 * E)
+        module.rooms(0, c, fixed, u, room)
+        module.sweep(0, *module.arcs_of(built.edges, V), u, room, rest)
+        np.testing.assert_allclose(rest, given_rest + (built.D.T @ (u - given_u)).ravel(), atol=1e-9)
+        module.rooms(0, c, fixed, u, again)
+        np.testing.assert_allclose(again, room, atol=1e-9)
+        assert (np.abs(u.ravel()) <= c * (1 + 1e-12)).all()
+        assert (u == given_u)[fixed].all()
+        found.append(u)
+    np.testing.assert_allclose(found[0], found[1], atol=1e-12)
+
+
+def test_a_sweep_takes_all_that_is_small_everywhere_away() -> None:
+    edges = np.stack([np.arange(9), np.arange(1, 10)], axis=1)
+    u, rest, room = np.zeros((9, 1)), 0.01 * np.random.default_rng(0).standard_normal(10), np.ones(18)
+    rest -= rest.mean()
+    route.sweep(0, *route.arcs_of(edges, 10), u, room, rest)
+    np.testing.assert_allclose(rest, 0, atol=1e-15)
+
+
 @given(graphs())
 def test_arcs(graph: Graph) -> None:
     built = graph.build()

@@ -12,12 +12,13 @@ from coterie.kernels.interruption import check_with_grace
 from coterie.kernels.reference.exact import EPS, FAINT, two_sum
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
+from coterie.problem.losses.base import LocalLosses
 from coterie.problem.losses.design import Support
 from coterie.proofs.dual_clusters import DualClusters
 from coterie.proofs.enclosure import Enclosure
 from coterie.proofs.rest import Rest
 
-flow, models = Either("flow"), Either("model")
+flow, models, thin_models = Either("flow"), Either("model"), Either("thin_model")
 
 SUM_ERROR = 32 * EPS  # of the size of its terms: more than pairwise sums of 2⁵⁰ numbers can be off
 QUICK = 100_000  # weights, duals and rows, times columns: a certificate of so many takes a few hundredths of a second
@@ -88,10 +89,9 @@ class ArrayProver(Corrections):
         edges = problem.penalty.conjugate(u, problem.c)
         if problem.f.quadratic is not None:
             return -float(problem.f.conjugate(-rest[M], w[M])[1].sum()) - edges
-        model = problem.f.model(w[M], w[M]) if problem.f.row_space is None else None
-        if model is None:
+        fall = fall_of_model(problem.f, w[M], rest[M])
+        if fall is None:
             return np.inf
-        fall = models.model_fall(vector_buffer(w.shape[1]), model.H, rest[M] + model.slope)
         return level - problem.variation(w) + float((rest * w).sum()) - fall - edges
 
     def minorant(self, w: Array, u: Array, s: Array | None) -> Minorant:
@@ -144,6 +144,17 @@ class ArrayProver(Corrections):
         rows = 0 if problem.f.design is None else len(problem.f.design.X)
         if (problem.graph.n_nodes + problem.graph.n_edges + rows) * n > QUICK:
             check_with_grace()
+
+
+def fall_of_model(f: LocalLosses, w: Array, pull: Array) -> float | None:
+    """By how much linear terms lower the minima of second-order models at w; None where losses have none."""
+    if f.row_space is not None:
+        return None
+    thin = f.thin_model(w, w)
+    if thin is not None and thin.h.all():
+        return float(thin_models.thin_fall(thin.h, thin.Z, pull + thin.slope))
+    model = f.model(w, w)
+    return None if model is None else float(models.model_fall(vector_buffer(w.shape[1]), model.H, pull + model.slope))
 
 
 def box_value(problem: BoundProblem, s: Array, w: Array) -> float:

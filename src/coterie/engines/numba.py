@@ -19,10 +19,12 @@ from coterie.kernels import ANCHORED, KEEPING, RELAXED, aligned, blocks, edges, 
 from coterie.kernels.interruption import check, pieces
 from coterie.kernels.model import model_share
 from coterie.kernels.team import Team
+from coterie.kernels.thin_model import thin_node_pass, thin_share
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
-from coterie.problem.losses.base import Model
+from coterie.problem.losses.base import Model, ThinModel
 from coterie.problem.penalties import Penalty
+from coterie.problem.reuse import reused
 
 WIDE = 128  # weights of a node from which on one n × n matrix takes longer to make than it saves
 LONG_ROWS = 4  # edges that begin at a node, on average, from which on it pays to hold its numbers in registers
@@ -125,7 +127,7 @@ class NumbaEngine:
         return self.order.nodes_out(self.w_hat), self.order.edges_out(u_hat)
 
     def _ordering(self, problem: BoundProblem) -> Ordering:
-        return Ordering.of(problem.graph, problem.n_features)
+        return reused(Ordering.of, problem.graph, problem.n_features)
 
     def _sums(self, *numbers: float) -> tuple[float, ...]:
         """Sums over all nodes or edges, from those over the ones that are here."""
@@ -143,6 +145,7 @@ class NumbaEngine:
         visits = [self._visited(t, V) for t in range(self.T)] if self.T > 1 else []
         self.node_parts = [list(self._parts(first, last, visits)) for first, last in pairwise(self.node_cuts)]
         self.rooms = [(vector_buffer(n), vector_buffer(n)) for _ in range(self.T)]
+        self.scratch = [(np.empty(n), np.empty(n)) for _ in range(self.T)]
 
     def _parts(
         self, first: int, last: int, visits: list[Array]
@@ -163,12 +166,12 @@ class NumbaEngine:
 
     def _setup_prox(self, n: int) -> None:
         f, q = self.problem.f, self.problem.f.quadratic
-        self.model: Model | None = None
+        self.model: Model | ThinModel | None = None
         self.quadratic = q is not None
         none2, none3 = np.empty((0, 0)), np.empty((0, 0, 0))
         self.low_rank, self.V, self.share2, self.share3, self.centre = False, none3, none2, none3, none2
         self.slope = none2
-        self.models = None if self.quadratic or len(self.M) * n * n > LARGE else Models(f)
+        self.models = None if self.quadratic or len(self.M) * n * n > LARGE else Models(f, thin=True)
         if q is not None:
             self.low_rank = 2 * q.V.shape[1] <= n or n > WIDE
             self.V, self.centre = np.ascontiguousarray(q.V), q.centre
@@ -190,6 +193,11 @@ class NumbaEngine:
     def _share_model(self) -> None:
         """What the primal updates of the model need of the present steps."""
         assert self.model is not None
+        if isinstance(self.model, ThinModel):
+            if self.V.shape != self.model.Z.shape:
+                self.V, self.share2 = np.empty_like(self.model.Z), np.empty_like(self.model.slope)
+            thin_share(self.tau_M, self.model.h, self.model.Z, self.V, self.share2)
+            return
         if self.share3.shape != self.model.H.shape:
             self.share3 = np.empty_like(self.model.H)
         model_share(self.rooms[0][0], self.tau_M, self.model.H, self.share3)
@@ -211,6 +219,10 @@ class NumbaEngine:
             self._each_node_range(lambda t, i0, i1, xs: nodes.dual_node_pass(self.rooms[t][0], i0, i1, *loss, xs))
             return
         moving = *factors, move
+        if isinstance(self.model, ThinModel):
+            thin = self.tau, self.place, self.V, self.share2, self.centre, self.slope, self.w, self.w0
+            self._each_node_range(lambda t, i0, i1, xs: thin_node_pass(*self.scratch[t], i0, i1, *thin, xs, *moving))
+            return
         if self.quadratic:
             losses = self.place, self.low_rank, self.V, self.share2, self.share3, self.centre, self.slope
             prox = self.tau, *losses, self.w, self.w0

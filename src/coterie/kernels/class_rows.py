@@ -126,45 +126,87 @@ def way(X, first, last, step):
     return longest
 
 
-@jit
-def model(X, y, share, starts, ridge, w, before, slope, H):
-    """slope, H ← gradient and curvature at w_i of a quadratic that lies above L_i as far as w_i is from `before`.
+@inline_llvm
+def _touch(X, y, share, r, w, step, known, chance, moved, slope):
+    """Add the slope of a row at w to `slope`; return c and s: its curvature is at most c (diag p − ppᵀ) along `step`,
+    where scores move by s apart, p ← `chance`. Where no step is known, that is so everywhere.
 
     Along a line, |ψ‴| is at most ψ″ times the spread of what scores change by: curvature grows by no more than e to
-    that. It is at most ½(I − 11ᵀ/K) (Böhning), which is taken where that is less, and everywhere without `before`.
-    Return the largest such spread.
+    that. It is at most ½(I − 11ᵀ/K) (Böhning), which is taken where that is less.
     """
-    n, size, longest = X.shape[1], len(ridge), 0.0
-    K = size // n
+    n, K = X.shape[1], len(chance)
+    _scores(X, r, w, chance)
+    _to_chances(chance)
+    far = FAR
+    if known:
+        _scores(X, r, step, moved)
+        far = _spread(moved)
+    trace = 0.0
+    for k in range(K):
+        others = _others(chance, k)
+        trace += chance[k] * others
+        pull = share[r] * (-others if k == int(y[r]) else chance[k])
+        for j in range(n):
+            slope[k * n + j] += pull * X[r, j]
+    factor = np.exp(min(far, FAR))
+    if far < FAR and factor * trace < 0.5 * (K - 1):  # the traces of both
+        return share[r] * factor, far
+    for k in range(K):
+        chance[k] = 1 / K
+    return 0.5 * K * share[r], far
+
+
+@jit
+def model(X, y, share, starts, ridge, w, before, slope, H):
+    """slope, H ← gradient and curvature at w_i of a quadratic that lies above L_i as far as w_i is from `before`, or
+    everywhere without it. Return the largest spread of what the scores of a row have moved by since.
+    """
+    size, longest, known = len(ridge), 0.0, len(before) > 0
+    K = size // X.shape[1]
     chance, moved, step, line, bend = np.empty(K), np.empty(K), np.empty(size), np.empty(size), np.empty(K * K)
     for i in range(len(w)):
         for k in range(size):
             slope[i, k] = 2 * ridge[k] * w[i, k]
             H[i, k, :] = 0.0
             H[i, k, k] = 2 * ridge[k]
-            if len(before) > 0:
+            if known:
                 step[k] = w[i, k] - before[i, k]
         for r in range(starts[i], starts[i + 1]):
-            _scores(X, r, w[i], chance)
-            _to_chances(chance)
-            far = FAR
-            if len(before) > 0:
-                _scores(X, r, step, moved)
-                far = _spread(moved)
-                longest = max(longest, far)
-            trace = 0.0
-            for k in range(K):
-                others = _others(chance, k)
-                trace += chance[k] * others
-                pull = share[r] * (-others if k == int(y[r]) else chance[k])
-                for j in range(n):
-                    slope[i, k * n + j] += pull * X[r, j]
-            factor = np.exp(min(far, FAR))
-            if far >= FAR or factor * trace >= 0.5 * (K - 1):  # the traces of both
-                for k in range(K):
-                    for j in range(K):
-                        bend[k * K + j] = 0.5 * share[r] * ((1.0 if j == k else 0.0) - 1 / K)
-            else:
-                _bend(share[r] * factor, chance, bend)
+            factor, far = _touch(X, y, share, r, w[i], step, known, chance, moved, slope[i])
+            longest = max(longest, far) if known else longest
+            _bend(factor, chance, bend)
             _add_curvature(X, r, bend, line, False, H[i])
+    return longest
+
+
+@jit
+def thin_model(X, y, share, starts, ridge, w, before, slope, Z):
+    """The same with the curvature 2 diag(ridge) + ZᵀZ, Z_i of K − 1 rows for each of node i, and zeros after them.
+
+    diag p − ppᵀ = BBᵀ with the K − 1 columns B_j of which B_kj = 0 for k < j, B_jj = √(p_j t_j/(p_j + t_j)) and
+    B_kj = −B_jj p_k/t_j for k > j, t_j the sum of the p_k with k > j: nothing overflows, however small chances are.
+    """
+    n, size, longest, known = X.shape[1], len(ridge), 0.0, len(before) > 0
+    K = size // n
+    chance, moved, step = np.empty(K), np.empty(K), np.empty(size)
+    for i in range(len(w)):
+        Z[i, (starts[i + 1] - starts[i]) * (K - 1) :] = 0.0
+        for k in range(size):
+            slope[i, k] = 2 * ridge[k] * w[i, k]
+            if known:
+                step[k] = w[i, k] - before[i, k]
+        for r in range(starts[i], starts[i + 1]):
+            factor, far = _touch(X, y, share, r, w[i], step, known, chance, moved, slope[i])
+            longest = max(longest, far) if known else longest
+            for j in range(K - 1):
+                tail, line = 0.0, Z[i, (r - starts[i]) * (K - 1) + j]
+                for k in range(K - 1, j, -1):
+                    tail += chance[k]
+                own = np.sqrt(factor * chance[j] * (tail / (chance[j] + tail))) if tail > 0 else 0.0
+                for k in range(K):
+                    pull = own if k == j else 0.0
+                    if k > j and own > 0:
+                        pull = -own * (chance[k] / tail)
+                    for a in range(n):
+                        line[k * n + a] = pull * X[r, a]
     return longest

@@ -15,7 +15,7 @@ from coterie.kernels.kinds import CLASSES
 from coterie.kernels.node_solvers import newton_of_kind
 from coterie.kernels.reference.classes import ROUNDING, SURE
 
-model = class_rows.model
+model, thin_model = class_rows.model, class_rows.thin_model
 
 
 def newton(X: Any, y: Any, share: Any, starts: Any, ridge: Any, *aim: Any) -> Any:

@@ -3,4 +3,4 @@
 CLASSES is that of rows with several classes (`class_rows`), whose ψ is a function of more than one number.
 """
 
-SQUARED, LOGISTIC, POISSON, HUBER, SQUARED_HINGE, CLASSES = range(6)
+SQUARED, LOGISTIC, POISSON, HUBER, SQUARED_HINGE, CLASSES, QUANTILE = range(7)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from coterie.kernels.exact import EPS, part, two_sum
-from coterie.kernels.kinds import CLASSES, HUBER, LOGISTIC, POISSON, SQUARED_HINGE
+from coterie.kernels.kinds import CLASSES, HUBER, LOGISTIC, POISSON, QUANTILE, SQUARED_HINGE
 
 HIGHEST = 300.0  # a margin whose exponential is still far from overflow, times anything
 STEEP = 8.0  # a rate that far above its count: Newton's method would go down by one at a time
@@ -72,6 +72,8 @@ def value(kind, c, e, y):
         return e + np.log1p(np.exp(-e)) if e > 0 else np.log1p(np.exp(e))
     if kind == POISSON:
         return y * _excess(e - np.log(y)) if y > 0 else np.exp(e)
+    if kind == QUANTILE:
+        return c * e if e > 0 else (c - 1) * e
     if kind == HUBER and abs(e) > c:
         return c * (2 * abs(e) - c)
     return 0.0 if kind == SQUARED_HINGE and e < 0 else e * e
@@ -87,6 +89,8 @@ def slope(kind, c, e, y):
         return max(np.exp(min(e, HIGHEST)) - y, -y * INSIDE)
     if kind == HUBER:
         return max(min(2 * e, 2 * c * INSIDE), -2 * c * INSIDE)
+    if kind == QUANTILE:
+        return INSIDE * (c if e > 0 else c - 1) if e != 0 else 0.0
     return 0.0 if kind == SQUARED_HINGE and e < 0 else 2 * e
 
 
@@ -98,6 +102,8 @@ def bend(kind, c, e, y):
         return t / (1 + t) / (1 + t)
     if kind == POISSON:
         return np.exp(min(e, HIGHEST))
+    if kind == QUANTILE:
+        return 0.0
     return 0.0 if (kind == HUBER and abs(e) > c) or (kind == SQUARED_HINGE and e <= 0) else 2.0
 
 
@@ -138,6 +144,8 @@ def conjugate(kind, c, t, y):
         return total
     if kind == POISSON:
         return _xlogx(t + y) - (t + y) - (_xlogx(y) - y) if t >= -y * (1 - 4 * EPS) else np.inf
+    if kind == QUANTILE:
+        return 0.0 if (c - 1) * (1 - 4 * EPS) <= t <= c * (1 - 4 * EPS) else np.inf
     outside = (kind == HUBER and abs(t) > 2 * c * (1 - 4 * EPS)) or (kind == SQUARED_HINGE and t < 0)
     return np.inf if outside else t * (t / 4)
 

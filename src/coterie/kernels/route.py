@@ -124,3 +124,41 @@ def route(k, phases, first, arcs, u, room, rest, least, level):
                     break
                 _push(k, source, sink, length, arcs, u, room, rest, at, path)
     return False
+
+
+@jit
+def sweep(k, first, arcs, u, room, rest):
+    """Send what the ways along trees hold, every node to the one that it was found from, those found last first.
+
+    It takes one pass where excess and lack are small and everywhere, for which `route` takes a phase for each length.
+    """
+    V = len(rest)
+    queue, back = np.empty(V, dtype=np.int64), np.full(V, -2)
+    tail = 0
+    for root in range(V):
+        if back[root] > -2:
+            continue
+        queue[tail], back[root], head = root, -1, tail
+        tail += 1
+        while head < tail:
+            i = queue[head]
+            head += 1
+            for p in range(first[i], first[i + 1]):
+                a, j = arcs[p]
+                if back[j] == -2 and room[a] > 0 and room[a ^ 1] > 0:
+                    back[j] = a ^ 1
+                    queue[tail] = j
+                    tail += 1
+    ends = np.empty(len(room), dtype=np.int64)
+    for p in range(len(arcs)):
+        ends[arcs[p, 0]] = arcs[p, 1]
+    for q in range(V - 1, -1, -1):
+        i = queue[q]
+        a = back[i]
+        if a >= 0:
+            amount = min(rest[i], room[a]) if rest[i] > 0 else -min(-rest[i], room[a ^ 1])
+            u[a >> 1, k] += amount if a & 1 else -amount
+            room[a] -= amount
+            room[a ^ 1] += amount
+            rest[i] -= amount
+            rest[ends[a]] += amount

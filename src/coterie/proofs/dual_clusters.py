@@ -29,15 +29,15 @@ class DualClusters:
     counts: NDArray[np.int64]
 
     @classmethod
-    def shown_by(cls, problem: BoundProblem, u: Array) -> DualClusters | None:
+    def shown_by(cls, problem: BoundProblem, u: Array, margin: float = MARGIN) -> DualClusters | None:
         """Return the clusters that the duals show; None for penalties that have none, or none that are known."""
         label = np.empty((problem.graph.n_nodes, problem.n_features), dtype=np.int64)
         by_column = problem.by_column
         if by_column is not None and (by_column.is_norm or by_column.tied.any()) and problem.lam > 0:
-            return cls(label, join_up(problem.graph.edges, by_column.joins(u, problem.c, MARGIN), label))
+            return cls(label, join_up(problem.graph.edges, by_column.joins(u, problem.c, margin), label))
         if problem.penalty.kernel is None or not problem.penalty.is_norm or problem.lam == 0:
             return None
-        counts = kernels.find_clusters(problem.penalty.kernel, problem.graph.edges, problem.c, u, MARGIN, label)
+        counts = kernels.find_clusters(problem.penalty.kernel, problem.graph.edges, problem.c, u, margin, label)
         return cls(label, counts)
 
     @property

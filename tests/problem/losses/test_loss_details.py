@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import coterie as ct
+from coterie.datasets import stochastic_block_model
 from coterie.problem.losses import quadratic
 from problems import bound_rows
 
@@ -21,6 +22,13 @@ from problems import bound_rows
 def test_strengths_are_finite_and_not_negative(make: Any, name: str, value: float) -> None:
     with pytest.raises(ValueError, match=f"{name} must be a finite number ≥ 0"):
         make(value)
+
+
+@pytest.mark.parametrize("loss", [ct.SquaredError, ct.Huber, ct.Quantile, lambda **strength: ct.Lasso(1, **strength)])
+def test_strengths_may_be_whole_numbers(loss: Any) -> None:
+    network = stochastic_block_model((6, 6), labelled=6)
+    one, other = (ct.solve(ct.Problem(network.graph, network.data, loss(ridge=r), lam=0.1)) for r in (2, 2.0))
+    assert one.objective == other.objective
 
 
 def test_reduction_is_mean_or_sum() -> None:

@@ -20,12 +20,18 @@ def one_by_one(problem: ct.Problem) -> DualClusters:
     return DualClusters(np.tile(np.arange(V)[:, None], (1, n)), np.full(n, V))
 
 
+def nothing(problem: ct.Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Weights, duals of edges and duals of rows to begin with."""
+    n, rows = problem.n_features, problem.bound.f.rows.y
+    return np.zeros((problem.graph.n_nodes, n)), np.zeros((problem.graph.n_edges, n)), np.zeros(len(rows))
+
+
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 @pytest.mark.parametrize("kind", ["all labelled", "few labelled", "few points", "disconnected", "weighted edges"])
 def test_best_weights_of_single_nodes_are_the_optimum_and_nodes_that_agree_become_one(kind: str, loss: ct.Loss) -> None:
     problem = instance(kind, loss, lam=0.1)
     clusters = one_by_one(problem)
-    found = kinked_clusters.best_on(problem.bound, clusters)
+    found = kinked_clusters.best_on(problem.bound, clusters, *nothing(problem))
     assert found is not None
     w, slope = found
     assert problem.objective(w) <= oracle(problem).value * (1 + 1e-7)
@@ -52,12 +58,26 @@ def test_one_cluster_is_split_until_it_is_right(loss: ct.Loss) -> None:
 
 def test_too_many_clusters_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = instance("all labelled", ct.Quantile())
-    monkeypatch.setattr(kinked_clusters, "MOST", 3)
-    assert kinked_clusters.best_on(problem.bound, one_by_one(problem)) is None
+    monkeypatch.setattr(kinked_clusters, "MOST", 2)
+    assert kinked_clusters.best_on(problem.bound, one_by_one(problem), *nothing(problem)) is None
     w = np.zeros((problem.graph.n_nodes, problem.n_features))
     same, clusters = polish.settle(problem.bound, one_by_one(problem), w, np.zeros((problem.graph.n_edges, 3)))
     assert clusters is None
     assert same is w
+
+
+def test_a_program_that_comes_to_no_numbers_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Nowhere:
+        def minimise(self, *given: np.ndarray) -> None:
+            given[-2][:] = np.nan
+
+    problem = instance("all labelled", ct.Quantile())
+    monkeypatch.setattr(kinked_clusters, "program", Nowhere())
+    w, u, _ = nothing(problem)
+    same, clusters = polish.settle(problem.bound, one_by_one(problem), w, u)
+    assert clusters is None
+    assert same is w
+    assert not u.any()
 
 
 def test_quantiles_of_a_network_are_found_exactly_after_few_iterations() -> None:

@@ -23,7 +23,7 @@ def shown_by(problem: ct.Problem, u: np.ndarray) -> DualClusters:
 
 @pytest.mark.parametrize("lam", [0.02, 0.1, 0.5])
 @pytest.mark.parametrize("kind", SHAPES)
-@pytest.mark.parametrize("loss", SMOOTH, ids=repr)
+@pytest.mark.parametrize("loss", [*SMOOTH, ct.Huber(delta=0.3)], ids=repr)
 def test_polishing_the_right_clusters_gives_the_optimum(loss: ct.Loss, kind: str, lam: float) -> None:
     """From weights that are roughly right: clusters and signs are what counts."""
     problem = instance(kind, loss, lam=lam)

@@ -1,6 +1,6 @@
 """Checkpoints: every rank keeps the weights and duals of its part, and any number of ranks can go on from there.
 
-A folder holds one file a rank, in numbers of the whole network, and `index.json`, which names them. Files are written
+A folder holds one file per rank, in numbers of the whole network, and `index.json`, which names them. Files are written
 under new names, the index takes the place of the old one when all ranks are done, and only then are old files removed:
 whenever a job is killed, the folder holds one whole checkpoint, or none.
 """

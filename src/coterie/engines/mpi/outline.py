@@ -12,24 +12,23 @@ from dataclasses import dataclass
 import numpy as np
 
 from coterie.engines.mpi.components import Components
-from coterie.engines.mpi.part import Integers, Part
-from coterie.problem import BoundProblem, EmpiricalGraph
+from coterie.engines.mpi.part import BoundPart, Integers, Part
+from coterie.problem import EmpiricalGraph
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
 
 ROWS = 20_000  # that all ranks know, about, of a component that has as many
 
 
+@dataclass(frozen=True, eq=False)
 class Sizes(EmpiricalGraph):
     """A graph of which only the sizes are known."""
 
-    E: int
+    E: int = 0
 
     @classmethod
     def of(cls, n_nodes: int, n_edges: int) -> Sizes:
-        made = cls(n_nodes, np.empty((0, 2), dtype=np.int64), np.empty(0))
-        made.__dict__["E"] = n_edges
-        return made
+        return cls(n_nodes, np.empty((0, 2), dtype=np.int64), np.empty(0), E=n_edges)
 
     @property
     def n_edges(self) -> int:
@@ -37,30 +36,25 @@ class Sizes(EmpiricalGraph):
 
 
 @dataclass(frozen=True, eq=False)
-class Outline(BoundProblem):
+class Outline(BoundPart):
     """A problem of which M and f are those of the nodes whose rows all ranks know.
 
     Attributes
     ----------
+    without_label : array of int
+        Own nodes of this rank that no label reaches.
     name : str
         What its checkpoints are known by.
     constant : float
         The loss of the best constant model, at most.
-    without_label : array of int
-        Own nodes of this rank that no label reaches.
     """
 
     name: str
     constant: float
-    without_label: Integers
 
     @property
     def constant_loss(self) -> float:
         return self.constant
-
-    @property
-    def undetermined(self) -> Integers:
-        return self.without_label
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ halo. Where sums are over edges, or where copies could differ in their last digi
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import NamedTuple, Self
 
@@ -27,6 +27,22 @@ from coterie.problem.arrays import Array
 
 Integers = NDArray[np.int64]
 State = Callable[[Integers, int, EmpiricalGraph], BoundProblem]
+
+
+@dataclass(frozen=True, eq=False)
+class BoundPart(BoundProblem):
+    """The problem of a part; which of its nodes no label reaches, the whole network says."""
+
+    without_label: Integers
+
+    @classmethod
+    def of(cls, problem: BoundProblem, without_label: Integers) -> BoundPart:
+        stated = {field.name: getattr(problem, field.name) for field in fields(BoundProblem)}
+        return cls(**stated, without_label=without_label)
+
+    @property
+    def undetermined(self) -> Integers:
+        return self.without_label
 
 
 class Share(NamedTuple):
@@ -149,7 +165,7 @@ class Part:
         )
 
     def told(self, x: Array) -> Array:
-        """One number a node, right in the halo, too."""
+        """One number per node, right in the halo, too."""
         column = x.reshape(-1, 1)
         self.single(column)
         return column[:, 0]
@@ -233,8 +249,7 @@ def _problem(whole: BoundProblem, nodes: Integers, own: int, graph: EmpiricalGra
     which = labelled[nodes[:own]]
     M = np.flatnonzero(which >= 0)
     made = replace(whole, graph=graph, M=M, f=whole.f.of_nodes(which[M]))
-    made.__dict__["undetermined"] = np.flatnonzero(np.isin(nodes, whole.undetermined))  # as the whole network has it
-    return made
+    return BoundPart.of(made, np.flatnonzero(np.isin(nodes, whole.undetermined)))
 
 
 def _local_order(share: Share, inner: Integers, n: int) -> Integers:

@@ -11,12 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.engines.arrays import SUM_ERROR, box_value
+from coterie.engines.arrays import SUM_ERROR, box_value, fall_of_model
 from coterie.engines.base import Minorant
 from coterie.engines.mpi.clusters import PartClusters
 from coterie.engines.mpi.corrections import PartCorrections
 from coterie.engines.mpi.part import Part
-from coterie.kernels import vector_buffer
 from coterie.kernels.choice import Either
 from coterie.kernels.gradients import ConjugateGradients
 from coterie.kernels.interruption import GRACE, agree
@@ -28,7 +27,7 @@ from coterie.proofs.dual_clusters import DualClusters
 from coterie.proofs.enclosure import Enclosure
 from coterie.proofs.rest import Rest
 
-flow, models = Either("flow"), Either("model")
+flow = Either("flow")
 
 
 class PartRest(NamedTuple):
@@ -55,7 +54,7 @@ class PartRest(NamedTuple):
         return self.part.crew.sum(self.own.within(caps))
 
     def gathered(self, group: NDArray[np.int64], centre: Array) -> tuple[Array, ...]:
-        """Sums over ranks are in any order: each is off by one rounding a rank of the sizes of its terms, at most."""
+        """Sums over ranks are in any order: each is off by one rounding per rank of the sizes of its terms, at most."""
         part = self.part
         first, lost, total, slack, size = self.own.gathered(part.own_in(group), centre)
         columns = [first, lost, np.abs(first)], [total, slack, size, np.abs(total)]
@@ -166,11 +165,10 @@ class PartProver:
         rest, edges = self._divergence(u), self._conjugate(u)
         if f.quadratic is not None:
             return -self.crew.sum(float(f.conjugate(-rest[M], w[M])[1].sum()) + edges)
-        model = f.model(w[M], w[M]) if f.row_space is None else None
-        if self.crew.any(model is None):
+        fall = fall_of_model(f, w[M], rest[M])
+        if self.crew.any(fall is None):
             return np.inf
-        assert model is not None
-        fall = models.model_fall(vector_buffer(w.shape[1]), model.H, rest[M] + model.slope)
+        assert fall is not None
         pulled = float((rest[self.own] * w[self.own]).sum())
         return level + self.crew.sum(pulled - self._variation(w) - fall - edges)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
@@ -51,17 +51,21 @@ class RowRange(Source):
 class Piece(Source):
     """A few megabytes of a CSV file, as a file of its own: `content`."""
 
-    whole: Path = Path()
-    first: int = 0
+    source: Source = field(kw_only=True)
+    first: int = field(kw_only=True)
 
     @property
     def entire(self) -> Source:
-        return Source(self.file, self.text, self.whole)
+        return self.source
+
+    @property
+    def schema(self) -> dict[str, pl.DataType]:
+        return self.source.schema  # what a column is does not depend on a piece
 
     def rows_before(self) -> int:
         """How many rows of the file come before these: it is read again, for a message."""
         lines, marks = -1, 0  # the header is no row
-        with self.whole.open("rb") as content:
+        with self.source.content.open("rb") as content:
             for block in _blocks(content, self.first):
                 parts = block.split(b'"')
                 lines += sum(part.count(b"\n") for part in parts[marks % 2 :: 2])
@@ -91,9 +95,7 @@ class ByteRange:
                 if end:
                     path = Path(folder) / "piece.csv"
                     path.write_bytes(header + block[:end])
-                    piece = Piece(self.source.file, self.source.text, path, self.source.content, at)
-                    piece.__dict__["schema"] = self.source.schema  # what a column is does not depend on a piece
-                    yield piece
+                    yield Piece(self.source.file, self.source.text, path, source=self.source, first=at)
                     at += end
 
 

@@ -250,29 +250,59 @@ def newton(
     return out
 
 
-@quiet
-def model(X: Any, y: Any, share: Any, starts: Any, ridge: Any, w: Any, before: Any, slope: Any, H: Any) -> Any:
-    """slope, H ← gradient and curvature at w_i of a quadratic that lies above L_i as far as w_i is from `before`.
+def _touch(x, label, s, ridge, w, before):
+    """Slopes at w of nodes with these rows (V, m, n); c (V, m) and p (V, m, K) of c (diag p − ppᵀ), which is at least
+    the curvature of a row as far as w is from `before`; and the largest spread of what its scores have moved by since.
 
     Along a line, |ψ‴| is at most ψ″ times the spread of what scores change by: curvature grows by no more than e to
     that. It is at most ½(I − 11ᵀ/K) (Böhning), which is taken where that is less, and everywhere without `before`.
-    Return the largest such spread.
     """
-    longest, n = 0.0, X.shape[1]
+    here = _Nodes(x, label, s, None, None, None, None)
+    p = chances(here.excess(w))
+    K = p.shape[2]
+    slope = 2 * ridge * w + _gathered(x, s[:, :, None] * (p - np.eye(K)[label]))
+    way, longest = np.full(s.shape, FAR), 0.0
+    if before is not None:
+        way = np.ptp(here.scores(w - before), axis=2)
+        longest = float(way.max(initial=0.0))
+    factor = np.exp(np.minimum(way, FAR))
+    most = (way >= FAR) | (factor * _own_bends(p).sum(axis=2) >= 0.5 * (K - 1))  # the traces of both
+    return slope, s * np.where(most, 0.5 * K, factor), np.where(most[:, :, None], 1 / K, p), longest
+
+
+@quiet
+def model(X: Any, y: Any, share: Any, starts: Any, ridge: Any, w: Any, before: Any, slope: Any, H: Any) -> Any:
+    """slope, H ← gradient and curvature at w_i of a quadratic that lies above L_i as far as w_i is from `before`, or
+    everywhere without it. Return the largest spread of what the scores of a row have moved by since.
+    """
+    longest = 0.0
     for nodes, x, label, s in _each_block(X, y, share, starts):
-        here = _Nodes(x, label, s, None, None, None, None)
-        p = chances(here.excess(w[nodes]))
-        K = p.shape[2]
-        slope[nodes] = 2 * ridge * w[nodes] + _gathered(x, s[:, :, None] * (p - np.eye(K)[label]))
-        way = np.full(s.shape, FAR)
-        if len(before):
-            way = np.ptp(here.scores(w[nodes] - before[nodes]), axis=2)
-            longest = max(longest, float(way.max(initial=0.0)))
-        factor = np.exp(np.minimum(way, FAR))
-        most = (way >= FAR) | (factor * _own_bends(p).sum(axis=2) >= 0.5 * (K - 1))  # the traces of both
-        H[nodes] = _curvature(x, s * np.where(most, 0.0, factor), p)
-        alike = np.einsum(
-            "kj,iab->ikajb", 0.5 * (np.eye(K) - 1 / K), (x * (s * most)[:, :, None]).transpose(0, 2, 1) @ x
-        )
-        H[nodes] += alike.reshape(len(nodes), K * n, K * n) + 2 * ridge * np.eye(K * n)
+        last = before[nodes] if len(before) else None
+        slope[nodes], c, p, far = _touch(x, label, s, ridge, w[nodes], last)
+        longest = max(longest, far)
+        H[nodes] = _curvature(x, c, p) + 2 * ridge * np.eye(len(ridge))
+    return longest
+
+
+@quiet
+def thin_model(X: Any, y: Any, share: Any, starts: Any, ridge: Any, w: Any, before: Any, slope: Any, Z: Any) -> Any:
+    """The same with the curvature 2 diag(ridge) + ZᵀZ, Z_i of K − 1 rows for each of node i, and zeros after them.
+
+    diag p − ppᵀ = BBᵀ with the K − 1 columns B_j of which B_kj = 0 for k < j, B_jj = √(p_j t_j/(p_j + t_j)) and
+    B_kj = −B_jj p_k/t_j for k > j, t_j the sum of the p_k with k > j: nothing overflows, however small chances are.
+    """
+    longest = 0.0
+    Z[:] = 0.0
+    for nodes, x, label, s in _each_block(X, y, share, starts):
+        last = before[nodes] if len(before) else None
+        slope[nodes], c, p, far = _touch(x, label, s, ridge, w[nodes], last)
+        longest, K = max(longest, far), p.shape[2]
+        B = np.zeros((*p.shape, K - 1))
+        for j in range(K - 1):
+            tail = p[:, :, j + 1 :].sum(axis=2)
+            some = np.where(tail > 0, tail, 1.0)
+            B[:, :, j, j] = np.sqrt(c * p[:, :, j] * (tail / (p[:, :, j] + some)))
+            B[:, :, j + 1 :, j] = -B[:, :, j, j, None] * (p[:, :, j + 1 :] / some[:, :, None])
+        rows = np.einsum("imkj,ima->imjka", B, x).reshape(len(nodes), -1, len(ridge))
+        Z[nodes, : rows.shape[1]] = rows
     return longest

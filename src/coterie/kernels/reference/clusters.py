@@ -17,7 +17,7 @@ from coterie.kernels.reference.flow import differences
 NEVER = 2.0
 
 
-def _connected(V: int, i: Integers, j: Integers) -> tuple[int, Integers]:
+def connected(V: int, i: Integers, j: Integers) -> tuple[int, Integers]:
     """How many components there are, and the number of each node's."""
     links = coo_array((np.ones(len(i), dtype=np.int8), (i, j)), shape=(V, V))
     count, label = connected_components(links, directed=False)
@@ -38,7 +38,7 @@ def join_up(ends: Integers, joins: NDArray[np.bool_], label: Integers) -> Intege
     V, n = label.shape
     counts = np.zeros(n, dtype=np.int64)
     for k in range(joins.shape[1]):
-        counts[k], label[:, k] = _connected(V, *ends[joins[:, k]].T)
+        counts[k], label[:, k] = connected(V, *ends[joins[:, k]].T)
     if joins.shape[1] == 1:
         counts[:], label[:] = counts[0], label[:, :1]
     return counts
@@ -68,8 +68,8 @@ def join_unseen(ends: Integers, seen: NDArray[np.bool_], w: Array, label: Intege
                 break
             open_ = open_[np.lexsort((away[open_, k], start[open_]))]
             nearest = open_[np.flatnonzero(np.diff(start[open_], prepend=-1))]
-            top = _tops(_connected(V, np.append(np.arange(V), start[nearest]), np.append(top, goal[nearest]))[1])
-        counts[k], label[:, k] = _connected(V, np.arange(V), top)
+            top = _tops(connected(V, np.append(np.arange(V), start[nearest]), np.append(top, goal[nearest]))[1])
+        counts[k], label[:, k] = connected(V, np.arange(V), top)
 
 
 def split(level: Integers, k: int, label: Integers, count: int) -> int:
@@ -111,7 +111,7 @@ def join_crossed(ends: Integers, w: Array, moved: Array, least: float, label: In
         if len(links):
             met = True
             tree = np.append(np.arange(V), links), np.append(top, towards[links])
-            counts[k], label[:, k] = _connected(V, *tree)
+            counts[k], label[:, k] = connected(V, *tree)
     return met
 
 

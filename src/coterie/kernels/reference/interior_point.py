@@ -32,15 +32,18 @@ def interior_point(X, y, starts, D, c, low, high, b, z):
 
 
 @quiet
-def fit(X, y, low, high, D, enough=ENOUGH, ahead=False):
+def fit(X, y, low, high, D, enough=ENOUGH, ahead=False, begin=None):
     """Weights (k, n) from zero, where c is, and duals (k, m); X has the rows, and the equations of steps on them.
+
+    Others to begin from are z, b, u, v, all strictly inside their limits.
 
     A look ahead (Mehrotra) tells how much of the complementarity a step can do without: half as many of them, and duals
     that are further from the middle of those that are as good.
     """
     width, size = high - low, np.maximum(np.abs(y).max(axis=1), 1e-300)[:, None]
-    z, b = np.zeros_like(D), 0.5 * (low + high)
-    u, v = np.maximum(y, 0.0) + 0.1 * size, np.maximum(-y, 0.0) + 0.1 * size
+    if begin is None:
+        begin = np.zeros_like(D), 0.5 * (low + high), np.maximum(y, 0.0) + 0.1 * size, np.maximum(-y, 0.0) + 0.1 * size
+    z, b, u, v = begin
     for _ in range(STEPS):
         upper, lower = high - b, b - low
         solve, miss, rest = X.factorised(D, u / upper + v / lower), u - v - (y - X.margins(z)), X.forces(b) - D * z

@@ -58,6 +58,29 @@ def route(
     return not begun.any() or level[lack > least].max(initial=-1) < 0
 
 
+def sweep(k: int, first: Integers, arcs: Any, u: Array, room: Array, rest: Array) -> None:
+    """Send what the ways along trees hold, every node to the one that it was found from, those found last first."""
+    heads, is_open = np.empty(len(room), dtype=np.int64), (room > 0) & (room[np.arange(len(room)) ^ 1] > 0)
+    heads[arcs[:, 0]] = arcs[:, 1]
+    found, back = np.zeros(len(rest), dtype=bool), []
+    for root in range(len(rest)):
+        queue = [] if found[root] else [root]
+        found[root] = True
+        for i in queue:
+            for a, j in arcs[first[i] : first[i + 1]]:
+                if is_open[a] and not found[j]:
+                    found[j] = True
+                    queue.append(j)
+                    back.append((j, a ^ 1))
+    for i, a in reversed(back):
+        amount = min(rest[i], room[a]) if rest[i] > 0 else -min(-rest[i], room[a ^ 1])
+        u[a >> 1, k] += amount if a & 1 else -amount
+        room[a] -= amount
+        room[a ^ 1] += amount
+        rest[i] -= amount
+        rest[heads[a]] += amount
+
+
 def _network(first: Integers, arcs: Any) -> tuple[Integers, Integers, Integers]:
     """Arcs, from a source V to every node and back, from every node to a sink V + 1 and back, as SciPy takes them.
 

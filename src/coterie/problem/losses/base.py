@@ -76,6 +76,16 @@ class Model(NamedTuple):
     everywhere: bool = True
 
 
+class ThinModel(NamedTuple):
+    """The same where few rows make up the curvatures: diag(h) + Z_iᵀZ_i, h (n,) and Z (|M|, r, n) with r ≤ n/2."""
+
+    slope: Array
+    h: Array
+    Z: Array
+    change: float
+    everywhere: bool = True
+
+
 class LocalLosses(ABC):
     """L_i for each labelled node i, as one batch."""
 
@@ -129,6 +139,10 @@ class LocalLosses(ABC):
         They do so as far from w_i as w_i is from `before`, or everywhere if that is None, and their curvature tends
         to ∇²L_i as that way becomes short. None: there are no such quadratics, or L_i is one itself.
         """
+        return None
+
+    def thin_model(self, w: Array, before: Array | None) -> ThinModel | None:
+        """That model with curvatures made up of few rows; None: these are not few, or there is none."""
         return None
 
     @abstractmethod

@@ -33,7 +33,7 @@ class Ground:
         if (crossed := np.flatnonzero(~(low <= high))).size:
             k = crossed[0]
             raise ValueError(f"column {k} has the lower bound {low[k]:g} above its upper bound {high[k]:g}")
-        return cls(l1 * free, low, high)
+        return cls(float(l1) * free, low, high)
 
     def times(self, copies: int) -> Ground:
         """The same for each of so many classes."""

@@ -45,8 +45,7 @@ class KinkedLosses(RowLosses):
 
     def prox(self, v: Array, tau: Array, start: Array) -> Array:
         """From the duals of the last primal update, if there was one."""
-        b = self.__dict__.setdefault("_last", np.zeros(len(self.rows.y)))
-        return self._ascend(np.zeros_like(v), v, 1 / tau, b, SWEEPS)
+        return self._ascend(np.zeros_like(v), v, 1 / tau, self.last_duals, SWEEPS)
 
     def conjugate(self, p: Array, near: Array) -> tuple[Array, Array]:
         """Any duals b inside their bounds prove L*(q) ≤ −Σ b_r y_r + ridge ‖z‖² for q = −Σ b_r x_r + 2 ridge z."""
@@ -78,15 +77,20 @@ class KinkedLosses(RowLosses):
         low, high = self.psi.slope(np.array([-1.0, 1.0]), np.zeros(2))
         return self.scale * low, self.scale * high
 
+    @cached_property
+    def last_duals(self) -> Array:
+        """Those of rows, in the last primal update."""
+        return np.zeros(len(self.rows.y))
+
     def duals_near(self, p: Array, w: Array) -> tuple[Array, Array]:
-        b = self.__dict__.get("_last", np.zeros(len(self.rows.y))).copy()
+        b = self.last_duals.copy()
         z = self._ascend(p, w, np.full(len(p), BOUND_TO * self._trace), b, CONJUGATE_SWEEPS)
         return -b, 2 * self.ridge * z
 
     def _attaining_duals(self, p: Array, near: Array) -> tuple[Array, Array]:
         """Weights and duals of rows with forces close to p."""
         curvature = np.full(len(p), NEAR * self._trace)
-        b = self.__dict__.get("_last", np.zeros(len(self.rows.y))).copy()
+        b = self.last_duals.copy()
         few = p.size <= FEW and not (self.ridge.all() and self.rows.m.max(initial=0) <= p.shape[1])  # ascent is as good
         for _ in range(CLOSER):
             before, near = near, self._ascend(p, near, curvature, b, 0 if few else CONJUGATE_SWEEPS)

@@ -64,7 +64,7 @@ class Lasso(Loss):
 
     def bind(self, rows: LabelledRows) -> LocalLosses:
         n = rows.X.shape[1]
-        ridge, ground = self.ridge * penalised_columns(n, self.unpenalised), self._ground(n)
+        ridge, ground = float(self.ridge) * penalised_columns(n, self.unpenalised), self._ground(n)
         fit = Quadratics.from_rows(rows.shifted, row_scale(rows, self.reduction), ridge)
         return grounded(fit, ground) if ground.has_bounds else SparseQuadratics(fit, ground.alpha)
 

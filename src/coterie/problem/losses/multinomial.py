@@ -91,7 +91,7 @@ class Multinomial(Grounded, Loss):
 
     def bind(self, rows: LabelledRows) -> LocalLosses:
         n, K = rows.X.shape[1], int(self.n_classes)
-        ridge = self.ridge * penalised_columns(n, self.unpenalised)
+        ridge = float(self.ridge) * penalised_columns(n, self.unpenalised)
         f = MultinomialLosses(rows, row_scale(rows, self.reduction), np.tile(ridge, K))
         return grounded(f, self.ground(n).times(K))
 

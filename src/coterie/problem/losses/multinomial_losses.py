@@ -19,7 +19,7 @@ from coterie.kernels.reference import classes
 from coterie.kernels.reference.exact import EPS
 from coterie.problem.arrays import Array, rows_of
 from coterie.problem.datasets import LabelledRows
-from coterie.problem.losses.base import LocalLosses, Model, sum_by_group
+from coterie.problem.losses.base import LocalLosses, Model, ThinModel, sum_by_group
 from coterie.problem.losses.design import Design, Support
 from coterie.problem.losses.logistic import Logistic
 from coterie.problem.losses.row_losses import (
@@ -76,6 +76,14 @@ class MultinomialLosses(LocalLosses):
         change = kernels.model(*self._data, w, w[:0] if before is None else before, slope, H)
         return Model(slope, H, change)
 
+    def thin_model(self, w: Array, before: Array | None) -> ThinModel | None:
+        rank = (self.n_classes - 1) * int(self.rows.m.max(initial=0))
+        if 2 * rank > len(self.ridge):
+            return None
+        slope, Z = np.empty_like(w), np.empty((len(w), rank, w.shape[1]))
+        change = kernels.thin_model(*self._data, w, w[:0] if before is None else before, slope, Z)
+        return ThinModel(slope, 2 * self.ridge, Z, change)
+
     def prox(self, v: Array, tau: Array, start: Array) -> Array:
         return self._newton(np.zeros_like(v), v, 1.0 / tau, start, PROX_ACCURACY, MAX_STEPS)
 
@@ -116,7 +124,8 @@ class MultinomialLosses(LocalLosses):
         data = X, y, s, np.concatenate([[0], np.cumsum(np.bincount(of, minlength=n_groups))]), self.ridge
         v = np.zeros((n_groups, len(self.ridge)))
         curvature = np.bincount(of[order], s * (X**2).sum(axis=1), minlength=n_groups) + np.finfo(float).tiny
-        for step in range(SETTLING):
+        first = SETTLING if self.ridge.all() else 0  # a ridge holds every weight: nothing has to settle slowly
+        for step in range(first, first + SETTLING):
             before, kappa = v, curvature * max(SHRINK**step, LITTLE)
             v = kernels.newton(*data, np.zeros_like(v), v, kappa, v, PROX_ACCURACY, MAX_STEPS)
             if (np.abs(v - before).max(axis=1) <= STILL * (1 + np.abs(v).max(axis=1))).all():

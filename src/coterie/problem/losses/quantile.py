@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from coterie.kernels import kinds
 from coterie.kernels.reference.exact import EPS
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
@@ -50,6 +51,7 @@ class Quantile(RowLoss):
 
     q: float = field(default=0.5, kw_only=True)
 
+    kernel = kinds.QUANTILE
     measure = PINBALL_LOSS
     bounded = True
     scales = True
@@ -59,6 +61,7 @@ class Quantile(RowLoss):
         check_positive(self.q, "q")
         if not self.q < 1:
             raise ValueError(f"q must be below 1, got {self.q!r}")
+        object.__setattr__(self, "q", float(self.q))  # of a shorter float, INSIDE and the ends of ψ* would be no less
 
     def validate(self, rows: LabelledRows) -> None:
         super().validate(rows)
@@ -72,6 +75,10 @@ class Quantile(RowLoss):
     def bind_rows(self, rows: LabelledRows) -> KinkedLosses:
         f = super().bind_rows(rows)
         return KinkedLosses(self, f.rows, f.scale, f.ridge)
+
+    @property
+    def parameter(self) -> float:
+        return self.q
 
     @property
     def lipschitz(self) -> float:  # type: ignore[override]

@@ -85,7 +85,7 @@ class RowLoss(Grounded, Loss, Psi):
     def bind_rows(self, rows: LabelledRows) -> RowLosses:
         """The losses without what weights cost by themselves."""
         ridge, scale = (
-            self.ridge * penalised_columns(rows.X.shape[1], self.unpenalised),
+            float(self.ridge) * penalised_columns(rows.X.shape[1], self.unpenalised),
             row_scale(rows, self.reduction),
         )
         if rows.offset is not None:

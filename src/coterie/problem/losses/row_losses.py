@@ -30,6 +30,7 @@ CHEAP = 32  # columns, up to which a model costs little, however few the rows ar
 ACCURACY, SWEEPS = 1e-13, 3_000  # of ascent on duals of rows
 STIFF = 1e6  # times the trace of curvature: what holds weights back where duals of rows are sought
 FEW_ROWS = 2  # rows per column up to which that is faster than Newton's method
+MUCH = 1e300  # a change that models of outliers may have twice as often as ∞: nodes that see little end on clusters
 CLOSER, FEW = 3, 20_000  # times that descent, each from where the last one ended, where weights are that few
 
 
@@ -105,7 +106,8 @@ class RowLosses(LocalLosses):
         found = self._model(w, before)
         if not self.psi.self_concordant:  # some rows have no curvature, for now
             np.einsum("ikk->ik", found.H)[...] += self._trace
-            return found._replace(change=np.inf if self.psi.straight and not self.design.bend(w).all() else 0.0)
+            unknown = np.inf if self.row_space is None else MUCH
+            return found._replace(change=unknown if self.psi.straight and not self.design.bend(w).all() else 0.0)
         if self.psi.curvature == np.inf:
             return found._replace(change=np.inf if before is None else found.change, everywhere=False)
         return found

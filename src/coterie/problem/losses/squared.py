@@ -61,7 +61,7 @@ class SquaredError(Grounded, Loss):
 
     def bind(self, rows: LabelledRows) -> LocalLosses:
         n = rows.X.shape[1]
-        ridge = self.ridge * penalised_columns(n, self.unpenalised)
+        ridge = float(self.ridge) * penalised_columns(n, self.unpenalised)
         return grounded(Quadratics.from_rows(rows.shifted, row_scale(rows, self.reduction), ridge), self.ground(n))
 
 

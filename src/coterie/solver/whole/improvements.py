@@ -10,7 +10,7 @@ from coterie.solver.whole.newton import newton_point
 
 WORTH = 1.5  # times the cost of polishing must have gone into iterations since the last time
 FEW, SETTLED = 64, 0.02  # clusters that are always polished; the change, relatively, up to which more of them are
-KINKS_SETTLED = 0.05  # the same where losses have kinks: rounds of polishing change more, and iterations take longer
+KINKS_SETTLED = 0.15  # the same where losses have kinks: rounds of polishing change more, and iterations take longer
 
 
 class Improvements:
@@ -20,6 +20,11 @@ class Improvements:
         self.problem, self.enclosure = prover.problem, prover.enclosure
         self.polishes, self.n_clusters = polish.applies(self.problem), 0
         self.polish_after, self.polish_costs = 0.0, WORTH * polish.costs(self.problem)
+
+    def begin_warm(self) -> None:
+        """Begin with duals that are nearly right: iterations find better ones sooner than flows that are spread."""
+        if polish.is_large(self.problem):
+            self.polish_after = self.polish_costs
 
     def newton_point(self, w: Array, goal: float) -> tuple[Array, Array]:
         """Weights and duals after second-order steps from w, for an absolute gap of `goal`."""
@@ -42,7 +47,7 @@ class Improvements:
         worth_it = (few or settled) and n_iter >= max(self.polish_after, 0 if few and smooth else self.polish_costs)
         if not (self.polishes and worth_it) or self.contracts(clusters):
             return False
-        self.polish_after = n_iter + self.polish_costs
+        self.polish_after = n_iter + (self.polish_costs if smooth else max(self.polish_costs, n_iter))
         return True
 
     def polished(

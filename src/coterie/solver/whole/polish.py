@@ -18,7 +18,9 @@ from coterie.kernels.gradients import ConjugateGradients
 from coterie.kernels.interruption import check
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
+from coterie.problem.losses.base import LocalLosses
 from coterie.problem.losses.kinked_losses import KinkedLosses
+from coterie.problem.losses.row_losses import RowLosses
 from coterie.proofs.dual_clusters import DualClusters
 from coterie.solver.whole.kinked_clusters import best_on
 from coterie.solver.whole.spread import spread
@@ -32,6 +34,7 @@ MOST = 5_000_000  # duals and numbers in Hessians, above which this is not tried
 NEWTON_STEPS = 20
 ROUNDS = 5  # of joining clusters
 KINKED_ROUNDS, HALVES = 12, 3  # of splitting and joining, with kinks, and in how many what is left must halve
+SECANTS, FEWER = 0.1, 0.3  # the part of their curvature that straight rows get, and how much of it in the next step
 STEPS, CG_ACCURACY = 500, 1e-13  # of conjugate gradients, in each Newton step
 RIDGE = 1e-9  # of the diagonal, for directions that no data see
 SETTLED = 1e-8  # a Newton step this small, relatively, is the last one needed
@@ -40,9 +43,11 @@ SAME = 1e-12  # of the largest weight: clusters less apart are one
 NUDGE = 1e-9  # of the largest weight, by which the parts of a cluster are moved apart
 LEFT = 1e-3  # of the largest strength: what may be left of a flow that fits
 HOPELESS = 10.0  # of the largest strength: so much is left where clusters are not right yet
-KINKED_COSTS = 160  # iterations, about: rows with kinks make up for it, which iterations take thousands for
+KINKED_COSTS = 60  # iterations, about: rows with kinks make up for it, which iterations take thousands for
+STRAIGHT_COSTS = 240  # the same of rows that are straight lines: later attempts have fewer rounds
 FEW, MANY = 64, 50_000  # clusters up to which, and duals from which on, flows are spread before they are sent
-NO_FLOW = 1e-12  # of the largest strength: a flow that small is none
+NO_FLOW, CRUMBS = 1e-12, 1e-9  # of the largest strength: a flow that small is none; and where losses have kinks
+WIDE = 0.3  # of its limit: a dual that has less left shows a border, where losses have kinks
 
 
 def applies(problem: BoundProblem) -> bool:
@@ -60,9 +65,9 @@ def settle(
     In turn the best weights on the clusters are found, joining those that would have to pass each other, and the flow
     that would prove them; clusters through which that does not fit are split. Without success, None for the clusters.
     """
+    if isinstance(problem.f, KinkedLosses):  # they begin with clusters of their own
+        return _settle_kinks(problem, w, u, enough)
     clusters = DualClusters(partition.label.copy(), partition.counts.copy())
-    if isinstance(problem.f, KinkedLosses):
-        return _settle_kinks(problem, clusters, w, u, enough)
     seen = np.zeros(w.shape, dtype=bool)
     seen[problem.M] = np.einsum("ikk->ik", problem.f.hessian(w[problem.M])) > 0
     kernels.join_unseen(problem.graph.edges, seen, w, clusters.label, clusters.counts)
@@ -79,22 +84,26 @@ def settle(
 
 
 def _settle_kinks(
-    problem: BoundProblem, clusters: DualClusters, best: Array, u: Array, enough: Enough | None
+    problem: BoundProblem, w: Array, u: Array, enough: Enough | None
 ) -> tuple[Array, DualClusters | None]:
-    """The same for losses with kinks, for as long as less and less of the flow finds no way."""
-    objective, left = np.inf, [np.inf]
+    """The same for losses with kinks, for as long as less and less of the flow finds no way.
+
+    Every round begins with the clusters that u shows by a wide margin: those that are too small become one again.
+    """
+    assert isinstance(problem.f, KinkedLosses)
+    left, b = [np.inf], problem.f.last_duals.copy()
     for _ in range(KINKED_ROUNDS):
-        found = best_on(problem, clusters)
-        if found is None or not np.isfinite(value := problem.objective(found[0])):
+        clusters = DualClusters.shown_by(problem, u, WIDE)
+        found = None if clusters is None else best_on(problem, clusters, w, u, b)
+        if clusters is None or found is None:
             break
         w, slope = found
-        best, objective = (w.copy(), value) if value < objective else (best, objective)
         left.append(aim(problem, clusters, u, w, slope, enough, hopeless=np.inf))
         if left[-1] <= LEFT:
-            return best, clusters
+            return w, clusters
         if left[-1] > 0.5 * left[max(len(left) - 1 - HALVES, 0)]:
             break
-    return best, None
+    return w, None
 
 
 def polish(problem: BoundProblem, clusters: DualClusters, w: Array) -> Array | None:
@@ -127,8 +136,8 @@ def _minimise(problem: BoundProblem, partition: DualClusters, w: Array, guess: A
         return np.bincount(at.ravel(), weights=values.ravel(), minlength=offset[-1])
 
     w, longest = guess, np.inf
-    for _ in range(NEWTON_STEPS if f.quadratic is None else 1):
-        H = f.hessian(w[M])
+    for step in range(NEWTON_STEPS if f.quadratic is None else 1):
+        H = _curvature(f, w[M], step)
         diagonal = add_up(np.einsum("ikk->ik", H))
         ridge = RIDGE * diagonal
 
@@ -145,6 +154,19 @@ def _minimise(problem: BoundProblem, partition: DualClusters, w: Array, guess: A
         if longest <= SETTLED * np.abs(w).max() or longest > before:  # or clusters are not those of a minimum
             break
     return w
+
+
+def _curvature(f: LocalLosses, w: Array, step: int) -> Array:
+    """∇²f, and less and less of the secants where rows can be straight lines: without any, steps have no end."""
+    H = f.hessian(w)
+    if _has_straight_rows(f) and (above := f.model(w, None)) is not None:
+        H += SECANTS * FEWER**step * above.H
+    return H
+
+
+def _has_straight_rows(f: LocalLosses) -> bool:
+    """Whether rows can be without curvature, at nodes that do not see every direction."""
+    return isinstance(f, RowLosses) and f.psi.straight and f.row_space is not None
 
 
 def aim(
@@ -166,7 +188,7 @@ def aim(
     flow.saturate_cuts(ends, c, w, u, fixed)
     target = np.zeros_like(w)
     target[problem.M] = slope
-    large = enough is not None and clusters.total <= FEW and u.size >= MANY
+    large = enough is not None and clusters.total <= FEW and is_large(problem)
     if enough is not None and large and spread(problem, fixed, u, target, partial(enough, w)):
         return 0.0
     flow.divergence(ends, u, rest)
@@ -174,11 +196,15 @@ def aim(
     if large and (left := float(np.abs(rest).sum() / c.max())) > hopeless:
         return left
     arcs, room, level = flows.arcs_of(ends, len(w)), np.empty(2 * len(u)), np.empty(len(w), dtype=np.int64)
-    total = 0.0
+    kinked = isinstance(problem.f, KinkedLosses)
+    total, least = 0.0, (CRUMBS if kinked else NO_FLOW) * c.max()
     for k in range(w.shape[1]):
+        check()
         rest_k = rest[:, k].copy()
         flows.rooms(k, c, fixed, u, room)
-        while not flows.route(k, PHASES, *arcs, u, room, rest_k, NO_FLOW * c.max(), level):
+        if kinked:  # little has to go everywhere
+            flows.sweep(k, *arcs, u, room, rest_k)
+        while not flows.route(k, PHASES, *arcs, u, room, rest_k, least, level):
             check()
         left = float(np.abs(rest_k).sum() / c.max())
         total += left
@@ -190,10 +216,17 @@ def aim(
     return total
 
 
+def is_large(problem: BoundProblem) -> bool:
+    """Whether flows of few clusters are spread before they are sent."""
+    return problem.graph.n_edges * problem.n_features >= MANY
+
+
 def costs(problem: BoundProblem) -> float:
     """About how many iterations of the solver a round of settling costs."""
     if isinstance(problem.f, KinkedLosses):
         return KINKED_COSTS
+    if _has_straight_rows(problem.f):
+        return STRAIGHT_COSTS
     duals, blocks = problem.graph.n_edges * problem.n_features, len(problem.M) * problem.n_features**2
     newton_steps = 5 if problem.f.quadratic is None else 1
     return (60 * duals + 300 * newton_steps * blocks) / max(0.7 * duals + blocks, 1)
