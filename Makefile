@@ -38,7 +38,7 @@ docs: $(VENV)/.docs   ## build the documentation site in site/, with warnings as
 	@echo 'The site is ready: open site/index.html'
 
 coverage: $(READY)   ## every test, and which lines and branches none of them reaches
-	$(BIN)/pytest -n auto --dist worksteal --cov --cov-report=term:skip-covered
+	HYPOTHESIS_PROFILE=quick $(BIN)/pytest -n auto --dist worksteal --cov --cov-report=term:skip-covered
 
 wheel:           ## build the wheel, install it into an empty environment and try it there
 	rm -rf dist $(WHEEL)

@@ -9,8 +9,8 @@ This page shows what happens between, and how to choose. The data are synthetic:
 # %%
 # From one end to the other
 # -------------------------
-# ``ct.largest_useful_lam`` is where the last clusters become one. ``ct.solve_path`` goes down from there, each solve
-# starting where the last one ended.
+# ``ct.largest_useful_lam`` is where the last clusters become one. ``ct.solve_path`` has λ below it, each solve
+# starting from those of other λ nearby.
 
 import matplotlib.pyplot as plt
 import numpy as np
