@@ -124,4 +124,4 @@ def test_no_operation_is_left_out() -> None:
             np.zeros((problem.graph.n_edges, problem.n_features)),
         ).keys()
     named = {name for name in vars(Prover) if not name.startswith("_")} | Prover.__annotations__.keys()
-    assert tried == named - {"problem"}
+    assert tried == named - {"problem", "cg_steps", "near_enough"}  # how far to go is no operation

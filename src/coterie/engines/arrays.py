@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.engines.base import Minorant
+from coterie.engines.base import Minorant, Prover
 from coterie.engines.corrections import Corrections
 from coterie.kernels import vector_buffer
 from coterie.kernels.choice import Either
@@ -24,7 +24,7 @@ SUM_ERROR = 32 * EPS  # of the size of its terms: more than pairwise sums of 2â
 QUICK = 100_000  # weights, duals and rows, times columns: a certificate of so many takes a few hundredths of a second
 
 
-class ArrayProver(Corrections):
+class ArrayProver(Corrections, Prover):
     """Handles are the arrays themselves."""
 
     def __init__(self, problem: BoundProblem, threads: int | None = None) -> None:

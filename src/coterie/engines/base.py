@@ -26,9 +26,13 @@ well, by the engine's `Prover`: the solver sees scalars, until it gathers weight
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from enum import Enum
+from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from coterie.kernels.forms import Form
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 
@@ -56,7 +60,23 @@ class Travel(NamedTuple):
 
 
 class Engine(Protocol):
-    """Runs iterations of T. All steps come from the driver: τ_i = η/(ω d_i) and σ_e = ηω s_e/2."""
+    """Runs iterations of T. All steps come from the driver: τ_i = η/(ω d_i) and σ_e = ηω s_e/2.
+
+    What has a value here is what most engines have; others say otherwise.
+    """
+
+    unwatched: float = 1.0
+    """Seconds in which nothing is proven that a glance tells is not good enough."""
+    now: Form | None = None
+    """The form of kernels that a solve begins with, where the engine chooses it."""
+    lanczos: Callable[[Array, Array, Array, int], tuple[Array, Array]] | None = None
+    """(s, d, start, steps): what `kernels.norms` computes, where the numbers are."""
+    steps: Callable[[], Any] | None = None
+    """The steps of a problem that nobody holds as a whole."""
+
+    def together(self, **given: Any) -> AbstractContextManager[None]:
+        """Return a context in which several processes do the same; they must have been given the same."""
+        return nullcontext()
 
     def prover(self, problem: BoundProblem) -> Prover:
         """Return what proves, of weights and duals on this engine's storage; `setup` is not needed before."""
@@ -72,11 +92,6 @@ class Engine(Protocol):
 
     def restart(self) -> Travel:
         """Go to Tz, make it the anchor, and say how far it lies from the last anchor."""
-
-    # An engine may have `lanczos(s, d, start, steps)`, which does the same as `kernels.norms`, where its numbers are,
-    # `unwatched`, the seconds in which nothing is proven that a glance tells is not good enough, `now`, the form of
-    # kernels that a solve begins with, `together(**given)`, a context in which several processes do the same, and
-    # `steps`, which returns the steps of a problem that nobody holds as a whole.
 
     def for_pairs(self) -> Engine | None:
         """Return the engine for Mode.PAIRS, where there is one."""
@@ -123,6 +138,10 @@ class Prover(Protocol):
     """Whether duals stay in their domain when they shrink."""
     largest_strength: float
     """The largest λA_e."""
+    cg_steps: int = 10
+    """Steps of conjugate gradients of a correction."""
+    near_enough: float = inf
+    """Times the gap that is asked for, at a glance: with more than that, iterations come first as long as they help."""
 
     @property
     def arrays(self) -> ArrayProver | None:
@@ -184,8 +203,6 @@ class Prover(Protocol):
 
     def correct(self, u: Duals, s: Duals | None, descent: Any, factor: float) -> None:
         """Correct, divide by the factor, and clip."""
-
-    # A prover whose proofs take as long as hundreds of iterations may have `near_enough`: see `Incumbent`.
 
     def glance(self, w: Weights, u: Duals, level: float) -> float:
         """About what duals prove before any charge, where that takes next to no time; ∞ where it does not."""

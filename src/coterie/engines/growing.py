@@ -15,7 +15,7 @@ from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 
 
-class GrowingEngine:
+class GrowingEngine(Engine):
     """An engine with the form of kernels that `form(n_iter)` names, which may become a faster one at a restart.
 
     The anchor and Tz are one point then, from which the new engine goes on as any engine would.
@@ -23,7 +23,7 @@ class GrowingEngine:
 
     def __init__(self, form: Callable[[int], Form], threads: int | None = None) -> None:
         self.form, self.threads, self.done = form, threads, 0
-        self.now = form(0)
+        self.now: Form = form(0)
         self.engine = _engine(self.now, threads)
 
     def prover(self, problem: BoundProblem) -> ArrayProver:

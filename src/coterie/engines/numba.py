@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from coterie.engines.arrays import ArrayProver
-from coterie.engines.base import LARGE, RELAXATION, Mode, Travel
+from coterie.engines.base import LARGE, RELAXATION, Engine, Mode, Travel
 from coterie.engines.bounded_rows import array_prover
 from coterie.engines.models import Models
 from coterie.engines.ordering import Ordering, are_far
@@ -31,7 +31,7 @@ LONG_ROWS = 4  # edges that begin at a node, on average, from which on it pays t
 WAYS = {Mode.RELAXED: RELAXED, Mode.HALPERN: ANCHORED, Mode.DUAL: KEEPING}
 
 
-class NumbaEngine:
+class NumbaEngine(Engine):
     """Kernels over z = (w, u) in a cache-friendly order, which stays invisible outside.
 
     Quadratic losses, and quadratic models of others, have their primal update inside the node pass; any other loss is

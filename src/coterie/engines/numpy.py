@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.engines.arrays import ArrayProver
+from coterie.engines.base import Engine
 from coterie.engines.bounded_rows import array_prover
 from coterie.engines.equations import Equations
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 
 
-class NumpyEngine(Equations):
+class NumpyEngine(Equations, Engine):
     """NumPy arrays and SciPy's sparse incidence matrix; works with any loss and penalty."""
 
     eigh = staticmethod(np.linalg.eigh)

@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from coterie.engines.arrays import ArrayProver
-from coterie.engines.base import Mode, Travel
+from coterie.engines.base import Engine, Mode, Travel
 from coterie.engines.ordering import Ordering
 from coterie.kernels import pairs
 from coterie.kernels.flow import divergence
@@ -23,7 +23,7 @@ from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 
 
-class PairsEngine:
+class PairsEngine(Engine):
     """An engine for Mode.PAIRS alone, which needs no steps."""
 
     def __init__(self, threads: int | None = None) -> None:

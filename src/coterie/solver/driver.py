@@ -37,7 +37,6 @@ PATIENT = 1_000  # … or after so many, where the end seems near, or was from t
 AGAIN = 2  # … and once more after so many times as many, from weights that are better by then
 FOREST = 240  # iterations after which a problem on a forest is finished by interior points (decision 13)
 ROUND_COSTS = 16  # iterations, about; the certificate may take half as long as the iterations since the last one
-UNWATCHED = 1.0  # seconds in which nobody waits for the next gap, unless asked to be told
 LAST_SECONDS = 0.1  # for the last certificate, after a limit or Ctrl-C
 
 
@@ -101,18 +100,19 @@ class Run:
         self.small, self.forest = here and is_small(problem), here and interior.applies(problem)
         self.second_order = (PATIENT if incumbent.warm else CRAWLS) if self.small else max_iter + 1
         self.done, self.checked, self.look = 0, 0, max(BLOCK, min(int(SOONER * expected), LATEST))
-        self.began, self.unwatched = seconds_worked(), getattr(engine, "unwatched", UNWATCHED)
+        self.began, self.unwatched = seconds_worked(), engine.unwatched
         self.largest, self.took = 0.0, 0.0  # the largest residual, and the seconds of the last certificate
 
     def begin(self, w: Array, u: Array) -> None:
         """Set the engine up, and choose steps."""
         self.engine.setup(self.problem, w, u)
         check()
-        lanczos, made = (getattr(self.engine, name, None) for name in ("lanczos", "steps"))
         if self.engine is not self.plain:
             self.steps = Steps.in_pairs()
+        elif self.engine.steps is not None:
+            self.steps = self.engine.steps()
         else:
-            self.steps = Steps.of(self.problem, lanczos) if made is None else made()
+            self.steps = Steps.of(self.problem, self.engine.lanczos)
         self.race = Race(*self.steps.modes)
 
     def to_its_end(self) -> Solution:

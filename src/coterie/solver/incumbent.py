@@ -131,7 +131,7 @@ class Incumbent:
 
         Where proofs take as long as hundreds of iterations, these go on while they bring much.
         """
-        near, before = getattr(self.prover, "near_enough", FAR), self.checks[-1][1] if self.checks else inf
+        near, before = self.prover.near_enough, self.checks[-1][1] if self.checks else inf
         return FAR < excess < inf or near < excess <= FALLS * before < inf
 
     def improve_by_newton(self, n_iter: int) -> None:

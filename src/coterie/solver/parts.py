@@ -85,7 +85,7 @@ def solve_parts(
 def take(engine: MpiEngine, prover: PartProver) -> None:
     """Let an engine work on the part of a prover."""
     engine.hold(prover)
-    engine.steps = partial(steps_of, prover.part, prover.problem)  # type: ignore[attr-defined]
+    engine.steps = partial(steps_of, prover.part, prover.problem)
 
 
 def _count_clusters(part: OwnPart, w: Array) -> int:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from coterie.engines.base import Duals, Prover
 from coterie.kernels.interruption import time_is_up
 
-CG_STEPS = 10
 CG_ACCURACY = 0.03  # of each correction: clipping spoils more than that anyway
 LAST_STEPS = 150  # of a correction that is not clipped
 CLEAN = 4e-16  # of the largest strength: a rest that small is rounding
@@ -49,7 +48,7 @@ class Repair:
         """Clipped, unless a stretch of the domain that is small enough holds the result: then scaled, and True."""
         prover = self.prover
         descent, factor, complete = prover.descent(s), 1.0, False
-        descent.run(getattr(prover, "cg_steps", CG_STEPS), CG_ACCURACY)
+        descent.run(prover.cg_steps, CG_ACCURACY)
         if enough is not None and prover.scales and descent.steps_to(enough.left) <= LAST_STEPS:
             complete = prover.stretch(u, s, descent) <= enough.stretch
         if enough is not None and complete:

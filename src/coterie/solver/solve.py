@@ -6,7 +6,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from math import inf
 from numbers import Real
@@ -244,20 +244,17 @@ def _together(engine: Engine, problem: BoundProblem, asked: Asked) -> AbstractCo
 
     How much time is left differs between them by how long each took to get here: inside they have one clock.
     """
-    enter = getattr(engine, "together", None)
-    if enter is None:
-        return nullcontext()
     start = None if asked.start is None else (asked.start.w, asked.start.u)
     told, limited = asked.callback is not None, asked.limit < inf
-    return enter(
+    return engine.together(
         problem=problem, start=start, tol=asked.tol, max_iter=asked.max_iter, time_limit=limited, callback=told
     )
 
 
 def _form(engine: Engine, pace: Pace) -> Form:
     """The form of kernels that a solve with this engine begins with; for others it is chosen as its own would be."""
-    if isinstance(now := getattr(engine, "now", None), Form):
-        return now
+    if engine.now is not None:
+        return engine.now
     if isinstance(engine, NumpyEngine) or not pace.can_compile:
         return Form.NUMPY
     return Form.THIS_N if is_loaded() else pace.form()

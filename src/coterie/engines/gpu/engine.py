@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from coterie.engines.base import Mode, Travel
+from coterie.engines.base import Engine, Mode, Travel
 from coterie.engines.gpu.device import choose, refuse_large
 from coterie.engines.gpu.exact import Tensor
 from coterie.engines.gpu.plain import PlainIteration
@@ -21,7 +21,7 @@ from coterie.problem.arrays import Array
 NOISE = 16  # times what rounding makes of a residual: with less, single precision has no more to give
 
 
-class GpuEngine:
+class GpuEngine(Engine):
     """Iterations and proofs on one device. Weights and duals that it hands over are tensors there.
 
     Iterations begin in single precision. At the first restart where the residual is not far above what rounding makes

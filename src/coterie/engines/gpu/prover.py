@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from coterie.engines.base import Minorant
+from coterie.engines.base import Minorant, Prover
 from coterie.engines.gpu.clusters import Clusters
 from coterie.engines.gpu.corrections import Corrections
 from coterie.engines.gpu.device import on_host
@@ -101,7 +101,7 @@ class DeviceRest(NamedTuple):
         return tuple(part.cpu().numpy() for part in out)
 
 
-class DeviceProver(Corrections):
+class DeviceProver(Corrections, Prover):
     """Handles are tensors: weights (V, n) and duals (E, n), in the order of the graph."""
 
     arrays = None

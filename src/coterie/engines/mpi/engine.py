@@ -24,7 +24,7 @@ from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 
 
-class MpiEngine:
+class MpiEngine(Engine):
     """One of the ranks of a job. All of them are given the same problem, and do the same at the same time.
 
     Parameters

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.engines.arrays import SUM_ERROR, box_value, fall_of_model
-from coterie.engines.base import Minorant
+from coterie.engines.base import Minorant, Prover
 from coterie.engines.mpi.clusters import PartClusters
 from coterie.engines.mpi.corrections import PartCorrections
 from coterie.engines.mpi.part import Part
@@ -65,7 +65,7 @@ class PartRest(NamedTuple):
         return ones[0], lost, many[0], slack, many[2] * wider
 
 
-class PartProver:
+class PartProver(Prover):
     """Handles are arrays of the part: weights are right in the halo, and duals are those of all its edges.
 
     `problem` is the whole one, or its outline, and `mine` that of the part.
