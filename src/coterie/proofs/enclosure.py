@@ -22,10 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.kernels.choice import Either
-from coterie.kernels.reference.exact import EPS, FAINT
+from coterie.kernels.reference.exact import EPS
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
-from coterie.problem.losses.base import by_node
+from coterie.proofs.caps import penalty_caps, row_cap
+from coterie.proofs.charges import around, beyond, ends, total
 from coterie.proofs.ellipsoids import WIDER, Ellipsoids
 from coterie.proofs.free_columns import Unfolded
 from coterie.proofs.hierarchy import Level, cheapest, levels_between
@@ -149,26 +150,12 @@ class Enclosure:
         return caps
 
     def _penalty_caps(self, level: float) -> Array:
-        """|w_k| at labelled nodes at most, (n,), by ridge and alpha."""
-        box, caps = self.problem.f.l1_box, np.full(self.problem.n_features, np.inf)
         assert self.design is not None
-        if box is not None:
-            strength = np.minimum(box[1], -box[0])
-            caps = np.minimum(caps, _divide(level, np.where(np.isfinite(strength), strength, 0.0)))
-        if self.problem.f.bounds is not None:
-            caps = np.minimum(caps, np.abs(self.problem.f.bounds).max(axis=0))
-        return np.minimum(caps, np.sqrt(_divide(level + FAINT, self.design.ridge))) * WIDER  # squares may vanish
+        return penalty_caps(self.problem, self.design, level)
 
     def _row_cap(self, level: float) -> float:
-        """|w| at labelled nodes at most, by the first row of each; ∞ where weights are not single numbers."""
-        d = self.design
-        assert d is not None
-        if not d.is_squared or d.X.shape[1] != 1:
-            return np.inf
-        row = d.starts[:-1]
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # a row of zero caps nothing
-            caps = (np.abs(d.y[row]) + np.sqrt(level + FAINT) / np.sqrt(d.s[row])) / np.abs(d.X[row, 0])
-        return float(np.where(d.X[row, 0] == 0, np.inf, caps).max(initial=0.0)) * WIDER
+        assert self.design is not None
+        return row_cap(self.design, level)
 
     @cached_property
     def _cappable(self) -> NDArray[np.bool_]:
@@ -330,41 +317,3 @@ def _one_sided(problem: BoundProblem) -> bool:
     """Whether some weights are bounded on one side: they have no cap, and cannot be shifted at no cost either."""
     bounds = problem.f.bounds
     return bounds is not None and bool((np.isfinite(bounds[0]) != np.isfinite(bounds[1])).any())
-
-
-def _divide(level: float, strength: Array) -> Array:
-    """level / strength, and infinite where there is no strength."""
-    return np.divide(level, strength, out=np.full_like(strength, np.inf), where=strength > 0)
-
-
-def beyond(level: float, floor: float, terms: float) -> float:
-    """What is left of `level` above a floor that is a sum of so many terms, at most."""
-    return max(level - floor, 0.0) * WIDER + (terms + 16) * EPS * level
-
-
-def ends(centre: Array, width: Array, caps: Array) -> tuple[Array, Array]:
-    """centre ± width, rounded outwards, where caps do not say more."""
-    low, high = np.nextafter(centre - width, -np.inf), np.nextafter(centre + width, np.inf)
-    return np.maximum(low, -caps), np.minimum(high, caps)
-
-
-def total(charges: Array) -> float:
-    """Their sum, less what rounding may have added."""
-    return float(charges.sum()) - 32 * EPS * float(np.abs(charges).sum())
-
-
-def around(sets: Ellipsoids, group: NDArray[np.int64], rest: Rest, radius: Array, R: Array, caps: Array) -> Array:
-    """A lower bound on Σ ⟨ρ_i, w*_i − w_i⟩ over the nodes of each group, −∞ where the group has no ellipsoid.
-
-    Σ_i ⟨ρ_i, w*_i − w_i⟩ = Σ_i ⟨ρ_i, v₀ − w_i⟩ + ⟨Σ_i ρ_i, v − v₀⟩ + Σ_i ⟨ρ_i, w*_i − v⟩.
-    """
-    n = sets.v0.shape[1]
-    first, lost, total, slack, size = rest.gathered(group, sets.v0)
-    turned, C = by_node(sets.C.transpose(0, 2, 1), total), np.abs(sets.C).transpose(0, 2, 1)
-    unsure = by_node(C, slack + (n + 1) * EPS * np.abs(total))
-    with np.errstate(invalid="ignore", over="ignore"):
-        along = np.linalg.norm(np.abs(turned) + unsure, axis=1) * radius
-        apart = np.where(R > 0, (size.sum(axis=1) if sets.distance is None else size @ sets.distance) * R, 0.0)
-        beyond = np.where(sets.capped, size * caps, 0.0).sum(axis=1)
-        charge = first - (lost + along + apart + beyond) * WIDER
-    return np.where(np.isfinite(radius) & ~np.isnan(charge), charge, -np.inf)

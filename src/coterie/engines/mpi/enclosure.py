@@ -14,8 +14,9 @@ from coterie.engines.mpi.part import Part
 from coterie.kernels.choice import Either
 from coterie.kernels.reference.exact import EPS
 from coterie.problem.arrays import Array
+from coterie.proofs.charges import beyond, ends
 from coterie.proofs.ellipsoids import Ellipsoids
-from coterie.proofs.enclosure import Enclosure, Shares, beyond, ends
+from coterie.proofs.enclosure import Enclosure, Shares
 
 kernels = Either("charge")
 

@@ -24,8 +24,8 @@ from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.design import Design
 from coterie.problem.losses.pooling import Pool
+from coterie.proofs.charges import around, total
 from coterie.proofs.ellipsoids import WIDER, Ellipsoids, hidden, pulls, stretched
-from coterie.proofs.enclosure import around, total
 from coterie.proofs.hierarchy import Level, alone, cheapest, levels_of
 from coterie.proofs.rest import Rest
 
