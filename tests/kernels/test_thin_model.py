@@ -63,13 +63,18 @@ def test_a_pass_moves_nodes_as_the_whole_matrix_does(g: float, move: bool) -> No
     R = np.linalg.inv(np.eye(15) + tau_M[:, None, None] * H)
     Y, keep = np.empty_like(Z), np.empty((5, 15))
     thin_model.thin_share(tau_M, h, Z, Y, keep)
-    (w_thin, xs_thin), moving = (w.copy(), xs.copy()), (0.9, 0.4, g, move)
+    moving = 0.9, 0.4, g, move
     none2, none3, rooms = np.empty((0, 0)), np.empty((0, 0, 0)), (np.empty(15), np.empty(15))
-    whole = tau, place, False, none3, none2, R, centre, slope, w, w0, xs
-    nodes.node_pass(*rooms, 0, 7, *whole, *moving)
-    thin_model.thin_node_pass(*rooms, 0, 7, tau, place, Y, keep, centre, slope, w_thin, w0, xs_thin, *moving)
-    np.testing.assert_allclose(w_thin, w, rtol=1e-8, atol=1e-10)
-    np.testing.assert_allclose(xs_thin, xs, rtol=1e-8, atol=1e-10)
+    kernel, room = thin_model.node_kernel(15)
+    assert kernel is thin_model.short_node_pass
+    thin, found = (tau, place, Y, keep, centre, slope), []
+    for one, at in ((kernel, room()), (thin_model.thin_node_pass, rooms)):
+        found.append((w.copy(), xs.copy()))
+        one(*at, 0, 7, *thin, found[-1][0], w0, found[-1][1], *moving)
+    nodes.node_pass(*rooms, 0, 7, tau, place, False, none3, none2, R, centre, slope, w, w0, xs, *moving)
+    for w_thin, xs_thin in found:
+        np.testing.assert_allclose(w_thin, w, rtol=1e-8, atol=1e-10)
+        np.testing.assert_allclose(xs_thin, xs, rtol=1e-8, atol=1e-10)
 
 
 @pytest.mark.parametrize("engine", ["numpy", "numba"])

@@ -202,7 +202,17 @@ def test_near_the_optimum_a_glance_tells_what_a_proof_would(loss: ct.Loss) -> No
     )
 
 
-def test_where_directions_are_unseen_a_glance_tells_nothing() -> None:
-    problem = instance("few points", ct.Logistic())
+@pytest.mark.parametrize("loss", [ct.Logistic(), ct.Poisson()], ids=repr)
+def test_a_glance_looks_at_what_data_see(loss: ct.Loss) -> None:
+    problem = instance("few points", loss)
+    near = ct.solve(problem, 1e-4)
+    prover, level = ArrayProver(problem.bound), problem.objective(near.w)
+    assert level - prover.glance(near.w, near.u, level) == pytest.approx(
+        level - prover.minorant(near.w, near.u, None).value, rel=0.02
+    )
+
+
+def test_where_directions_are_unseen_and_rows_have_kinks_a_glance_tells_nothing() -> None:
+    problem = instance("few points", ct.SquaredHinge())
     w, u = anywhere(problem, 1.0, 0.01, 0)
     assert ArrayProver(problem.bound).glance(w, u, problem.objective(w)) == np.inf

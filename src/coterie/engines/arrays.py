@@ -147,14 +147,25 @@ class ArrayProver(Corrections, Prover):
 
 
 def fall_of_model(f: LocalLosses, w: Array, pull: Array) -> float | None:
-    """By how much linear terms lower the minima of second-order models at w; None where losses have none."""
-    if f.row_space is not None:
+    """By how much linear terms lower the minima of second-order models at w; None where losses have none.
+
+    What no data see is left to repair, and not looked at. Then models have to be true to losses: curvature must not
+    end at a kink, as beyond it any slope would seem to be out of reach.
+    """
+    seen = f.row_space
+    if seen is not None and not (f.below is not None and f.below.psi.self_concordant):
         return None
     thin = f.thin_model(w, w)
     if thin is not None and thin.h.all():
         return float(thin_models.thin_fall(thin.h, thin.Z, pull + thin.slope))
     model = f.model(w, w)
-    return None if model is None else float(models.model_fall(vector_buffer(w.shape[1]), model.H, pull + model.slope))
+    if model is None:
+        return None
+    H, pull = model.H, pull + model.slope
+    if seen is not None:  # rows of zeros have a curvature of one
+        across = seen.transpose(0, 2, 1)
+        H, pull = seen @ H @ across + (np.eye(seen.shape[1]) - seen @ across), (seen @ pull[:, :, None])[:, :, 0]
+    return float(models.model_fall(vector_buffer(pull.shape[1]), H, pull))
 
 
 def box_value(problem: BoundProblem, s: Array, w: Array) -> float:

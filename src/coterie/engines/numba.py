@@ -15,11 +15,10 @@ from coterie.engines.bounded_rows import array_prover
 from coterie.engines.models import Models
 from coterie.engines.ordering import Ordering, are_far
 from coterie.engines.pairs import PairsEngine
-from coterie.kernels import ANCHORED, KEEPING, RELAXED, aligned, blocks, edges, nodes, vector_buffer
+from coterie.kernels import ANCHORED, KEEPING, RELAXED, aligned, blocks, edges, nodes, thin_model, vector_buffer
 from coterie.kernels.interruption import check, pieces
 from coterie.kernels.model import model_share
 from coterie.kernels.team import Team
-from coterie.kernels.thin_model import thin_node_pass, thin_share
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.base import Model, ThinModel
@@ -145,7 +144,8 @@ class NumbaEngine(Engine):
         visits = [self._visited(t, V) for t in range(self.T)] if self.T > 1 else []
         self.node_parts = [list(self._parts(first, last, visits)) for first, last in pairwise(self.node_cuts)]
         self.rooms = [(vector_buffer(n), vector_buffer(n)) for _ in range(self.T)]
-        self.scratch = [(np.empty(n), np.empty(n)) for _ in range(self.T)]
+        self.thin_kernel, room = thin_model.node_kernel(n)
+        self.thin_rooms = [room() for _ in range(self.T)]
 
     def _parts(
         self, first: int, last: int, visits: list[Array]
@@ -196,7 +196,7 @@ class NumbaEngine(Engine):
         if isinstance(self.model, ThinModel):
             if self.V.shape != self.model.Z.shape:
                 self.V, self.share2 = np.empty_like(self.model.Z), np.empty_like(self.model.slope)
-            thin_share(self.tau_M, self.model.h, self.model.Z, self.V, self.share2)
+            thin_model.thin_share(self.tau_M, self.model.h, self.model.Z, self.V, self.share2)
             return
         if self.share3.shape != self.model.H.shape:
             self.share3 = np.empty_like(self.model.H)
@@ -221,7 +221,9 @@ class NumbaEngine(Engine):
         moving = *factors, move
         if isinstance(self.model, ThinModel):
             thin = self.tau, self.place, self.V, self.share2, self.centre, self.slope, self.w, self.w0
-            self._each_node_range(lambda t, i0, i1, xs: thin_node_pass(*self.scratch[t], i0, i1, *thin, xs, *moving))
+            self._each_node_range(
+                lambda t, i0, i1, xs: self.thin_kernel(*self.thin_rooms[t], i0, i1, *thin, xs, *moving)
+            )
             return
         if self.quadratic:
             losses = self.place, self.low_rank, self.V, self.share2, self.share3, self.centre, self.slope

@@ -6,10 +6,24 @@ Y = √τ L⁻¹ Z D⁻¹ and LLᵀ = I + τ Z D⁻¹ Zᵀ (Woodbury): as many r
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from coterie.kernels import BLOCK
 from coterie.kernels.cholesky import dot
 from coterie.kernels.compiling import inline_llvm, jit
+from coterie.kernels.forms import knows_n
+from coterie.kernels.vector import at, put
+
+BEGIN, REST = np.uint64(0), np.uint64(BLOCK)  # where the first coordinates of a short vector begin, and the others
+
+
+def node_kernel(n: int) -> Any:
+    """Return the node pass for vectors of this length, and what makes room for two of them."""
+    if knows_n() and BLOCK < n <= 2 * BLOCK:
+        return short_node_pass, lambda: ((0.0,) * BLOCK, (0.0,) * (n - BLOCK))
+    return thin_node_pass, lambda: (np.empty(n), np.empty(n))
 
 
 @inline_llvm
@@ -92,3 +106,69 @@ def thin_node_pass(rest, at, first, last, tau, place, Y, keep, centre, slope, w,
                     at[k] += g * w0[i, k]
             for k in range(n):
                 w[i, k] = at[k]
+
+
+@inline_llvm
+def _load(t, x, start):
+    """x, in the coordinates from start on."""
+    for k in range(len(t)):
+        t = put(t, k, x[at(start, k)])
+    return t
+
+
+@inline_llvm
+def _keep(t, x, start):
+    """x ← t, there."""
+    for k in range(len(t)):
+        x[at(start, k)] = t[k]
+
+
+@inline_llvm
+def _add(t, c, x):
+    """t + cx."""
+    for k in range(len(t)):
+        t = put(t, k, t[k] + c * x[k])
+    return t
+
+
+@inline_llvm
+def _add_each(t, c, x):
+    """t + cx, a c for each coordinate."""
+    for k in range(len(c)):
+        t = put(t, k, t[k] + c[k] * x[k])
+    return t
+
+
+@inline_llvm
+def _sum(t):
+    """Of a block; neighbours are added last, which takes fewer instructions."""
+    return ((t[0] + t[4]) + (t[2] + t[6])) + ((t[1] + t[5]) + (t[3] + t[7]))
+
+
+@jit
+def short_node_pass(head, tail, first, last, tau, place, Y, keep, centre, slope, w, w0, xs, a, b, g, move):
+    """The same with vectors of a block, p, and what is left, q, which stay in registers."""
+    for i in range(first, last):
+        row, t = place[i], -tau[i]
+        wp, wq = _load(head, w[i], BEGIN), _load(tail, w[i], REST)
+        p, q = _add(wp, t, _load(head, xs[i, 1], BEGIN)), _add(wq, t, _load(tail, xs[i, 1], REST))
+        if row >= 0:
+            cp, cq = _load(head, centre[row], BEGIN), _load(tail, centre[row], REST)
+            dp = _add(_add(p, t, _load(head, slope[row], BEGIN)), -1.0, cp)
+            dq = _add(_add(q, t, _load(tail, slope[row], REST)), -1.0, cq)
+            p = _add_each(cp, _load(head, keep[row], BEGIN), dp)
+            q = _add_each(cq, _load(tail, keep[row], REST), dq)
+            for r in range(Y.shape[1]):
+                yp, yq = _load(head, Y[row, r], BEGIN), _load(tail, Y[row, r], REST)
+                c = -_sum(_add_each(_add_each(head, yp, dp), yq, dq))
+                p, q = _add(p, c, yp), _add(q, c, yq)
+        _keep(_add(_add(p, 1.0, p), -1.0, wp), xs[i, 0], BEGIN)
+        _keep(_add(_add(q, 1.0, q), -1.0, wq), xs[i, 0], REST)
+        _keep(head, xs[i, 1], BEGIN)
+        _keep(tail, xs[i, 1], REST)
+        if move:
+            p, q = _add(_add(head, a, p), b, wp), _add(_add(tail, a, q), b, wq)
+            if g != 0:
+                p, q = _add(p, g, _load(head, w0[i], BEGIN)), _add(q, g, _load(tail, w0[i], REST))
+            _keep(p, w[i], BEGIN)
+            _keep(q, w[i], REST)

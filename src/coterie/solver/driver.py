@@ -136,7 +136,7 @@ class Run:
             if reached := self.incumbent.reached():
                 return reached
         self.engine.set_steps(self.steps.tau, self.steps.sigma)
-        epoch, travel = Epoch(self.race.choose()), None
+        epoch, travel = self.race.next_epoch(), None
         while travel is None:
             self._advance(epoch)
             if epoch.is_over(self.done) or (self.forest and self.done >= FOREST):

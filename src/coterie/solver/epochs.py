@@ -17,9 +17,13 @@ GREW = {Mode.RELAXED: 1.01, Mode.PAIRS: 2.0}  # times its first residual, at the
 
 @dataclass
 class Epoch:
-    """How long it has lasted, and its residuals: the first, the one before the last, and the last."""
+    """How long it has lasted, and its residuals: the first, the one before the last, and the last.
+
+    `rival` is the rate of the other mode, the last time: an epoch that is slower than that ends early.
+    """
 
     mode: Mode
+    rival: float = -np.inf
     length: int = 0
     first: float = np.inf
     before: float = np.inf
@@ -37,7 +41,13 @@ class Epoch:
         if self.mode in (Mode.DUAL, Mode.PAIRS):
             return rises
         shrunk = r <= SHRINK * self.first or (self.mode is Mode.HALPERN and r <= 0.5 * self.first and rises)
-        return shrunk or self.length >= max(2 * BLOCK, LONGEST * done)
+        return shrunk or self.length >= (2 * BLOCK if self.rate < self.rival else max(2 * BLOCK, LONGEST * done))
+
+    @property
+    def rate(self) -> float:
+        """By how much the residual has shrunk, in logarithms, with every iteration."""
+        shrunk = min(self.first, self.last) > 0
+        return float(np.log(self.first / self.last)) / self.length if shrunk else np.inf
 
     @property
     def went_wrong(self) -> bool:
@@ -53,8 +63,12 @@ class Race:
         self.rates: dict[Mode, float] = {}
         self.epochs = 0
 
-    def choose(self) -> Mode:
-        """The mode of the next epoch."""
+    def next_epoch(self) -> Epoch:
+        """The next epoch, and the rate that it has to keep up with."""
+        mode = self._choose()
+        return Epoch(mode, max((rate for other, rate in self.rates.items() if other is not mode), default=-np.inf))
+
+    def _choose(self) -> Mode:
         untried = [mode for mode in self.modes if mode not in self.rates]
         if untried:
             return untried[0]
@@ -63,6 +77,5 @@ class Race:
 
     def report(self, epoch: Epoch) -> None:
         """Take the rate of an epoch that is over."""
-        shrunk = min(epoch.first, epoch.last) > 0
-        self.rates[epoch.mode] = float(np.log(epoch.first / epoch.last)) / epoch.length if shrunk else np.inf
+        self.rates[epoch.mode] = epoch.rate
         self.epochs += 1
