@@ -12,7 +12,7 @@ from coterie.kernels.interruption import check_with_grace
 from coterie.kernels.reference.exact import EPS, FAINT, two_sum
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
-from coterie.problem.losses.base import LocalLosses
+from coterie.problem.losses.base import LocalLosses, by_node
 from coterie.problem.losses.design import Support
 from coterie.proofs.dual_clusters import DualClusters
 from coterie.proofs.enclosure import Enclosure
@@ -21,6 +21,7 @@ from coterie.proofs.rest import Rest
 flow, models, thin_models = Either("flow"), Either("model"), Either("thin_model")
 
 SUM_ERROR = 32 * EPS  # of the size of its terms: more than pairwise sums of 2⁵⁰ numbers can be off
+FLAT = 1e-12  # of its largest curvature: what a model gets in directions that data do not see
 QUICK = 100_000  # weights, duals and rows, times columns: a certificate of so many takes a few hundredths of a second
 
 
@@ -147,14 +148,22 @@ class ArrayProver(Corrections):
 
 
 def fall_of_model(f: LocalLosses, w: Array, pull: Array) -> float | None:
-    """By how much linear terms lower the minima of second-order models at w; None where losses have none."""
-    if f.row_space is not None:
-        return None
-    thin = f.thin_model(w, w)
+    """By how much linear terms lower the minima of second-order models at w; None where losses have none.
+
+    Only what the data of a node see of these terms counts: the rest is what repair takes away.
+    """
+    thin, seen = (f.thin_model(w, w), None) if f.row_space is None else (None, f.row_space)
     if thin is not None and thin.h.all():
         return float(thin_models.thin_fall(thin.h, thin.Z, pull + thin.slope))
     model = f.model(w, w)
-    return None if model is None else float(models.model_fall(vector_buffer(w.shape[1]), model.H, pull + model.slope))
+    if model is None:
+        return None
+    pull = pull + model.slope
+    if seen is not None:
+        pull = by_node(seen.transpose(0, 2, 1), by_node(seen, pull))
+        bends = np.einsum("ikk->ik", model.H)
+        bends += FLAT * bends.max(axis=1, keepdims=True) + float(np.finfo(float).tiny)
+    return float(models.model_fall(vector_buffer(w.shape[1]), model.H, pull))
 
 
 def box_value(problem: BoundProblem, s: Array, w: Array) -> float:

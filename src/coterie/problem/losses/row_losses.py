@@ -23,6 +23,7 @@ from coterie.problem.losses.quadratic import Quadratics
 node_solvers, models, kinks = Either("node_solvers"), Either("model"), Either("kinks")
 
 PROX_ACCURACY = 1e-12  # Newton ends when the gradient of the inner problem is this small, relative to its terms
+ROUGH = 1e-3  # the same where models will make up for it: one or two steps
 MAX_STEPS = 60
 CLEAR = 1e-6  # the determinant of a correlation matrix, which is at most e times its smallest eigenvalue
 CONJUGATE_STEPS = 12  # any end of the descent gives a valid bound
@@ -70,6 +71,11 @@ class RowLosses(LocalLosses):
             last = self.__dict__.setdefault("_last", np.zeros(len(self.scale)))
             return self._by_rows(np.zeros_like(v), v, 1 / tau, last)[1]
         return self._newton(np.zeros_like(v), v, 1.0 / tau, start, PROX_ACCURACY, MAX_STEPS)
+
+    def rough_prox(self, v: Array, tau: Array, start: Array) -> Array:
+        if not self.psi.self_concordant:
+            return self.prox(v, tau, start)
+        return self._newton(np.zeros_like(v), v, 1.0 / tau, start, ROUGH, MAX_STEPS)
 
     @property
     def _goes_by_rows(self) -> bool:
