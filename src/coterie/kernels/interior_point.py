@@ -20,7 +20,8 @@ def interior_point(X: Any, y: Any, starts: Any, D: Any, c: Any, low: Any, high: 
     node = step = 0
     while node < len(z) and not time_is_up():
         node, step = _take_steps(X, e, starts, D, low, high, b, u, v, z, node, step, WORK)
-    z += c
+    z[:] = c + np.where(np.isfinite(z), z, 0.0)
+    b[:] = np.where(np.isfinite(b), b, 0.5 * (low + high))
 
 
 @jit
@@ -63,7 +64,8 @@ def _take_steps(X, e, starts, D, low, high, b, u, v, z, node, first_step, work):
         rows = X[part], e[part], low[part], high[part]
         point, steps = (z[i], b[part], u[part], v[part]), (dz, db[:m], du[:m], dv[:m])
         for s in range(first_step, STEPS if m > 0 else 0):
-            _right_side(*rows, D[i], *point, give[:m], h[:m], rest)
+            if not _right_side(*rows, D[i], *point, give[:m], h[:m], rest):
+                break
             if by_rows:
                 _solve_by_rows(X[part], D[i], give[:m], h[:m], rest, A[:m, :m], g[:m], dz, db[:m])
             else:
@@ -88,17 +90,19 @@ def _aim(low, high, b, u, v):
 
 @inline_llvm
 def _right_side(X, e, low, high, D, z, b, u, v, give, h, rest):
-    """What D dz − Xᵀdb = rest and X dz + db/give = −h have to make up for."""
-    aim = _aim(low, high, b, u, v)
+    """What D dz − Xᵀdb = rest and X dz + db/give = −h make up for; False where duals are as good as at limits."""
+    aim, inside = _aim(low, high, b, u, v), True
     for k in range(len(z)):
         rest[k] = -D[k] * z[k]
     for r in range(len(b)):
+        inside = inside and low[r] < b[r] < high[r]
         upper, lower = 1 / (high[r] - b[r]), 1 / (b[r] - low[r])
         give[r] = 1 / (u[r] * upper + v[r] * lower)
         h[r] = aim * (upper - lower) - e[r]
         for k in range(len(z)):
             h[r] += X[r, k] * z[k]
             rest[k] += X[r, k] * b[r]
+    return inside
 
 
 @inline_llvm
@@ -151,14 +155,7 @@ def _move(X, e, low, high, D, size, z, b, u, v, dz, db, du, dv):
         upper, lower = 1 / (high[r] - b[r]), 1 / (b[r] - low[r])
         du[r], dv[r] = (aim + u[r] * db[r]) * upper - u[r], (aim - v[r] * db[r]) * lower - v[r]
         worst = max(worst, -du[r] / u[r], -dv[r] / v[r], db[r] * upper, -db[r] * lower)
-    length, fine = BACK / worst, True
-    for k in range(len(z)):
-        fine = fine and np.isfinite(z[k] + length * dz[k])
-    for r in range(len(b)):
-        fine = fine and np.isfinite(b[r] + length * db[r] + u[r] + length * du[r] + v[r] + length * dv[r])
-    if not fine:
-        return False
-    gap, terms = 0.0, 0.0
+    length, gap, terms = BACK / worst, 0.0, 0.0
     for r in range(len(b)):
         u[r] += length * du[r]
         v[r] += length * dv[r]

@@ -61,7 +61,8 @@ class KinkedLosses(RowLosses):
         order, size = np.argsort(of, kind="stable"), np.maximum(np.bincount(groups, minlength=n_groups), 1)[:, None]
         X, y, b, v = self.rows.X[order], self.rows.y[order], np.empty(len(of)), np.zeros((n_groups, len(self.ridge)))
         starts = np.concatenate([[0], np.cumsum(np.bincount(of, minlength=n_groups))])
-        programs.interior_point(X, y, starts, 2 * self.ridge * size, 0 * v, *(limit[order] for limit in self.dual_limits), b, v)
+        low, high = (limit[order] for limit in self.dual_limits)
+        programs.interior_point(X, y, starts, 2 * self.ridge * size, 0 * v, low, high, b, v)
         v[np.diff(starts) == 0] = 0.0
         duals = np.empty_like(b)
         duals[order] = b
