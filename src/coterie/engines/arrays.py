@@ -152,7 +152,7 @@ def fall_of_model(f: LocalLosses, w: Array, pull: Array) -> float | None:
 
     Only what the data of a node see of these terms counts: the rest is what repair takes away.
     """
-    thin, seen = (f.thin_model(w, w), None) if f.row_space is None else (None, f.row_space)
+    thin, seen = (f.thin_model(w, w), None) if f.sees_all else (None, f.row_space)
     if thin is not None and thin.h.all():
         return float(thin_models.thin_fall(thin.h, thin.Z, pull + thin.slope))
     model = f.model(w, w)

@@ -203,6 +203,11 @@ class LocalLosses(ABC):
         return None
 
     @property
+    def sees_all(self) -> bool:
+        """Whether all nodes see everything; that can be known without `row_space`."""
+        return self.row_space is None
+
+    @property
     def l1_box(self) -> tuple[Array, Array] | None:
         """Bounds, (n,) or (|M|, n) each, of the duals s of a term sup {⟨s, w⟩ : lower ≤ s ≤ upper} that L_i contains.
 

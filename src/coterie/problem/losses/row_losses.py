@@ -112,7 +112,7 @@ class RowLosses(LocalLosses):
         found = self._model(w, before)
         if not self.psi.self_concordant:  # some rows have no curvature, for now
             np.einsum("ikk->ik", found.H)[...] += self._trace
-            unknown = np.inf if self.row_space is None else MUCH
+            unknown = np.inf if self.sees_all else MUCH
             return found._replace(change=unknown if self.psi.straight and not self.design.bend(w).all() else 0.0)
         if self.psi.curvature == np.inf:
             return found._replace(change=np.inf if before is None else found.change, everywhere=False)
@@ -186,6 +186,11 @@ class RowLosses(LocalLosses):
         out[:, np.arange(len(ridged)), ridged] = 1.0
         out[:, len(ridged) :, others] = seen
         return out
+
+    @cached_property
+    def sees_all(self) -> bool:
+        few = self.rows.m.min(initial=len(self.ridge)) < (self.ridge == 0).sum()
+        return not few and self.row_space is None
 
     def _attaining(self, p: Array, near: Array) -> Array:
         """The w with ∇L(w) = p, or close to it: a trace of curvature keeps it from running away."""
