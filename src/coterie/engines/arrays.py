@@ -152,7 +152,7 @@ def fall_of_model(f: LocalLosses, w: Array, pull: Array) -> float | None:
     What no data see is left to repair, and not looked at. Then models have to be true to losses: curvature must not
     end at a kink, as beyond it any slope would seem to be out of reach.
     """
-    seen = f.row_space
+    seen = None if f.sees_all else f.row_space
     if seen is not None and not (f.below is not None and f.below.psi.self_concordant):
         return None
     thin = f.thin_model(w, w)

@@ -19,7 +19,7 @@ flow, laplacian = Either("flow"), Either("laplacian")
 def array_prover(problem: BoundProblem, threads: int | None = None) -> ArrayProver:
     """What proves, of arrays of this process."""
     f = problem.f
-    if isinstance(f, RowLosses) and f.psi.bounded and f.row_space is not None:
+    if isinstance(f, RowLosses) and f.psi.bounded and not f.sees_all:
         return BoundedRowsProver(problem, threads, f)
     return ArrayProver(problem, threads)
 

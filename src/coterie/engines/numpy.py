@@ -40,7 +40,9 @@ class NumpyEngine(Equations, Engine):
         return self.problem.penalty.dual_step(u, self.problem.c, self.sigma[:, 0])
 
     def prox(self, v: Array, tau: Array) -> Array:
-        return self.problem.f.prox(v, tau, self.w_hat[self.M])
+        f = self.problem.f
+        prox = f.prox if self.models.given_up else f.rough_prox
+        return prox(v, tau, self.w_hat[self.M])
 
     def minimiser(self, s: Array) -> Array:
         assert self.problem.f.quadratic is not None

@@ -223,10 +223,11 @@ class Enclosure:
         """Whether some node sees all columns without a cap; with several classes, one vector for all is never seen."""
         assert self.design is not None
         n, most = self.problem.n_features, int(np.diff(self.design.starts).max(initial=0))
-        seen, open_ended = self.problem.f.row_space, ~self._cappable
+        open_ended = ~self._cappable
         if most < n and not 0 < open_ended.sum() <= most:
             return False
-        if seen is None or self.problem.f.design is not None:
+        seen = None if self.problem.f.design is not None else self.problem.f.row_space
+        if seen is None:
             return True
         return bool(((seen[:, :, open_ended] != 0).any(axis=2).sum(axis=1) >= open_ended.sum()).any())
 

@@ -24,7 +24,7 @@ class PartCorrections(Corrections):
         problem, crew = part.problem, part.crew
         self.part, self.crew = part, crew
         joined = crew.any(problem.graph.n_edges > 0) or problem.f.l1_box is not None
-        unseen = crew.any(len(problem.M) < part.own or problem.f.row_space is not None)
+        unseen = crew.any(len(problem.M) < part.own or not problem.f.sees_all)
         self.needs_repair = joined and unseen
         self.largest_strength = crew.most(self.largest_strength)
         self.scales = not crew.any(not self.scales)

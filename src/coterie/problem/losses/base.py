@@ -101,6 +101,10 @@ class LocalLosses(ABC):
     def prox(self, v: Array, tau: Array, start: Array) -> Array:
         """The primal update PU_i: argmin_z L_i(z) + ‖v_i − z‖²/(2τ_i). `start` is a guess."""
 
+    def rough_prox(self, v: Array, tau: Array, start: Array) -> Array:
+        """The same to a few digits, for iterations after which models take its place."""
+        return self.prox(v, tau, start)
+
     @abstractmethod
     def conjugate(self, p: Array, near: Array) -> tuple[Array, Array]:
         """Return q near p with L_i*(q_i) finite, and that value (or a proven upper bound on it).
@@ -197,6 +201,11 @@ class LocalLosses(ABC):
         Along any other direction `smooth_part` is constant. None: all nodes see everything.
         """
         return None
+
+    @property
+    def sees_all(self) -> bool:
+        """Whether all nodes see everything; that can be known without `row_space`."""
+        return self.row_space is None
 
     @property
     def l1_box(self) -> tuple[Array, Array] | None:

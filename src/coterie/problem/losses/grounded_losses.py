@@ -116,6 +116,10 @@ class GroundedLosses(LocalLosses):
     def row_space(self) -> Array | None:
         return self.f.row_space
 
+    @property
+    def sees_all(self) -> bool:
+        return self.f.sees_all
+
     def _curvature(self, part: float) -> Array:
         """A part of what rows have for curvature, about, at each node."""
         return part * self._size + np.finfo(float).tiny

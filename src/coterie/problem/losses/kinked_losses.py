@@ -11,14 +11,12 @@ from numpy.typing import NDArray
 
 from coterie.kernels import vector_buffer
 from coterie.kernels.choice import Either
-from coterie.kernels.reference.interior_point import interior_point
 from coterie.problem.arrays import Array
 from coterie.problem.losses.base import LocalLosses, Model, sum_by_group
 from coterie.problem.losses.design import Support
 from coterie.problem.losses.row_losses import ACCURACY, SWEEPS, RowLosses
 
-kinks = Either("kinks")
-
+kinks, programs = Either("kinks"), Either("interior_point")
 
 CONJUGATE_SWEEPS = 60  # any end of the ascent gives a valid bound
 FEW = 20_000  # weights, up to which an interior-point method takes little time
@@ -63,7 +61,8 @@ class KinkedLosses(RowLosses):
         order, size = np.argsort(of, kind="stable"), np.maximum(np.bincount(groups, minlength=n_groups), 1)[:, None]
         X, y, b, v = self.rows.X[order], self.rows.y[order], np.empty(len(of)), np.zeros((n_groups, len(self.ridge)))
         starts = np.concatenate([[0], np.cumsum(np.bincount(of, minlength=n_groups))])
-        interior_point(X, y, starts, 2 * self.ridge * size, 0 * v, *(limit[order] for limit in self.dual_limits), b, v)
+        low, high = (limit[order] for limit in self.dual_limits)
+        programs.interior_point(X, y, starts, 2 * self.ridge * size, 0 * v, low, high, b, v)
         v[np.diff(starts) == 0] = 0.0
         duals = np.empty_like(b)
         duals[order] = b
@@ -109,5 +108,5 @@ class KinkedLosses(RowLosses):
         if sweeps:
             kinks.box_ascent(vector_buffer(z.shape[1]), *given, np.zeros_like(b), b, z, ACCURACY, sweeps)
         else:
-            interior_point(*given, b, z)
+            programs.interior_point(*given, b, z)
         return z

@@ -23,6 +23,7 @@ from coterie.problem.losses.quadratic import Quadratics
 node_solvers, models, kinks = Either("node_solvers"), Either("model"), Either("kinks")
 
 PROX_ACCURACY = 1e-12  # Newton ends when the gradient of the inner problem is this small, relative to its terms
+ROUGH = 1e-3  # the same where models will make up for it: one or two steps
 MAX_STEPS = 60
 CLEAR = 1e-6  # the determinant of a correlation matrix, which is at most e times its smallest eigenvalue
 CONJUGATE_STEPS = 12  # any end of the descent gives a valid bound
@@ -71,6 +72,11 @@ class RowLosses(LocalLosses):
             return self._by_rows(np.zeros_like(v), v, 1 / tau, last)[1]
         return self._newton(np.zeros_like(v), v, 1.0 / tau, start, PROX_ACCURACY, MAX_STEPS)
 
+    def rough_prox(self, v: Array, tau: Array, start: Array) -> Array:
+        if not self.psi.self_concordant:
+            return self.prox(v, tau, start)
+        return self._newton(np.zeros_like(v), v, 1.0 / tau, start, ROUGH, MAX_STEPS)
+
     @property
     def _goes_by_rows(self) -> bool:
         """Whether rows are few enough for what is next, and can be at a bound."""
@@ -106,7 +112,7 @@ class RowLosses(LocalLosses):
         found = self._model(w, before)
         if not self.psi.self_concordant:  # some rows have no curvature, for now
             np.einsum("ikk->ik", found.H)[...] += self._trace
-            unknown = np.inf if self.row_space is None else MUCH
+            unknown = np.inf if self.sees_all else MUCH
             return found._replace(change=unknown if self.psi.straight and not self.design.bend(w).all() else 0.0)
         if self.psi.curvature == np.inf:
             return found._replace(change=np.inf if before is None else found.change, everywhere=False)
@@ -180,6 +186,11 @@ class RowLosses(LocalLosses):
         out[:, np.arange(len(ridged)), ridged] = 1.0
         out[:, len(ridged) :, others] = seen
         return out
+
+    @cached_property
+    def sees_all(self) -> bool:
+        few = self.rows.m.min(initial=len(self.ridge)) < (self.ridge == 0).sum()
+        return not few and self.row_space is None
 
     def _attaining(self, p: Array, near: Array) -> Array:
         """The w with ∇L(w) = p, or close to it: a trace of curvature keeps it from running away."""

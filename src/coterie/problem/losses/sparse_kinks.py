@@ -81,6 +81,10 @@ class SparseKinks(LocalLosses):
     def row_space(self) -> Array | None:
         return self.f.row_space
 
+    @property
+    def sees_all(self) -> bool:
+        return self.f.sees_all
+
     def in_units(self, x: float, y: float) -> tuple[SparseKinks, float]:
         f, unit = self.f.in_units(x, y)
         assert isinstance(f, KinkedLosses)

@@ -166,7 +166,7 @@ def _curvature(f: LocalLosses, w: Array, step: int) -> Array:
 
 def _has_straight_rows(f: LocalLosses) -> bool:
     """Whether rows can be without curvature, at nodes that do not see every direction."""
-    return isinstance(f, RowLosses) and f.psi.straight and f.row_space is not None
+    return isinstance(f, RowLosses) and f.psi.straight and not f.sees_all
 
 
 def aim(
