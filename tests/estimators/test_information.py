@@ -72,6 +72,13 @@ def test_aicc_and_bic_of_counts_have_the_whole_likelihood():
     assert model.bic_ == pytest.approx(minus_two_log + p * np.log(N))
 
 
+def test_a_criterion_without_a_likelihood_is_refused_before_any_solve(monkeypatch):
+    monkeypatch.setattr("coterie.estimators.criterion.solve_path", None)
+    X, y, nodes = rows(1)
+    with pytest.raises(ValueError, match="needs a likelihood, which Huber with TotalVariation does not have"):
+        ct.NetworkedHuberRegressionCV(PATH, criterion="aicc").fit(X, y, nodes)
+
+
 def test_rows_determine_no_more_parameters_than_there_are():
     X, y, nodes = rows(2, m=1)
     alone = ct.NetworkedLinearRegression(PATH, lam=0.0).fit(X, y, nodes)

@@ -98,6 +98,14 @@ class Likelihood:
         return float((design.s / self.factors) @ psi)
 
     @property
+    def known(self) -> bool:
+        """Whether there is a likelihood, and a curvature that says how many parameters a fit has used."""
+        design = self.problem.f.design
+        return can_fuse(self.problem.bound) and (
+            self.problem.loss.is_likelihood or (design is not None and design.is_squared)
+        )
+
+    @property
     def least(self) -> float:
         """−log likelihood of labels that are predicted perfectly, by sample weights."""
         rows = self.problem.data.labelled
