@@ -79,6 +79,13 @@ def test_a_criterion_without_a_likelihood_is_refused_before_any_solve(monkeypatc
         ct.NetworkedHuberRegressionCV(PATH, criterion="aicc").fit(X, y, nodes)
 
 
+def test_labels_without_noise_have_the_largest_lam_of_those_that_fit_them():
+    X, y, nodes = rows(1)
+    model = ct.NetworkedLinearRegressionCV(PATH, n_lams=4, criterion="aicc").fit(X, 0 * y + 3, nodes)
+    assert model.aicc_ == -np.inf
+    assert model.lam_ == model.criterion_choice_.lams[0]
+
+
 def test_rows_determine_no_more_parameters_than_there_are():
     X, y, nodes = rows(2, m=1)
     alone = ct.NetworkedLinearRegression(PATH, lam=0.0).fit(X, y, nodes)

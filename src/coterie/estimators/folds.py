@@ -73,7 +73,7 @@ def folds_of(
         return space_time_folds(data, classes, int(cv), over, rng, repeats, n_places), over
     items = len(M) if over == "nodes" else int(counts.sum())
     if not 2 <= int(cv) <= items:
-        raise ValueError(f"cv={cv} folds over {over} need as many labelled ones; here n_samples={items}")
+        raise ValueError(f"cv={cv} folds over {over}: from 2 to as many as have labels; here n_samples={items}")
     rng, place = check_random_state(random_state), np.full(len(data.y), -1)
     folds = []
     for _ in range(repeats):
