@@ -107,7 +107,10 @@ def test_huber_and_quantile(files, tmp_path):
     [
         (("--delta", 1), "--delta belongs to --loss huber, not to squared"),
         (("--exposure", "hours"), "--exposure belongs to --loss poisson, not to squared"),
-        (("--loss", "lasso", "--ridge", 1), "--ridge belongs to --loss squared and logistic"),
+        (("--loss", "lasso", "--ridge", 1), "--ridge belongs to --loss squared, logistic"),
+        (("--loss", "quantile", "--lam", "aicc"), "--lam aicc needs a likelihood, which --loss quantile does not have"),
+        (("--loss", "quantile", "--refit", "clusters"), "--refit clusters is for losses without kinks"),
+        (("--penalty", "squared", "--refit", "clusters"), "needs clusters, which --penalty squared does not make"),
         (("--loss", "huber", "--delta", 0), "--delta 0.0: give a number above 0"),
         (("--loss", "quantile", "--quantile", 1), "--quantile 1.0: give a number between 0 and 1"),
         (("--loss", "poisson", "--offset", "wind", "--exposure", "hours"), "not both"),

@@ -80,8 +80,11 @@ def test_columns_without_names_have_numbers():
     assert as_array({}, None, 2, True) is None
 
 
-def test_a_feature_may_be_called_intercept():
-    np.testing.assert_array_equal(as_array({"intercept": 2.0}, ["intercept", "x"], 2, True), [2.0, 1.0, 1.0])
+def test_a_feature_may_be_called_intercept_where_that_is_the_only_one():
+    np.testing.assert_array_equal(as_array({"intercept": 2.0}, ["intercept", "x"], 2, False), [2.0, 1.0])
+    np.testing.assert_array_equal(as_array({0: 2.0}, ["intercept", "x"], 2, True), [2.0, 1.0, 1.0])
+    with pytest.raises(ValueError, match="names 'intercept', which a feature is called, too"):
+        as_array({"intercept": 2.0}, ["intercept", "x"], 2, True)
 
 
 def test_files_and_words_keep_them(tmp_path):

@@ -195,7 +195,8 @@ def test_a_model_with_an_exposure_asks_for_it():
         ({"exposure": "town"}, r"column 'town' of X, the exposure, holds String, not numbers"),
         ({"exposure": [1.0] * 5 + [0.0] + [1.0] * 42}, r"exposure\[5\] is 0; exposures are finite numbers > 0"),
         ({"offset": [1.0] * 5 + [np.nan] + [1.0] * 42}, r"offset\[5\] is nan; offsets are finite numbers"),
-        ({"offset": 1000.0}, "give its logarithm"),
+        ({"offset": [1.0] * 5 + [1000.0] + [1.0] * 42}, r"offset\[5\] is 1000, .* give its logarithm"),
+        ({"exposure": ["long"] * 48}, r"exposure\[0\] is 'long'; exposures are numbers"),
     ],
 )
 def test_bad_exposures_are_named(given, message):

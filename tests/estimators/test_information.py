@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import poisson
 from sklearn.linear_model import LinearRegression
 from towns import EDGES, TRUTH
 
@@ -57,6 +58,32 @@ def test_with_total_variation_they_are_the_fused_groups():
     groups = model.solution_.clusters().by_coordinate.max(axis=0) + 1
     assert 3 < groups.sum() < 18
     assert model.effective_parameters_ == pytest.approx(groups.sum(), abs=1e-5)
+
+
+def test_aicc_and_bic_of_counts_have_the_whole_likelihood():
+    """With what the loss leaves out, so that other software has the same figures."""
+    X, y, nodes = rows(1)
+    counts, E = np.round(np.exp(y / 2)), 1.0 + np.arange(len(y)) % 3
+    s = np.where(np.arange(len(y)) % 4 == 0, 2.0, 1.0)
+    model = ct.NetworkedPoissonRegression(PATH, lam=0.1).fit(X, counts, nodes, s, exposure=E)
+    minus_two_log = -2 * s @ poisson.logpmf(counts, model.predict(X, nodes, exposure=E))
+    p, N = model.effective_parameters_, s.sum()
+    assert model.aicc_ == pytest.approx(minus_two_log + 2 * p * N / (N - p - 1))
+    assert model.bic_ == pytest.approx(minus_two_log + p * np.log(N))
+
+
+def test_a_criterion_without_a_likelihood_is_refused_before_any_solve(monkeypatch):
+    monkeypatch.setattr("coterie.estimators.criterion.solve_path", None)
+    X, y, nodes = rows(1)
+    with pytest.raises(ValueError, match="needs a likelihood, which Huber with TotalVariation does not have"):
+        ct.NetworkedHuberRegressionCV(PATH, criterion="aicc").fit(X, y, nodes)
+
+
+def test_labels_without_noise_have_the_largest_lam_of_those_that_fit_them():
+    X, y, nodes = rows(1)
+    model = ct.NetworkedLinearRegressionCV(PATH, n_lams=4, criterion="aicc").fit(X, 0 * y + 3, nodes)
+    assert model.aicc_ == -np.inf
+    assert model.lam_ == model.criterion_choice_.lams[0]
 
 
 def test_rows_determine_no_more_parameters_than_there_are():

@@ -133,3 +133,13 @@ def test_without_crepes_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "crepes", None)
     with pytest.raises(MissingExtraError, match=r"coterie\[intervals\]"):
         fitted(8).predict_interval([[0.0, 0.0]], [0])
+
+
+def test_where_few_nodes_have_labels_there_are_fewer_folds():
+    X, y, nodes = rows(0)
+    model = ct.NetworkedLinearRegression(PATH, lam=0.05).fit(X, np.where(nodes < 3, y, np.nan), nodes)
+    assert np.isfinite(model.predict_interval(X, nodes, coverage=0.5)).all()
+    assert model.calibration_[:2] == ("nodes", "cross")
+    assert len(model.calibration_.residuals) == 3
+    with pytest.raises(ValueError, match=r'by must be "auto", "rows" or "nodes", got \'places\''):
+        model.calibrate(by="places")

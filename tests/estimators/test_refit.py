@@ -72,6 +72,21 @@ def test_one_node_has_the_standard_errors_of_least_squares():
     assert np.allclose(model._refit.errors[0], np.sqrt(variance * np.diag(np.linalg.inv(Z.T @ Z))))
 
 
+def test_standard_errors_of_the_huber_loss_are_those_of_an_m_estimator():
+    """T⁻¹XᵀXT⁻¹ Σψ'²/(N − p) with T = Xᵀψ''X: no likelihood says how large the noise is, its residuals do."""
+    X, y, _ = rows(2)
+    y = y + np.where(np.arange(len(y)) % 7 == 0, 30.0, 0.0)
+    s, unit = 1.0 + np.arange(len(y)) % 3, 100.0
+    model = ct.NetworkedHuberRegression(delta=1.35 * unit, refit="clusters").fit(X, unit * y, sample_weight=s)
+    Z, e = np.column_stack([X, np.ones(len(y))]), unit * y - model.predict(X)
+    near = np.abs(e) <= 1.35 * unit
+    assert 3 < near.sum() < len(y)
+    bread = np.linalg.inv(Z.T * (s * near) @ Z)
+    variance = (s @ np.clip(e, -1.35 * unit, 1.35 * unit) ** 2) / (s.sum() - 3)
+    errors = np.sqrt(variance * np.diag(bread @ (Z.T * s @ Z) @ bread))
+    assert np.allclose(model._refit.errors[0], errors, rtol=1e-6)
+
+
 def test_classes_are_refitted_with_their_ridge():
     X, y, nodes = rows(3, m=10)
     model = ct.NetworkedLogisticRegression(PATH, lam=0.3, ridge=0.0, refit="clusters", standardize=False)

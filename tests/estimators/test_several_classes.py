@@ -129,7 +129,7 @@ def test_cross_validation_keeps_every_class_in_every_fold(table: Any, graph: ct.
     assert chosen.held_out_.counts.sum() == len(y)
     rare = y.copy()
     rare[towns == 3] = "yak"
-    with pytest.raises(ValueError, match="a fold holds out every row of one class, number 3 of 0 to 3"):
+    with pytest.raises(ValueError, match="a fold holds out every row of the class 'yak'"):
         ct.NetworkedLogisticRegressionCV(graph, n_lams=2, cv=4, over="nodes", random_state=0).fit(X, rare, towns)
 
 

@@ -73,7 +73,7 @@ def test_row_weights():
     assert as_row_weights(pd.Series([1, 2, 3]), 3).tolist() == [1, 2, 3]
     with pytest.raises(ValueError, match="1D"):
         as_row_weights(np.ones((3, 2)), 3)
-    with pytest.raises(ValueError, match="sample_weight contains NaN"):
+    with pytest.raises(ValueError, match=r"sample_weight\[1\] is nan"):
         as_row_weights([1, np.nan, 2], 3)
 
 
@@ -100,3 +100,30 @@ def test_a_column_that_is_not_numbers_is_named(library, column):
         frame["colour"] = pd.to_datetime(frame["colour"])
     with pytest.raises(ValueError, match=r"column 'colour' of X holds .*, not numbers"):
         ct.NetworkedLinearRegression().fit(frame, [1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"y": [1, np.inf, 2]}, r"y contains infinity .*: y\[1\] is inf"),
+        ({"y": ["1", "2", "many"]}, r"y\[2\] is 'many'; labels are numbers; NetworkedLogisticRegression takes"),
+        ({"X": [[0, 1], [np.nan, 2], [3, 4]]}, "column 0 of X is NaN in row 1: fill in or drop"),
+        ({"X": pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [1.0, 2.0, np.inf]})}, "column 'b' of X is infinity in row 2"),
+        ({"sample_weight": [1, 1, -1]}, r"sample_weight\[2\] is -1; weights are finite numbers ≥ 0"),
+        ({"sample_weight": [1, np.nan, 1]}, r"sample_weight\[1\] is nan; weights are finite numbers ≥ 0"),
+    ],
+)
+def test_what_is_wrong_with_a_table_is_named_in_one_line(given, message):
+    table = {"X": [[0.0, 1.0], [1.0, 2.0], [3.0, 4.0]], "y": [1.0, 2.0, 3.0]} | given
+    for model in (ct.NetworkedLinearRegression(), ct.NetworkedPoissonRegression()):
+        with pytest.raises(ValueError, match=message) as error:
+            model.fit(**table)
+        assert "\n" not in str(error.value)
+
+
+def test_what_is_wrong_with_classes_is_named():
+    model, X = ct.NetworkedLogisticRegression(class_weight={"no": -1.0, "yes": 1.0}), [[0.0], [1.0], [2.0]]
+    with pytest.raises(ValueError, match="class_weight of 'no' is -1; weights are finite numbers ≥ 0"):
+        model.fit(X, ["no", "yes", "no"])
+    with pytest.raises(ValueError, match=r"y\[1\] is 'yes', y\[2\] is 1; classes are all of one type"):
+        model.fit(X, [None, "yes", 1])

@@ -14,6 +14,7 @@ from coterie.cli.errors import BadInputError, check_folder, check_numbers, plain
 from coterie.cli.fitting import (
     CV,
     assess_into,
+    check_refit,
     checked_engine,
     end,
     left_out,
@@ -140,6 +141,7 @@ def fit(
             raise BadInputError(
                 f"--refine-strength lets folds choose, as --lam cv does; it does not go with --lam {lam}"
             )
+        check_refit(loss, penalty, lam, refit is not None)
         choosing = {"cv": folds, "over": over.value, "cv_repeats": repeats, "random_state": seed}
         choosing["refine_strength"] = refine_strength
         model, strengths = new_model(loss, lam, of_loss, choosing), read_strengths(strength)

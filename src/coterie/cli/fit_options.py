@@ -41,8 +41,8 @@ TimeStrength = typer.Option(
     rich_help_panel=NETWORK,
 )
 Loss = typer.Option(
-    help="lasso: few coefficients are not zero. logistic: the target is 0 or 1, or has two names. poisson: it "
-    "is a count. huber: outliers count less. quantile: predict one, such as the median.",
+    help="lasso: few coefficients are not zero. logistic: the target is a class, 0 or 1 or names of two or more. "
+    "poisson: it is a count. huber: outliers count less. quantile: predict one, such as the median.",
     rich_help_panel=MODEL,
 )
 Penalty = typer.Option(help="l1, l2: neighbours share models. squared: they are similar.", rich_help_panel=MODEL)

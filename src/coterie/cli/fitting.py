@@ -17,7 +17,7 @@ from coterie.cli.codes import ExitCode
 from coterie.cli.echo import echo
 from coterie.cli.errors import BadInputError
 from coterie.cli.network import split_names
-from coterie.cli.options import LossName, OverName
+from coterie.cli.options import LossName, OverName, PenaltyName
 
 if TYPE_CHECKING:
     from coterie.cli.network import Knn, Network
@@ -67,7 +67,7 @@ def own_options(loss: LossName, **options: Any) -> dict[str, Any]:
     given = {name: value for name, value in options.items() if value is not None}
     for name in given:
         if loss not in OWN[name]:
-            belongs = " and ".join(one.value for one in OWN[name])
+            belongs = ", ".join(one.value for one in OWN[name])
             raise BadInputError(f"--{name} belongs to --loss {belongs}, not to {loss.value}")
     if not 0 < given.get("delta", 1.0) < inf:
         raise BadInputError(f"--delta {given['delta']}: give a number above 0")
@@ -76,6 +76,18 @@ def own_options(loss: LossName, **options: Any) -> dict[str, Any]:
     if "offset" in given and "exposure" in given:
         raise BadInputError("an exposure is an offset, its logarithm; give --offset or --exposure, not both")
     return given
+
+
+def check_refit(loss: LossName, penalty: PenaltyName, lam: str, refit: bool) -> None:
+    """Refuse refits of what has no clusters or is not smooth, and criteria of losses that are no likelihood."""
+    from coterie.estimators.criterion import CRITERIA
+
+    if lam in CRITERIA and loss in (LossName.huber, LossName.quantile):
+        raise BadInputError(f"--lam {lam} needs a likelihood, which --loss {loss.value} does not have; use --lam cv")
+    if refit and penalty is PenaltyName.squared:
+        raise BadInputError("--refit clusters needs clusters, which --penalty squared does not make; use l1 or l2")
+    if refit and loss is LossName.quantile:
+        raise BadInputError("--refit clusters is for losses without kinks, which --loss quantile has")
 
 
 def new_model(loss: LossName, lam: str, own: dict[str, Any], choosing: dict[str, Any]) -> NetworkedModel:

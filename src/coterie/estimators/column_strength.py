@@ -52,6 +52,10 @@ def of_features(
 
 def _column(key: Any, names: Sequence[str] | None, n: int, intercept: bool) -> int:
     """The number of the column that a key names."""
+    if key == INTERCEPT and intercept and names is not None and INTERCEPT in names:
+        raise ValueError(
+            "column_strength names 'intercept', which a feature is called, too; give the feature another name"
+        )
     if isinstance(key, str) and names is not None and key in names:
         return list(names).index(key)
     if key == INTERCEPT and intercept:

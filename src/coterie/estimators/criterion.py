@@ -78,6 +78,11 @@ def choose_by_criterion(model: Any, problem: Problem, lams: list[float]) -> Crit
     ValueError
         If the loss has no likelihood, or every λ leaves as many parameters as rows.
     """
+    if not likelihood_of(model, problem).known:
+        raise ValueError(
+            f'criterion="{model.criterion}" needs a likelihood, which {type(problem.loss).__name__} with '
+            f'{type(problem.penalty).__name__} does not have; use criterion="cv"'
+        )
     tell, said = listener(model.verbose), 0
 
     def told(lam: float, solution: Solution) -> None:
@@ -95,12 +100,7 @@ def choose_by_criterion(model: Any, problem: Problem, lams: list[float]) -> Crit
     p, deviance, aicc, bic = np.array([(one.effective_parameters, one.deviance, one.aicc, one.bic) for one in found]).T
     gaps = np.array([solution.gap for solution in path.solutions])
     choice = CriterionChoice(model.criterion, np.array(lams), p, deviance, aicc, bic, gaps)
-    if np.isnan(choice.values).any():
-        raise ValueError(
-            f'criterion="{model.criterion}" needs a likelihood, which {type(problem.loss).__name__} with '
-            f'{type(problem.penalty).__name__} does not have; use criterion="cv"'
-        )
-    if np.isinf(choice.values).all():
+    if np.isposinf(choice.values).all():
         raise ValueError(
             f'criterion="{model.criterion}" compares models with fewer parameters than rows, but every λ has more: '
             f'here {found[0].n_rows:g} rows and {choice.effective_parameters.min():.1f} parameters; use criterion="cv"'

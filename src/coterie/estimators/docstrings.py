@@ -124,8 +124,8 @@ How many processes solve folds at a time; -1: as many as there are cores, which 
 None: one, or what a joblib.parallel_config says. The result is the same, to rounding.""",
     "class_weight": """\
 dict, "balanced" or None
-How much a row of each class counts: {class: weight}, or, balanced, n / (2 n_c) with n_c of the n labelled rows in
-class c. It multiplies the sample weights. None: all count alike.""",
+How much a row of each class counts: {class: weight}, or, balanced, n / (K n_c) with n_c of the n labelled rows in
+class c, one of K. It multiplies the sample weights. None: all count alike.""",
     "node": """\
 str or list of str
 The column of the frame X that says which node a row belongs to, for callers that pass no groups: pipelines, grid

@@ -73,7 +73,7 @@ def folds_of(
         return space_time_folds(data, classes, int(cv), over, rng, repeats, n_places), over
     items = len(M) if over == "nodes" else int(counts.sum())
     if not 2 <= int(cv) <= items:
-        raise ValueError(f"cv={cv} folds over {over} need as many labelled ones; here n_samples={items}")
+        raise ValueError(f"cv={cv} folds over {over}: from 2 to as many as have labels; here n_samples={items}")
     rng, place = check_random_state(random_state), np.full(len(data.y), -1)
     folds = []
     for _ in range(repeats):
@@ -92,7 +92,10 @@ def folds_for(
     if model.shared:
         over = what_to_hold_out(over, problem.data.labelled.m, problem.data.n_nodes - 1)
     known = places_of(problem.graph), problem.loss.measure.of_classes
-    return folds_of(problem.data, cv, over, order, random_state, repeats, *known)
+    folds, held = folds_of(problem.data, cv, over, order, random_state, repeats, *known)
+    for fold in folds:
+        refuse_lost(model, problem.loss, problem.data, fold)
+    return folds, held
 
 
 def _classes(data: LocalDatasets, of_classes: bool) -> NDArray[np.int64]:
@@ -131,16 +134,15 @@ def _given(data: LocalDatasets, cv: Any, order: Array, counts: NDArray[np.bool_]
 
 def without(problem: Problem, fold: Fold) -> Problem:
     """The problem that knows the labels of the training rows alone."""
-    refuse_lost(problem.loss, problem.data, fold)
     return replace(problem, data=replace(problem.data, y=np.where(fold.train, problem.data.y, np.nan)))
 
 
-def refuse_lost(loss: Loss, data: LocalDatasets, fold: Fold) -> None:
+def refuse_lost(model: Any, loss: Loss, data: LocalDatasets, fold: Fold) -> None:
     """Refuse a fold that leaves no row of some class to learn from."""
     if isinstance(loss, Multinomial) and len(lost := np.setdiff1d(data.labelled.y, data.y[fold.train])):
         raise ValueError(
-            f"a fold holds out every row of one class, number {int(lost[0])} of 0 to {loss.n_classes - 1}, and nothing "
-            'can be learnt of it: use fewer folds, or over="rows"'
+            f"a fold holds out every row of the class {model.classes_.tolist()[int(lost[0])]!r}, and nothing can be "
+            'learnt of it: use fewer folds or over="rows", or give it more rows'
         )
 
 

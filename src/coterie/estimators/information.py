@@ -31,7 +31,7 @@ class Information(NamedTuple):
     effective_parameters : float
         p; nan where it is not known.
     deviance : float
-        −2 log likelihood: of normal labels with the most likely variance, else the deviance; nan without likelihood.
+        −2 log likelihood, of normal labels that with the most likely variance; nan without likelihood.
     n_rows : float
         N, the labelled rows, by their weights.
     k : float
@@ -97,6 +97,20 @@ class Likelihood:
         psi = design.psi.psi(design.psi.direction(design.y) * margin + design.psi.shift(design.y), design.y)
         return float((design.s / self.factors) @ psi)
 
+    @property
+    def known(self) -> bool:
+        """Whether there is a likelihood, and a curvature that says how many parameters a fit has used."""
+        design = self.problem.f.design
+        return can_fuse(self.problem.bound) and (
+            self.problem.loss.is_likelihood or (design is not None and design.is_squared)
+        )
+
+    @property
+    def least(self) -> float:
+        """−log likelihood of labels that are predicted perfectly, by sample weights."""
+        rows = self.problem.data.labelled
+        return float(rows.weights @ self.problem.loss.least(rows.y) / self.row_weight)
+
     def of(self, lam: float, w: Array, groups: Array | None = None) -> Information:
         """Information of the weights w at λ; of weights that were refitted, the groups are those of `groups`."""
         bound = self.problem.bound.at(lam)
@@ -110,7 +124,7 @@ class Likelihood:
         if design is not None and design.is_squared:
             variance = self.unit**2 * total / N
             return Information(p, N * (log(2 * pi * variance) + 1) if variance > 0 else -inf, N, p + 1)
-        return Information(p, 2 * total if self.problem.loss.is_likelihood else nan, N, p)
+        return Information(p, 2 * (total + self.least) if self.problem.loss.is_likelihood else nan, N, p)
 
 
 def likelihood_of(model: Any, problem: Problem) -> Likelihood:

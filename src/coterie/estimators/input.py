@@ -26,6 +26,7 @@ from coterie.estimators.tables import (
     has_column,
     library_of,
     name_of,
+    refuse_gaps,
     take_groups,
 )
 from coterie.graphs.similarity_recipe import SimilarityGraph, nodes_of
@@ -66,6 +67,7 @@ class InputMixin:
         """The loss, which leaves these columns (the intercept) out of ridge and alpha."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "lam": [Real],
         "column_strength": [None, dict],
         "refine_strength": ["boolean"],
         "fit_intercept": ["boolean"],
@@ -242,7 +244,9 @@ class InputMixin:
             groups = self.groups_column_
         X, ids = take_groups(X, groups)
         check_numbers(X)
-        features = validate_data(self, X, dtype=np.float64, order="C", reset=first)  # the same sums for every library
+        how: dict[str, Any] = {"dtype": np.float64, "order": "C", "ensure_all_finite": False, "reset": first}
+        features = validate_data(self, X, **how)  # the same sums for every library
+        refuse_gaps(features, getattr(self, "feature_names_in_", None))
         if ids is None and graph.n_nodes > 1:
             raise ValueError(f"there are {graph.n_nodes} nodes; say with groups= which one each row belongs to")
         if ids is None:

@@ -79,7 +79,7 @@ class IntervalsMixin:
             For new rows of nodes that have labels, or for nodes without labels: whole nodes are then held out, and one
             row of each, drawn at random, counts, since rows of one node are alike. "auto": as for the choice of λ.
         cv : int, default=5
-            The number of folds, without X.
+            The number of folds, without X; fewer where fewer rows (nodes) have labels.
         random_state : int or RandomState, default=0
             Draws the folds, and the rows of nodes.
 
@@ -95,6 +95,8 @@ class IntervalsMixin:
         """
         check_is_fitted(self)
         model: Any = self
+        if by not in ("auto", "rows", "nodes"):
+            raise ValueError(f'by must be "auto", "rows" or "nodes", got {by!r}')
         rng = check_random_state(random_state)
         if X is None:
             held, residuals, nodes = _of_folds(model, by, cv, rng)
@@ -183,7 +185,10 @@ def _of_folds(model: Any, by: Over, cv: int, rng: np.random.RandomState) -> tupl
             "the training rows are not there to be held out; give rows with labels: calibrate(X, y, groups)"
         )
     problem: Problem = model.first_problem_  # whose graph has seen no labels
-    folds, held = folds_for(model, problem, cv, by, np.arange(len(problem.data.y)), rng)
+    m = problem.data.labelled.m
+    by = what_to_hold_out(by, m, problem.data.n_nodes - model.shared)
+    most = max(len(m) if by == "nodes" else int(m.sum()), 2)
+    folds, held = folds_for(model, problem, min(cv, most), by, np.arange(len(problem.data.y)), rng)
     residuals, nodes = [], []
     for fold in folds:
         known, rows = training_part(problem, fold, model.made_)
@@ -211,7 +216,9 @@ def _of_rows(model: Any, X: Any, y: Any, groups: Any, by: Over) -> tuple[str, Ar
     seen = reached & (np.append(m, 0)[nodes] > 0)
     if held == "nodes" and seen.any():
         name = model.graph_.names[nodes[seen][0]]
-        raise ValueError(f'node {name!r} had labels in the fit; by="nodes" calibrates with nodes that had none')
+        raise ValueError(
+            f'node {name!r} had labels in the fit; by="nodes" calibrates with nodes that had none, by="rows" with others'
+        )
     return held, (labels - model.predict(X, groups))[reached], nodes[reached]
 
 

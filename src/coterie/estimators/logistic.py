@@ -17,7 +17,7 @@ from coterie.estimators.cross_validation import ChoosesLam
 from coterie.estimators.docstrings import CHOICE, CLASSES, documented
 from coterie.estimators.progress import Verbose
 from coterie.estimators.scaling import Holders
-from coterie.estimators.tables import as_classes, as_row_weights
+from coterie.estimators.tables import WEIGHTS, as_classes, as_row_weights
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
 from coterie.problem.losses import Logistic, Multinomial
@@ -203,6 +203,9 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
         code = labels[known].astype(int)
         if first:
             self.class_weight_ = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_[code])
+            for c, weight in zip(self.classes_.tolist(), self.class_weight_.tolist(), strict=True):
+                if not 0 <= weight < np.inf:
+                    raise ValueError(f"class_weight of {c!r} is {weight:g}; {WEIGHTS}")
         if self.class_weight is None:
             return s
         s = np.ones(len(labels)) if s is None else s.copy()

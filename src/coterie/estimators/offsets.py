@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.utils import check_array
 
-from coterie.estimators.tables import has_column, take_column
+from coterie.estimators.tables import as_numbers, has_column, take_column
 from coterie.problem.arrays import Array
+from coterie.problem.losses.poisson import FURTHEST
 
 OFFSET, EXPOSURE = "offset", "exposure"
 
@@ -54,7 +54,7 @@ class Offset(NamedTuple):
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
         if np.ndim(values) == 0:
             values = np.full(n_rows, values)
-        known = check_array(values, ensure_2d=False, dtype=np.float64, ensure_all_finite=False, input_name=self.kind)
+        known = as_numbers(values, self.kind, f"{self.kind}s are numbers")
         if known.shape != (n_rows,):
             raise ValueError(f"X has {n_rows} rows, but {self.kind} has shape {known.shape}")
         return X, self.added(known)
@@ -72,9 +72,16 @@ class Offset(NamedTuple):
     def added(self, known: Array) -> Array:
         """What these numbers add to ⟨x, w⟩ of their rows."""
         positive = self.kind == EXPOSURE
+        where = "" if self.column is None else f" (column {self.column!r})"
         wrong = ~np.isfinite(known) | (known <= 0 if positive else False)
         if wrong.any():
             r, rule = int(np.argmax(wrong)), "finite numbers > 0" if positive else "finite numbers"
-            where = "" if self.column is None else f" (column {self.column!r})"
             raise ValueError(f"{self.kind}[{r}]{where} is {known[r]:g}; {self.kind}s are {rule}, known for every row")
-        return np.log(known) if positive else known
+        added = np.log(known) if positive else known
+        if (far := np.abs(added) > FURTHEST).any():
+            r = int(np.argmax(far))
+            raise ValueError(
+                f"{self.kind}[{r}]{where} is {known[r]:g}, an exposure of e^{added[r]:g}: an offset is a logarithm; "
+                "give its logarithm, or change the unit of exposures"
+            )
+        return added

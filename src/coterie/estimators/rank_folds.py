@@ -133,7 +133,7 @@ class RankFolds:
         folds, over = folds_of(data, *drawn, of_classes=loss.measure.of_classes)
         fold, constant = np.empty((len(order), model.cv_repeats), dtype=np.int64), np.zeros(len(order))
         for k, one in enumerate(folds):
-            refuse_lost(loss, data, one)
+            refuse_lost(model, loss, data, one)
             fold[order[one.test], k // int(model.cv)] = k % int(model.cv)
         labels = Labels.of(RowsOfLoss(data, loss))
         if labels.constant is not None:

@@ -11,6 +11,7 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from coterie.estimators.fused import Factors, Fused, can_fuse
@@ -74,26 +75,29 @@ def standard_errors(likelihood: Likelihood, lam: float, w: Array, groups: Array,
     """Standard errors (V, n) of refitted weights, as if the clusters had been known beforehand.
 
     T⁻¹CT⁻¹ is the covariance of the groups, C that of the slope: rows count in the objective by weight_by, and are
-    independent with the variance that the loss implies (squared error: the same for all, RSS/(N − p)). `back` (n, n)
-    has the effect of each weight on those in the units of the user. nan: rows do not determine it, or it is held at
-    zero.
+    independent. ψ' of a row has the variance that a likelihood implies, ψ''; of a loss that is none (squared error, the
+    Huber loss) one for all rows, Σψ'²/(N − p). `back` (n, n) has the effect of each weight on those in the units of the
+    user. nan: rows do not determine it, or it is held at zero.
     """
     fused = Fused.of(likelihood.problem.bound.at(lam), groups)
-    loss = fused.loss(w)
+    loss, more = fused.loss(w), likelihood.factors
     T = fused.ridged(loss)
-    factors, C = Factors(T), fused.loss(w, likelihood.factors)
-    noise = 1.0
-    if fused.design.is_squared:
-        left = likelihood.n_rows - factors.trace(loss)
-        noise = 2 * likelihood.losses(w) / left if left > 0.5 else np.nan
+    factors = Factors(T)
+    if likelihood.problem.loss.is_likelihood:
+        C = fused.loss(w, more)
+    else:
+        s, left = fused.design.s, likelihood.n_rows - factors.trace(loss)
+        slope = fused.design.slopes(w[fused.problem.M])[0]  # s ψ' of each row
+        variance = float((slope**2 / (s * more)).sum() / left) if left > 0.5 else np.nan
+        C = (fused.X.T @ sparse.diags_array(variance * s * more) @ fused.X).tocsc()
     patterns, of = np.unique(fused.at, axis=0, return_inverse=True)
     found = np.empty(patterns.shape)
     for k, at in enumerate(patterns):
-        found[k] = _errors(at, T, factors, C, noise, back)
+        found[k] = _errors(at, T, factors, C, back)
     return found[of.ravel()]
 
 
-def _errors(at: Array, T: Any, factors: Factors, C: Any, noise: float, back: Array) -> Array:
+def _errors(at: Array, T: Any, factors: Factors, C: Any, back: Array) -> Array:
     """Of the weights of one node, whose groups are `at`."""
     free = np.flatnonzero(at >= 0)
     picks = np.zeros((len(factors.unit), len(free)))
@@ -103,6 +107,6 @@ def _errors(at: Array, T: Any, factors: Factors, C: Any, noise: float, back: Arr
     unknown[free] = np.abs((T @ V)[at[free], np.arange(len(free))] - 1) > DETERMINED
     V[:, unknown[free]] = 0.0
     J = back[free]
-    variance = ((noise * (V.T @ (C @ V)) @ J) * J).sum(axis=0)
+    variance = ((V.T @ (C @ V) @ J) * J).sum(axis=0)
     nowhere = (back[unknown] != 0).any(axis=0) | ~(J != 0).any(axis=0)  # the second: all that it depends on is held
     return np.where(nowhere, np.nan, np.sqrt(np.maximum(variance, 0.0)))

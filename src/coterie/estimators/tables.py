@@ -13,6 +13,8 @@ from coterie.problem import EmpiricalGraph
 from coterie.problem.arrays import Array, as_floats
 from coterie.problem.ids import as_ids
 
+WEIGHTS = "weights are finite numbers ≥ 0"
+
 
 def as_graph(graph: Any, groups: Any) -> EmpiricalGraph:
     """Return the graph to learn on; without any, the single node that all rows then belong to."""
@@ -89,7 +91,7 @@ def take_column(X: Any, name: str, what: str) -> tuple[Any, Array]:
 
 
 def check_numbers(X: Any) -> None:
-    """Refuse a frame with a column of text, times or categories, or with missing values, and name it."""
+    """Refuse a frame with a column of text, times or categories, and name it."""
     import narwhals.stable.v1 as nw
 
     frame = nw.from_native(X, eager_only=True, pass_through=True)
@@ -99,11 +101,20 @@ def check_numbers(X: Any) -> None:
                 f"column {name!r} of X holds {kind}, not numbers: encode it, leave it out, or, where it "
                 "holds the nodes, name it as groups= (in pipelines and searches: node= of the model)"
             )
-        values = as_floats(frame[name].to_numpy(), f"column {name!r} of X")
-        missing = np.flatnonzero(np.isnan(values))
-        if missing.size:
-            more = f" and {missing.size - 1:,} more" if missing.size > 1 else ""
-            raise ValueError(f"column {name!r} of X is NaN in row {missing[0]:,}{more}: fill in or drop such rows")
+        as_floats(frame[name].to_numpy(), f"column {name!r} of X")
+
+
+def refuse_gaps(features: Array, names: Any) -> None:
+    """Refuse features that are missing or infinite, and name column and row; without names, columns have numbers."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(features.sum()):
+            return
+    for k, column in enumerate(features.T):
+        for what, wrong in (("NaN", np.isnan(column)), ("infinity", np.isinf(column))):
+            if len(rows := np.flatnonzero(wrong)):
+                more = f" and {len(rows) - 1:,} more" if len(rows) > 1 else ""
+                name = k if names is None else repr(names[k])
+                raise ValueError(f"column {name} of X is {what} in row {rows[0]:,}{more}: fill in or drop such rows")
 
 
 def has_column(X: Any, name: Any) -> bool:
@@ -129,8 +140,30 @@ def name_of(y: Any) -> str | None:
 def as_labels(y: Any, n_rows: int) -> Array:
     """Return numbers, nan where a row has no label."""
     y = column_or_1d(_without_nulls(y), warn=True)
-    y = check_array(y, ensure_2d=False, dtype=np.float64, ensure_all_finite="allow-nan", input_name="y")
-    return _as_long_as(y, n_rows, "y")
+    labels = as_numbers(y, "y", "labels are numbers; NetworkedLogisticRegression takes names of classes")
+    if (far := np.isinf(labels)).any():
+        r = int(np.argmax(far))
+        raise ValueError(f"Input y contains infinity or a value too large for dtype('float64'): y[{r}] is {labels[r]}")
+    return _as_long_as(labels, n_rows, "y")
+
+
+def as_numbers(values: Any, name: str, rule: str) -> Array:
+    """Return values as numbers; name the first that is text, and say what the rule is."""
+    try:
+        return check_array(values, ensure_2d=False, dtype=np.float64, ensure_all_finite=False, input_name=name)
+    except ValueError:
+        for r, value in enumerate(values):
+            if isinstance(value, str) and not _is_number(value):
+                raise ValueError(f"could not convert string to float: {name}[{r}] is {value!r}; {rule}") from None
+        raise
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def as_classes(y: Any, n_rows: int) -> tuple[Array, Array]:
@@ -139,7 +172,11 @@ def as_classes(y: Any, n_rows: int) -> tuple[Array, Array]:
     known = np.array([v is not None and v == v for v in labels], dtype=bool)
     named = [v for v, there in zip(labels, known, strict=True) if there]
     if any(isinstance(v, str) for v in named) and not all(isinstance(v, str) for v in named):
-        raise ValueError("y mixes strings with other values; classes are all of one type")
+        r = next(r for r, v in enumerate(labels) if known[r] and isinstance(v, str) != isinstance(named[0], str))
+        raise ValueError(
+            f"y mixes strings with other values: y[{np.argmax(known)}] is {named[0]!r}, y[{r}] is {labels[r]!r}; "
+            "classes are all of one type"
+        )
     classes, code = np.unique(np.array(named), return_inverse=True)
     if classes.dtype.kind == "f" and np.isinf(classes).any():
         raise ValueError("Input y contains infinity; classes are names or whole numbers, or nan where unknown")
@@ -154,9 +191,12 @@ def as_row_weights(sample_weight: Any, n_rows: int) -> Array | None:
         return None
     if isinstance(sample_weight, Real):
         sample_weight = np.full(n_rows, sample_weight)
-    s = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
+    s = as_numbers(sample_weight, "sample_weight", WEIGHTS)
     if s.ndim > 1:
         raise ValueError("Sample weights must be 1D array or scalar")
+    if (wrong := ~((s >= 0) & (s < np.inf))).any():
+        r = int(np.argmax(wrong))
+        raise ValueError(f"sample_weight[{r}] is {s[r]:g}; {WEIGHTS}")
     return _as_long_as(s, n_rows, "sample_weight")
 
 

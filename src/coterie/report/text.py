@@ -125,7 +125,8 @@ def penalty_of(model: NetworkedModel) -> str:
     """The penalty in words, with the strengths of columns that are not one."""
     words = next((text for names, text in PENALTIES.items() if model.penalty in names), repr(model.penalty))
     strengths = [f"{name} {strength_in_words(value)}" for name, value in strengths_of(model).items()]
-    return words + (f"; relative to λ, {some(strengths, MOST_STRENGTHS)}" if strengths else "")
+    shared = "; beside neighbours, a component that all nodes share" if model.shared else ""
+    return words + (f"; relative to λ, {some(strengths, MOST_STRENGTHS)}" if strengths else "") + shared
 
 
 def strength_in_words(strength: float) -> str:

@@ -40,7 +40,7 @@ class Loss(ABC):
     """What `error` of many rows adds up to, and its name."""
 
     is_likelihood: ClassVar[bool] = False
-    """Whether twice the error of a row is its deviance; squared error is a likelihood of unknown variance."""
+    """Whether ψ of a row is −log likelihood, less `least`; squared error is a likelihood of unknown variance."""
 
     @abstractmethod
     def bind(self, rows: LabelledRows) -> LocalLosses:
@@ -49,6 +49,10 @@ class Loss(ABC):
     def n_weights(self, n: int) -> int:
         """How many weights a node has, where rows have n columns."""
         return n
+
+    def least(self, y: Array) -> Array:
+        """−log likelihood of each label where it is predicted perfectly, which losses leave out: 0 for classes."""
+        return np.zeros_like(y)
 
     def validate(self, rows: LabelledRows) -> None:
         """Refuse parameters, or labels, that make no sense for these rows, before any work is done."""

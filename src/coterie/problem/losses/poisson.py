@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import xlogy
+from scipy.special import gammaln, xlogy
 
 from coterie.kernels import kinds
 from coterie.kernels.reference.exact import EPS
@@ -121,6 +121,10 @@ class Poisson(RowLoss):
         eta = EPS * (np.abs(t) + v)
         terms = v * (1 + np.abs(_log(v))) + y * (1 + np.abs(_log(y)))
         return 8 * EPS * terms + eta * (1 + np.abs(_log(eta)) + np.abs(_log(v + eta)))
+
+    def least(self, y: Array) -> Array:
+        """−log(e^{−y} y^y / y!)."""
+        return np.asarray(y - xlogy(y, y) + gammaln(y + 1))
 
     def constant(self, y: Array, s: Array) -> float:
         """The logarithm of the mean count."""
