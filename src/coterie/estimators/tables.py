@@ -88,17 +88,17 @@ def take_column(X: Any, name: str, what: str) -> tuple[Any, Array]:
     return frame.drop(name).to_native(), frame[name].cast(nw.Float64).to_numpy()
 
 
-def check_numbers(X: Any) -> None:
+NODES = "where it holds the nodes, name it as groups= (in pipelines and searches: node= of the model)"
+
+
+def check_numbers(X: Any, hint: str = f"encode it, leave it out, or, {NODES}") -> None:
     """Refuse a frame with a column of text, times or categories, or with missing values, and name it."""
     import narwhals.stable.v1 as nw
 
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     for name, kind in frame.schema.items() if isinstance(frame, nw.DataFrame) else ():
         if isinstance(kind, nw.String | nw.Categorical | nw.Enum | nw.Date | nw.Datetime | nw.Duration | nw.Time):
-            raise ValueError(
-                f"column {name!r} of X holds {kind}, not numbers: encode it, leave it out, or, where it "
-                "holds the nodes, name it as groups= (in pipelines and searches: node= of the model)"
-            )
+            raise ValueError(f"column {name!r} of X holds {kind}, not numbers: {hint}")
         values = as_floats(frame[name].to_numpy(), f"column {name!r} of X")
         missing = np.flatnonzero(np.isnan(values))
         if missing.size:
