@@ -65,6 +65,18 @@ def test_strengths_are_chosen_and_the_model_is_described(files):
     assert pl.read_csv(files / "all.csv").columns == ["station", "month", "x", "intercept", "cluster"]
 
 
+def test_dates_of_nodes_to_label_next_are_written(files):
+    table = pl.read_csv(files / "rows.csv")
+    table.filter((pl.col("station") == "s0") | (pl.col("month") == "2025-01")).write_csv(files / "rows.csv")
+    result = fit(files, "--lam", 0.5, "--time-strength", 1)
+    assert result.exit_code == 0, result.stderr
+    notes = ct.load(files / "model").notes_["resolvability"]
+    assert "s3, 2025-02-01" in notes["next_label"]
+    found = parsed(run("resolve", files / "model", "--json"))
+    assert ["s3", "2025-02-01"] in found["clusters"]["next_label"]
+    assert "Label next: s3, 2025-02-01." in run("resolve", files / "model").stdout
+
+
 def test_predictions_for_the_next_times(files):
     assert fit(files, "--lam", 0.05).exit_code == 0
     new = pl.DataFrame(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
@@ -92,6 +93,81 @@ def test_all_points_are_one_at_a_finite_lam(n_lams, tol):
     stated = ((w - points) ** 2).sum() + model.lam_ * model.graph_.weights @ np.abs(w[i] - w[j]).sum(axis=1)
     np.testing.assert_allclose(model.solution_.objective, stated)
     assert model.solution_.gap <= tol
+
+
+def exact_count(points, graph, lam):
+    """How many clusters Clarabel leaves."""
+    import cvxpy as cp
+
+    w = cp.Variable(points.shape)
+    pulls = sum(A * cp.norm(w[i] - w[j], 2) for (i, j), A in zip(graph.edges, graph.weights, strict=True))
+    cp.Problem(cp.Minimize(cp.sum_squares(w - points) + lam * pulls)).solve(solver="CLARABEL")
+    same = np.abs(w.value[graph.edges[:, 0]] - w.value[graph.edges[:, 1]]).max(axis=1) < 1e-5
+    return ct.EmpiricalGraph.from_edges(graph.edges[same], n_nodes=len(points)).components.max() + 1
+
+
+def test_merges_are_where_they_are_found_exactly():
+    points = np.random.default_rng(3).standard_normal((7, 2))
+    model = ct.ConvexClustering(3, n_neighbors=3).fit(points)
+    lams, merges = np.unique(model.distances_, return_counts=True)
+    for lam, last in zip(lams, merges.cumsum(), strict=True):
+        assert exact_count(points, model.graph_, 1.03 * lam) == len(points) - last
+        assert exact_count(points, model.graph_, 0.97 * lam) > len(points) - last
+
+
+def test_groups_that_lie_far_apart_have_a_tree_too():
+    """What joins them is so weak that their λ is many orders of magnitude above those of merges inside."""
+    far = np.concatenate([X, X + 60])
+    model = ct.ConvexClustering(2, n_neighbors=5).fit(far)
+    assert model.distances_[-1] > 1e9 * model.distances_[-2]
+    assert len(np.unique(model.distances_)) > len(X) / 2  # the two copies merge at the same λ
+    assert (model.solution_.clusters().joint == model.labels_).all()
+
+
+def test_equal_points_are_one_at_once():
+    many = np.repeat(X[:4], 5, axis=0)
+    model = ct.ConvexClustering(4, n_neighbors=2).fit(many)  # all neighbours are equal points
+    assert model.labels_.tolist() == np.repeat(np.arange(4), 5).tolist()
+    assert (model.distances_[:16] == 0).all()
+    assert (model.distances_[16:] > 0).all()
+    assert model.distances_[-1] < 1e6
+    assert model.lam_ == 0
+    with pytest.raises(ValueError, match="n_clusters=5, but only 4 of 20 points differ"):
+        ct.ConvexClustering(5, n_neighbors=2).fit(many)
+    assert ct.ConvexClustering().fit(many[:5]).n_clusters_ == 1
+
+
+def test_nodes_of_a_graph_are_the_numbers_of_the_points():
+    chain = [(k, k + 1) for k in range(len(X) - 1)]
+    model = ct.ConvexClustering(3, graph=chain).fit(X)
+    order = np.random.default_rng(0).permutation(len(X))
+    turned = ct.EmpiricalGraph.from_edges(np.argsort(order)[chain], ids=order.tolist())  # node k is point order[k]
+    other = ct.ConvexClustering(3, graph=turned).fit(X)
+    np.testing.assert_array_equal(model.labels_, other.labels_)
+    np.testing.assert_allclose(model.distances_, other.distances_)
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        ([1.0, np.nan], "column 'height' of X is NaN in row 1"),
+        (["a", "b"], "'height' of X holds String.*leave it out$"),
+    ],
+)
+def test_a_bad_column_is_named(column, message):
+    with pytest.raises(ValueError, match=message):
+        ct.ConvexClustering().fit(pd.DataFrame({"width": [1.0, 2.0], "height": column}))
+
+
+def test_scikit_learn_cuts_the_tree_alike(model):
+    from scipy.cluster.hierarchy import is_valid_linkage
+    from sklearn.cluster._agglomerative import _hc_cut
+
+    assert adjusted_rand_score(_hc_cut(3, model.children_, len(X)), model.labels_) == 1.0
+    size = np.append(np.ones(len(X)), np.zeros(len(X) - 1))
+    for k, (a, b) in enumerate(model.children_):
+        size[len(X) + k] = size[a] + size[b]
+    assert is_valid_linkage(np.column_stack([model.children_, model.distances_, size[len(X) :]]))
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,90 @@ def test_what_cannot_be_predicted_is_named(place, time, says) -> None:
         model.predict(pd.DataFrame({"place": [place], "time": [time], "x": [1.0]}))
 
 
+@pytest.mark.parametrize(
+    ("change", "groups", "says"),
+    [
+        ({"place": ["a", "e", "a"]}, BOTH, "row 1: 'e' is not among the 4 places, 'a', 'b', 'c', 'd'$"),
+        ({"time": [1, 99, 3]}, BOTH, "row 1: the time 99 is not among the 6 times, 1, 2, 3, 4, 5, …$"),
+        ({"time": ["1", "2", "3"]}, BOTH, "row 0: the time '1' is not among the 6 times"),
+        ({"time": [None, 2, 3]}, BOTH, "row 0: the time nan is not among the 6 times"),
+        ({}, BOTH[::-1], "row 0 has the time first, .1, 'a'."),
+        ({}, ["place"], "nodes are pairs .place, time., such as .'a', 1.; row 0 has 'a'"),
+        ({}, ["place", "week"], "X has no column 'week' with the nodes; its columns are .'place', 'time', 'x'."),
+        ({}, [*BOTH, "x"], "X has no column of features"),
+    ],
+)
+def test_rows_of_no_node_are_named(change, groups, says) -> None:
+    frame = pd.DataFrame({"place": ["a", "b", "c"], "time": [1, 2, 3], "x": [1.0, 2.0, 3.0]}).assign(**change)
+    with pytest.raises(ValueError, match=says):
+        ct.NetworkedLinearRegression(GRAPHS, lam=0.1).fit(frame, [1.0, 2.0, 3.0], groups=groups)
+
+
+def test_a_column_that_is_missing_later_is_named() -> None:
+    model, frame, _ = fitted(lam=0.05)
+    with pytest.raises(ValueError, match="X has no column 'time' with the nodes"):
+        model.predict(frame.drop(columns="time"))
+
+
+def test_text_comes_after_text_as_times_do() -> None:
+    space, times = ct.EmpiricalGraph.from_edges([(0, 1)], ids=["a", "b"]), ["2025-8", "2025-9"]
+    pairs = [(place, time) for time in times for place in "ab"]
+    model = ct.NetworkedLinearRegression((space, ct.time_graph(times)), lam=0.1, engine="numpy")
+    model.fit(np.arange(4.0)[:, None], np.arange(4.0), groups=pairs)
+    with pytest.warns(UserWarning, match="times after '2025-9'"):
+        model.predict([[1.0]], groups=[("a", "2025-10")])
+    for unknown in ("2025-1", "soon", 2026, float("nan"), None):
+        with pytest.raises(ValueError, match="not after the last"):
+            model.predict([[1.0]], groups=[("a", unknown)])
+
+
+@pytest.mark.parametrize(
+    ("time", "says"),
+    [
+        (ct.EmpiricalGraph.from_edges([(0, 1), (1, 2)], ids=[6, 5, 4]), "do not ascend: 6 comes before 5"),
+        (pd.Series(TIMES), "the second graph is that of the times, as ct.time_graph makes it: cannot read"),
+        (TIMES, "the second graph is that of the times"),
+    ],
+)
+def test_what_is_no_graph_of_times_is_refused(time, says) -> None:
+    """Folds over times that do not ascend would learn from what comes later."""
+    frame, y = table()
+    with pytest.raises((TypeError, ValueError), match=says):
+        ct.NetworkedLinearRegression((SPACE, time), lam=0.1).fit(frame, y, groups=BOTH)
+
+
+def test_two_graphs_may_be_a_list() -> None:
+    model, frame, y = fitted(lam=0.05)
+    again = ct.NetworkedLinearRegression(list(GRAPHS), lam=0.05, engine="numpy").fit(frame, y, groups=BOTH)
+    np.testing.assert_array_equal(again.coef_, model.coef_)
+
+
+@pytest.mark.parametrize("over", ["times", "blocks"])
+def test_no_time_is_held_out_as_the_next_where_times_go_round(over) -> None:
+    frame, y = table()
+    model = ct.NetworkedLinearRegressionCV((SPACE, ct.time_graph(TIMES, period=6)), over=over, cv=2, n_lams=2)
+    with pytest.raises(ValueError, match=f'over="{over}": times go round'):
+        model.fit(frame, y, groups=BOTH)
+
+
+@pytest.mark.parametrize("over", ["times", "blocks"])
+def test_few_times_are_too_few_to_hold_out(over) -> None:
+    frame, y = table()
+    early = frame["time"] < 3
+    model = ct.NetworkedLinearRegressionCV(GRAPHS, over=over, cv=2, n_lams=2)
+    with pytest.raises(ValueError, match="folds over times need labels at 3 times or more"):
+        model.fit(frame[early], y[early], groups=BOTH)
+
+
+def test_at_one_time_no_strength_is_chosen() -> None:
+    frame, y = table()
+    first = frame["time"] == 1
+    model = ct.NetworkedLinearRegressionCV((SPACE, ct.time_graph([1])), cv=2, n_lams=3, random_state=0, engine="numpy")
+    model.fit(frame[first], y[first], groups=BOTH)
+    assert model.time_strength_ == 1.0
+    assert len(model.cv_results_["lam"]) == 3
+
+
 def test_nothing_comes_after_times_that_go_round() -> None:
     frame, y = table()
     graphs = (SPACE, ct.time_graph(TIMES, period=6))
@@ -98,6 +182,11 @@ def test_a_new_place_has_the_models_of_its_neighbours_at_each_time() -> None:
     assert found.intercept.shape == (len(TIMES),)
     with pytest.raises(ValueError, match="add_nodes takes them"):
         model.weights_for(["a"], [[1.0]], [1.0])
+    with pytest.raises(ValueError, match="'z' is not among the 4 places"):
+        model.weights_for(["a", "z"])
+    with pytest.raises(ValueError, match="a place without neighbours"):
+        model.weights_for([])
+    assert model.weights_for([("a", 1)]).coef.shape == (1,)
 
 
 def test_added_places_are_there_at_all_times() -> None:
@@ -264,6 +353,8 @@ def test_bad_strengths_are_refused() -> None:
         ct.NetworkedLinearRegression(GRAPHS, time_strength=0.0).fit(frame, y, groups=BOTH)
     with pytest.raises(ValueError, match="strength in time"):
         ct.NetworkedLinearRegressionCV(GRAPHS, time_strengths=[1.0, -1.0]).fit(frame, y, groups=BOTH)
+    with pytest.raises(ValueError, match="time_strengths is empty"):
+        ct.NetworkedLinearRegressionCV(GRAPHS, time_strengths=[]).fit(frame, y, groups=BOTH)
 
 
 def test_classes_have_times_too() -> None:

@@ -90,6 +90,16 @@ def test_held_out_nodes_and_a_second_fit() -> None:
     assert middle.fit(X, y, groups=names).graph_.n_edges > 0
 
 
+def test_a_row_without_a_node_is_named_and_several_k_may_be_an_array() -> None:
+    X, y, nodes = np.ones((6, 1)), np.arange(6.0), ["a", "a", "b", "b", "c", None]
+    with pytest.raises(ValueError, match="groups is empty in row 5"):
+        ct.NetworkedLinearRegression(ct.SimilarityGraph(k=1)).fit(X, y, groups=nodes)
+    with pytest.raises(ValueError, match="one of several is chosen by the estimators that end in CV"):
+        ct.NetworkedLinearRegression(ct.SimilarityGraph(k=np.array([1, 2]))).fit(X, y, groups=list("aabbcc"))
+    with pytest.raises(TypeError, match="k must be a whole number, got '2'"):
+        ct.NetworkedLinearRegression(ct.SimilarityGraph(k="2")).fit(X, y, groups=list("aabbcc"))
+
+
 def test_what_it_does_not_go_with() -> None:
     X, y, names = sites()
     refused = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import coterie as ct
@@ -45,6 +46,15 @@ def test_a_factor_of_one_node_changes_nothing():
     np.testing.assert_array_equal(graph.weights, SPACE.weights)
 
 
+def test_graphs_come_in_any_form():
+    graph = ct.product_graph([("a", "b", 1.0), ("b", "c", 3.0)], ct.time_graph([1, 2]), strength=np.array([1.0, 2.0]))
+    expected = ct.product_graph(SPACE, ct.time_graph([1, 2]), strength=(1.0, 2.0))
+    np.testing.assert_array_equal(dense(graph), dense(expected))
+    for strength in (2.0, (1.0, 2.0, 3.0)):
+        with pytest.raises(ValueError, match="strength has two numbers"):
+            ct.product_graph(SPACE, SPACE, strength)
+
+
 @pytest.mark.parametrize("strength", [(0.0, 1.0), (1.0, np.inf), (1.0, "1")])
 def test_strengths_are_checked(strength):
     with pytest.raises(ValueError, match=r"the strength in (space|time) must be a positive"):
@@ -66,10 +76,27 @@ def test_long_gaps_join_less(times):
     np.testing.assert_allclose(graph.weights, [1.0, 1.0, 0.5])
 
 
-def test_gaps_of_text_are_alike():
-    graph = ct.time_graph(["2025-06", "2025-01"])
-    assert list(graph.names) == ["2025-01", "2025-06"]
-    assert graph.weights.tolist() == [1.0]
+@pytest.mark.parametrize(
+    ("times", "weights"),
+    [
+        (["2025-10", "2025-8", "2025-9", "2025-12"], [1.0, 1.0, 0.5]),
+        (["10", "8", "9", "12"], [1.0, 1.0, 0.5]),
+        (["2025-03-01", "2025-02-27", "2025-2-28", "2025-03-03"], [1.0, 1.0, 0.5]),
+        (["2025-07-01 12:00", "2025-07-01T13:00:00", "2025-07-01 14:00", "2025-07-01 16:00"], [1.0, 1.0, 0.5]),
+        (["2025-07-01T12:00Z", "2025-07-01T15:00+02:00", "2025-07-01T14:00Z", "2025-07-01T16:00Z"], [1.0, 1.0, 0.5]),
+        (["2025-Q4", "2025-Q1", "2025-Q2"], [1.0, 1.0]),  # neither numbers nor dates: gaps are alike
+        (pd.period_range("2025-01", "2025-05", freq="M")[[0, 1, 2, 4]], [1.0, 1.0, 0.5]),
+        (pd.to_datetime([0, 3600, 7200, 14400], unit="s").tz_localize("Europe/Helsinki"), [1.0, 1.0, 0.5]),
+    ],
+    ids=["months", "numbers", "days", "moments", "zones", "quarters", "periods", "timestamps"],
+)
+def test_times_are_what_they_say(times, weights):
+    np.testing.assert_allclose(ct.time_graph(times).weights, weights)
+
+
+def test_text_is_in_the_order_of_time():
+    assert list(ct.time_graph(["2025-10", "2025-9"]).names) == ["2025-9", "2025-10"]
+    assert list(ct.time_graph(["10", "9"]).names) == ["9", "10"]
 
 
 def test_a_season_goes_round():
@@ -83,10 +110,18 @@ def test_a_season_goes_round():
     ("times", "period", "message"),
     [
         ([], None, "there are no times"),
-        ([1, "a"], None, "all numbers, all dates or all text"),
+        ([1, "a"], None, "got 1 and 'a'"),
+        ([pd.Timestamp(0), pd.Timestamp(1, tz="UTC")], None, "all dates .with a time zone or without"),
+        (pd.Series([1, None], dtype="Int64"), None, "one of the times is <NA>; leave out"),
+        ([1.0, np.inf], None, "one of the times is inf"),
+        (["Jan", "Feb"], None, "it cannot be told when 'Jan' is, beside 'Feb'"),
+        (["T9", "T10"], None, "it cannot be told when 'T9' is"),
+        (["2025-07", "2025-7"], None, "'2025-07' and '2025-7' are one; write them in one way"),
+        ([dt.time(1), dt.time(2)], None, "it cannot be told how far"),
+        (pd.DataFrame({"month": [1, 2]}), None, "times must be one column, got a frame with the columns .'month'."),
         ([1.0, np.nan], None, "one of the times is nan"),
         ([1, 13], 12, "do not fit into a period of 12"),
-        (["a", "b"], 12, "a period needs times that are numbers"),
+        (["2025-01", "2025-02"], 12, "a period needs times that are numbers"),
         ([1, 2], -1, "period must be a positive"),
     ],
 )

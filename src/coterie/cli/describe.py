@@ -90,7 +90,7 @@ def _about_nodes(model: NetworkedModel) -> dict[str, Any]:
         "labelled_nodes": int((model.n_labelled_ > 0).sum()) if known else None,
         "labelled_rows": int(model.n_labelled_.sum()) if known else None,
         "clusters": int(model.clusters_.max()) + 1,
-        "undetermined_nodes": [_plain(name) for name in model.undetermined_nodes_.tolist()],
+        "undetermined_nodes": [plain_id(name) for name in model.undetermined_nodes_.tolist()],
     }
 
 
@@ -147,10 +147,10 @@ def _in_time(model: NetworkedModel) -> str:
     return "" if model.space_time_ is None else f", {short(model.time_strength_, 4)} times that in time"
 
 
-def _plain(name: Any) -> Any:
+def plain_id(name: Any) -> Any:
     """The id of a node as JSON can hold it: a date as text."""
     if isinstance(name, tuple):
-        return list(map(_plain, name))
+        return list(map(plain_id, name))
     return name if name is None or isinstance(name, str | int | float) else str(name)
 
 
@@ -204,7 +204,7 @@ def all_clusters(model: NetworkedModel) -> list[dict[str, Any]]:
     return [
         {
             "cluster": k,
-            "nodes": [_plain(names[i]) for i in nodes],
+            "nodes": [plain_id(names[i]) for i in nodes],
             "labelled_nodes": int((model.n_labelled_[nodes] > 0).sum()) if labelled else None,
             "coefficients": dict(zip(column_names(model), weights[nodes[0]].tolist(), strict=True)),
         }
@@ -220,7 +220,7 @@ def all_nodes(model: NetworkedModel) -> list[dict[str, Any]]:
     found = zip(model.nodes_.tolist(), model.clusters_, model.n_labelled_, *errors, model.weights_, strict=True)
     return [
         {
-            "node": _plain(name),
+            "node": plain_id(name),
             "cluster": int(cluster),
             "labelled_rows": int(m) if m >= 0 else None,
             "held_out_error": None if np.isnan(unseen) else float(unseen),

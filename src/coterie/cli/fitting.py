@@ -169,11 +169,14 @@ def assess_into(
 def resolvability_of(model: NetworkedModel) -> dict[str, Any]:
     """Whether the labels resolve the clusters found, where there are clusters and this is quickly told."""
     from coterie.graphs import resolvability
+    from coterie.report.text import called
 
     if model.penalty == "squared" or model.graph_.n_edges > MOST_EDGES:
         return {}
     found = resolvability(model.graph_, model.n_labelled_ > 0, model.clusters_)
-    return {"resolvability": found.to_dict()}
+    next_ = [one.next_label for one in found]
+    names = [called(name) if isinstance(name, tuple) else name for name in next_]  # of places at times
+    return {"resolvability": found.to_dict() | {"next_label": names}}
 
 
 def end(

@@ -87,17 +87,20 @@ def _of_table(
 
 
 def _show(found: Resolvability, json: bool) -> None:
+    from coterie.cli.describe import plain_id
     from coterie.cli.screen import show_json, show_table
+    from coterie.report.text import called
 
-    resolved = sum(one.resolved for one in found)
+    resolved, next_ = sum(one.resolved for one in found), found.next_label
     if json:
-        bottlenecks = {"bottlenecks": [list(map(list, one.bottleneck)) for one in found]}
-        show_json({"resolved": resolved, "next_label": found.next_label, "clusters": found.to_dict() | bottlenecks})
+        of_nodes = {"next_label": [plain_id(one.next_label) for one in found]}
+        of_nodes["bottlenecks"] = [[plain_id(edge) for edge in one.bottleneck] for one in found]
+        show_json({"resolved": resolved, "next_label": plain_id(next_), "clusters": found.to_dict() | of_nodes})
         return
     rows = [
         (
             *(str(one.cluster), f"{one.n_nodes:,}", f"{one.n_labelled:,}", f"{one.boundary:.4g}", f"{one.margin:.3f}"),
-            *("yes" if one.resolved else "no", "" if one.next_label is None else str(one.next_label)),
+            *("yes" if one.resolved else "no", "" if one.next_label is None else called(one.next_label)),
         )
         for one in sorted(found, key=lambda one: -one.n_nodes)[:MOST_ROWS]
     ]
@@ -105,5 +108,5 @@ def _show(found: Resolvability, json: bool) -> None:
     left = len(found) - MOST_ROWS
     if left > 0:
         echo(f"… {left:,} more cluster{'' if left == 1 else 's'}; --json has all of them.")
-    advice = "" if found.next_label is None else f" Label next: {found.next_label}."
+    advice = "" if next_ is None else f" Label next: {called(next_)}."
     echo(f"\n{resolved} of {len(found)} clusters resolved.{advice}")

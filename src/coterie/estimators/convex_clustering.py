@@ -10,13 +10,13 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from coterie.estimators.merge_tree import MergeTree, points_problem
+from coterie.estimators.merge_path import Stage, points_problem, stages
+from coterie.estimators.merge_tree import MergeTree
+from coterie.estimators.tables import check_numbers, refuse_gaps
 from coterie.graphs.neighbours import neighbour_graph
 from coterie.problem import EmpiricalGraph, largest_useful_lam
 from coterie.problem.penalties import Penalty, as_penalty
 from coterie.solver import solve
-
-SMALLEST = 1e-5  # the first λ of the path, relative to the one that joins all
 
 
 class ConvexClustering(ClusterMixin, BaseEstimator):
@@ -32,15 +32,17 @@ class ConvexClustering(ClusterMixin, BaseEstimator):
     lam : float, default=None
         λ ≥ 0, instead of the number of clusters.
     graph : EmpiricalGraph, networkx.Graph, matrix or frame of edges, default=None
-        What joins the points, in their order. None: the nearest neighbours, and what else it takes to be connected.
+        What joins the points: its nodes are their numbers, or stand in their order. None: the nearest neighbours, and
+        what else it takes to be connected.
     n_neighbors : int, default=15
         How many nearest neighbours each point is joined to.
     phi : float, default=2.0
-        Weights of edges of length d are exp(−φ d²/s), with s the mean of d² over all edges.
+        Weights of edges of length d are exp(−φ d²/s), with s the mean of d² over edges between points that differ.
     penalty : {"l2", "l1"}, default="l2"
         φ: the ℓ2 norm, or the ℓ1 norm, which clusters each coordinate by itself.
     n_lams : int, default=100
-        How many λ the tree is grown with. Merges between two of them are noted at the larger.
+        How many λ the tree is grown with at most; they lie where most clusters merge. Merges between two of them are
+        noted at the larger.
     tol : float, default=1e-6
         The relative gap to reach.
 
@@ -53,7 +55,7 @@ class ConvexClustering(ClusterMixin, BaseEstimator):
     children_ : array of shape (V − 1, 2)
         The two clusters of each merge; points are 0 … V − 1, and merge k makes cluster V + k.
     distances_ : array of shape (V − 1,)
-        The λ of each merge, ascending.
+        The λ of each merge, ascending; 0 for points that are equal.
     lam_ : float
         The λ of `solution_`: the one that was given, or that of the last merge before the tree is cut.
     solution_ : Solution
@@ -120,15 +122,20 @@ class ConvexClustering(ClusterMixin, BaseEstimator):
             Itself.
         """
         self._validate_params()
-        X = validate_data(self, X, dtype=np.float64)
-        penalty = self._checked(len(X))
+        check_numbers(X, "encode it, or leave it out")
+        X = validate_data(self, X, dtype=np.float64, ensure_all_finite=False)
+        refuse_gaps(X, getattr(self, "feature_names_in_", None))
+        penalty = self._checked()
         self.graph_ = self._graph_of(X)
+        points = Stage.of_points(self.graph_, X)
+        different = len(points.m)
+        wanted = self.n_clusters or min(2, different)
+        if wanted > different:
+            of = f"there are {len(X)} points" if different == len(X) else f"only {different} of {len(X)} points differ"
+            raise ValueError(f"n_clusters={wanted}, but {of}")
         problem = points_problem(self.graph_, X, np.ones(len(X)), penalty, 0.0)
-        largest = largest_useful_lam(problem)
-        lams = np.geomspace(largest, SMALLEST * largest, self.n_lams)[::-1].tolist() if largest > 0 else [0.0]
-        tree = MergeTree.grown(self.graph_, X, penalty, lams, self.tol)
+        tree = MergeTree(self.graph_, X, stages(points, penalty, largest_useful_lam(problem), self.n_lams, self.tol))
         self.children_, self.distances_ = np.array(tree.children).reshape(-1, 2), np.array(tree.lams)
-        wanted = self.n_clusters or min(2, len(X))
         cut = len(X) - wanted  # so many merges are made
         self.lam_ = float(self.lam if self.lam is not None else self.distances_[cut - 1] if cut else 0.0)
         self.solution_ = solve(problem.bound.at(self.lam_), self.tol)
@@ -161,15 +168,13 @@ class ConvexClustering(ClusterMixin, BaseEstimator):
         linkage = np.column_stack([self.children_, self.distances_, size[V:]]).astype(np.float64)
         return dendrogram(linkage, ax=ax, **options)
 
-    def _checked(self, V: int) -> Penalty:
+    def _checked(self) -> Penalty:
         """The penalty, unless parameters contradict each other."""
         penalty = as_penalty(self.penalty)
         if not penalty.is_norm:
             raise ValueError('penalty must be "l2" or "l1": squared variation makes no two points equal')
         if self.n_clusters is not None and self.lam is not None:
             raise ValueError("give n_clusters or lam, not both")
-        if self.n_clusters is not None and self.n_clusters > V:
-            raise ValueError(f"n_clusters={self.n_clusters}, but there are {V} points")
         return penalty
 
     def _graph_of(self, X: Any) -> EmpiricalGraph:
@@ -181,4 +186,6 @@ class ConvexClustering(ClusterMixin, BaseEstimator):
         parts = int(graph.components.max()) + 1
         if parts > 1:
             raise ValueError(f"the graph falls into {parts} parts, which no λ joins; add edges, or leave graph out")
+        if graph.ids is not None and set(graph.ids) == set(range(len(X))):  # the points, in some other order
+            return EmpiricalGraph.from_edges(np.array(graph.ids)[graph.edges], graph.weights, n_nodes=len(X))
         return graph

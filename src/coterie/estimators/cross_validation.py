@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from coterie.estimators.criterion import CRITERIA, CriterionChoice, choose_by_criterion
 from coterie.estimators.fold import Fold
 from coterie.estimators.fold_paths import FoldPath, Remade, Told, how_to_solve, solve_folds
@@ -19,7 +21,7 @@ from coterie.estimators.space_time import STRENGTHS, SpaceTime
 from coterie.estimators.tested_rows import ones_of
 from coterie.estimators.variants import Variant, variants_of, varies
 from coterie.problem import Problem
-from coterie.problem.arrays import Array
+from coterie.problem.arrays import Array, as_floats
 
 
 class ChoosesLam(RefinesStrength):
@@ -58,8 +60,12 @@ class ChoosesLam(RefinesStrength):
         if self.space_time_ is None:
             return [1.0]
         if self.time_strengths is None:
-            return [factor * self.space_time_.alike for factor in STRENGTHS]
-        return list(map(float, self.time_strengths))
+            factors = STRENGTHS if self.space_time_.time.n_edges else (1.0,)  # at one time there is nothing to choose
+            return [factor * self.space_time_.alike for factor in factors]
+        strengths: list[float] = np.ravel(as_floats(self.time_strengths, "time_strengths")).tolist()
+        if not strengths:
+            raise ValueError("time_strengths is empty; give at least one number, or None")
+        return strengths
 
     def _choose_lam(self, problem: Problem, order: Array | None, made: Remade | None = None) -> float:
         if self.rule not in ("best", "one_se"):

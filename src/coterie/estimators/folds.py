@@ -13,7 +13,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 
 from coterie.estimators.fold import OF_SPACE_TIME, Fold, Held, Over, dealt
-from coterie.estimators.space_time import places_of, until
+from coterie.estimators.space_time import goes_round, places_of, until
 from coterie.estimators.space_time_folds import space_time_folds
 from coterie.problem import LocalDatasets, Problem
 from coterie.problem.arrays import Array
@@ -91,6 +91,10 @@ def folds_for(
     """As `folds_of`, for the problem of a model: a hub is no node that waits for labels."""
     if model.shared:
         over = what_to_hold_out(over, problem.data.labelled.m, problem.data.n_nodes - 1)
+    if over in ("times", "blocks") and goes_round(problem.graph):
+        raise ValueError(
+            f'over="{over}": times go round, so that none comes next; hold out "rows", "nodes" or "places"'
+        )
     known = places_of(problem.graph), problem.loss.measure.of_classes
     folds, held = folds_of(problem.data, cv, over, order, random_state, repeats, *known)
     for fold in folds:

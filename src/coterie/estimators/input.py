@@ -17,7 +17,7 @@ from coterie.estimators.column_strength import as_array, of_weights
 from coterie.estimators.offsets import Offset
 from coterie.estimators.scaling import Holders, Scaling
 from coterie.estimators.shared import HUB, numbers_or_hub, with_hub
-from coterie.estimators.space_time import SpaceTime, nodes_to_predict
+from coterie.estimators.space_time import SpaceTime, nodes_of_rows
 from coterie.estimators.tables import (
     as_graph,
     as_row_weights,
@@ -240,7 +240,8 @@ class InputMixin:
 
         later : times after the last one of the graph are meant to be that one.
         """
-        if groups is None and has_column(X, self.groups_column_):
+        known = [self.groups_column_] if isinstance(self.groups_column_, str) else self.groups_column_ or []
+        if groups is None and any(has_column(X, name) for name in known):
             groups = self.groups_column_
         X, ids = take_groups(X, groups)
         check_numbers(X)
@@ -254,7 +255,7 @@ class InputMixin:
         elif self.shared and graph.ids is not None and graph.ids[-1] == HUB:  # other nodes have the shared model
             nodes = numbers_or_hub(graph, ids)
         else:
-            nodes = nodes_to_predict(graph, ids) if later else graph.numbers(ids)
+            nodes = nodes_of_rows(graph, ids, later)
         if len(nodes) != len(features):
             raise ValueError(f"X has {len(features)} rows, groups {len(nodes)}")
         return features, nodes

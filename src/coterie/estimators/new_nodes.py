@@ -14,7 +14,7 @@ from coterie.estimators.shared import hub_weight, with_hub
 from coterie.estimators.space_time import SpaceTime, pairs_of
 from coterie.problem import EmpiricalGraph, Problem
 from coterie.problem.arrays import Array, as_floats
-from coterie.problem.ids import look_up, numbering
+from coterie.problem.ids import look_up, numbering, some_of
 from coterie.problem.penalties import as_penalty
 from coterie.problem.penalties.by_column import by_column
 from coterie.solver import Solution
@@ -66,16 +66,20 @@ def weights_for(model: NetworkedModel, neighbours: Any, X: Any = None, y: Any = 
 
 
 def is_place(model: NetworkedModel, neighbours: Any) -> bool:
-    """Whether all neighbours are places, of a model whose nodes are places at times."""
-    pairs = pairs_of(model.graph_)
-    return pairs is not None and set(as_neighbours(neighbours)) <= set(pairs.first)
+    """Whether neighbours are places, of a model whose nodes are places at times, and no such nodes."""
+    pairs, names = pairs_of(model.graph_), list(as_neighbours(neighbours))
+    return pairs is not None and (set(names) <= set(pairs.first) or bool((look_up(names, numbering(pairs)) < 0).all()))
 
 
 def weights_for_place(model: NetworkedModel, neighbours: Any) -> Array:
     """The weights (T, n) of a new place at each time, from those of its neighbours at that time."""
     joined, pairs = as_neighbours(neighbours), pairs_of(model.graph_)
     assert pairs is not None
+    if not joined:
+        raise ValueError("a place without neighbours has no model; name places that it is joined to")
     at = look_up(list(joined), numbering(pairs.first))
+    if unknown := [name for name, number in zip(joined, at, strict=True) if number < 0]:
+        raise ValueError(f"{unknown[0]!r} is not among the {len(pairs.first)} places, {some_of(pairs.first)}")
     slices = model.solution_.w.reshape(len(pairs.second), len(pairs.first), -1)[:, at]
     A, penalty = np.array(list(joined.values())), as_penalty(model.penalty)
     return np.array([fit_given_neighbours(w, A, penalty) for w in slices])

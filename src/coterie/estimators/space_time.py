@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.graphs.product import product_graph
+from coterie.graphs.times import is_after, what_they_say
 from coterie.problem import EmpiricalGraph, Problem
 from coterie.problem.arrays import Array
 from coterie.problem.ids import Pairs, as_ids, look_up, numbering, some_of
@@ -28,9 +29,17 @@ class SpaceTime(NamedTuple):
     @classmethod
     def of(cls, graph: Any) -> Self | None:
         """The two graphs of a pair (space, time); None of anything else, such as a pair of edges."""
-        if not isinstance(graph, tuple) or len(graph) != 2 or isinstance(graph[1], tuple | list):
+        if not isinstance(graph, tuple | list) or len(graph) != 2:
             return None
-        return cls(EmpiricalGraph.from_any(graph[0]), EmpiricalGraph.from_any(graph[1]))
+        made = any(isinstance(part, EmpiricalGraph) for part in graph)
+        if not made and (isinstance(graph, list) or isinstance(graph[1], tuple | list)):
+            return None
+        try:
+            time = EmpiricalGraph.from_any(graph[1])
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"the second graph is that of the times, as ct.time_graph makes it: {error}") from None
+        _check_order(time)
+        return cls(EmpiricalGraph.from_any(graph[0]), time)
 
     def graph(self, strength: float) -> EmpiricalGraph:
         """The product, in which edges in time count so many times as much."""
@@ -82,8 +91,11 @@ def last_known(nodes: NDArray[np.int64], past: EmpiricalGraph) -> NDArray[np.int
     return nodes if V is None else np.where(nodes < past.n_nodes, nodes, past.n_nodes - V + nodes % V)
 
 
-def nodes_to_predict(graph: EmpiricalGraph, ids: Any) -> NDArray[np.int64]:
-    """Return the node of each id; a place after the last time has its model of the last time, which a warning says."""
+def nodes_of_rows(graph: EmpiricalGraph, ids: Any, later: bool) -> NDArray[np.int64]:
+    """Return the node of each id.
+
+    later : a place after the last time has its model of the last time, which a warning says; otherwise it is refused.
+    """
     pairs = pairs_of(graph)
     if pairs is None:
         return graph.numbers(ids)
@@ -93,44 +105,62 @@ def nodes_to_predict(graph: EmpiricalGraph, ids: Any) -> NDArray[np.int64]:
         return numbers
     unknown = np.flatnonzero(numbers < 0)
     place = numbering(pairs.first)
-    later: set[Any] = set()
+    new: set[Any] = set()
     for k in unknown:
-        numbers[k], time = _in_the_last_slice(names[k], pairs, place)
-        later.add(time)
-    if len(pairs) > 2 and _goes_round(graph, pairs):
-        raise ValueError(f"times go round, so that none comes after the last; the model does not know {some_of(later)}")
+        _check_pair(names[k], f"row {k}", pairs, place, later)
+        pair: Any = names[k]
+        numbers[k] = place[pair[0]] + len(pairs) - len(place)
+        new.add(pair[1])
+    if goes_round(graph):
+        raise ValueError(f"times go round, so that none comes after the last; the model does not know {some_of(new)}")
     warnings.warn(
-        f"times after {pairs.second[-1]!r} are predicted with the models of that time: {some_of(sorted(later))}",
+        f"times after {pairs.second[-1]!r} are predicted with the models of that time: {some_of(sorted(new))}",
         UserWarning,
         stacklevel=5,
     )
     return numbers
 
 
-def _in_the_last_slice(name: Any, pairs: Pairs, place: Any) -> tuple[int, Hashable]:
-    """The node of a place at the last time, for a time that comes later; and that time."""
+def _check_pair(name: Any, row: str, pairs: Pairs, place: Any, later: bool) -> None:
+    """Refuse what is no known place at a known time, nor, with `later`, at one that comes after the last."""
     if not isinstance(name, tuple) or len(name) != 2:
-        raise ValueError(f"nodes are pairs (place, time), such as {pairs[0]!r}; got {name!r}")
+        raise ValueError(f"nodes are pairs (place, time), such as {pairs[0]!r}; {row} has {name!r}")
     where, when = name
+    if where not in place and when in place:
+        raise ValueError(f"nodes are pairs (place, time), such as {pairs[0]!r}; {row} has the time first, {name!r}")
     if where not in place:
-        raise ValueError(
-            f"{where!r} is not among the {len(place)} places, {some_of(pairs.first)}; "
-            "weights_for gives a new place its neighbours' models, add_nodes adds it"
-        )
+        hint = "; weights_for gives a new place its neighbours' models, add_nodes adds it" if later else ""
+        raise ValueError(f"{row}: {where!r} is not among the {len(place)} places, {some_of(pairs.first)}{hint}")
     last: Any = pairs.second[-1]
-    try:
-        after = bool(when > last)
-    except TypeError:
-        after = False
-    if not after:
+    if not later or not is_after(when, last):
+        more = f", and not after the last, {last!r}" if later else ""
         raise ValueError(
-            f"the time {when!r} is not among the {len(pairs.second)} times of the model, {some_of(pairs.second)}, "
-            f"and not after the last, {last!r}"
+            f"{row}: the time {when!r} is not among the {len(pairs.second)} times, {some_of(pairs.second)}{more}"
         )
-    return place[where] + len(pairs) - len(place), when
 
 
-def _goes_round(graph: EmpiricalGraph, pairs: Pairs) -> bool:
-    """Whether the last time is joined to the first, as months of the year are."""
-    V = len(pairs.first)
-    return len(pairs.second) > 2 and bool((graph.edges == (0, len(pairs) - V)).all(axis=1).any())
+def goes_round(graph: EmpiricalGraph) -> bool:
+    """Whether the last time is joined to the first, as months of the year are; False where nodes have no times."""
+    pairs = pairs_of(graph)
+    return pairs is not None and len(pairs.second) > 2 and _joins(graph, len(pairs) - len(pairs.first))
+
+
+def _joins(graph: EmpiricalGraph, last: int) -> bool:
+    """Whether there is an edge from the first node to this one."""
+    return bool((graph.edges == (0, last)).all(axis=1).any())
+
+
+def _check_order(time: EmpiricalGraph) -> None:
+    """Refuse numbers and dates that do not ascend, unless they go round: what comes next is told from the order."""
+    if time.n_nodes > 2 and _joins(time, time.n_nodes - 1):
+        return
+    try:
+        said = what_they_say(time.names)
+        late = next((k for k, (before, after) in enumerate(pairwise(said)) if not before < after), None)
+    except (TypeError, ValueError):  # the order of names that tell no time is that of the graph
+        return
+    if late is not None:
+        raise ValueError(
+            f"the times of the second graph do not ascend: {time.names[late]!r} comes before {time.names[late + 1]!r}; "
+            "ct.time_graph puts them in order"
+        )

@@ -65,5 +65,8 @@ def _stretches(time: NDArray[np.int64], counts: Mask, cv: int) -> list[tuple[int
 
 
 def _check(there: int, cv: int, what: str) -> None:
+    if there < 2:
+        least = 3 if what == "times" else 2
+        raise ValueError(f"folds over {what} need labels at {least} {what} or more")
     if not 2 <= cv <= there:
         raise ValueError(f"cv={cv} folds over {what}: between 2 and {there} can be made of these labels")

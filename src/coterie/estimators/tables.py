@@ -42,8 +42,15 @@ def columns_of_groups(X: Any, groups: Any) -> str | list[str] | None:
     """Return the column of X that holds the nodes, or the columns whose pairs do; None: groups are ids themselves."""
     if isinstance(groups, str):
         return groups
-    several = isinstance(groups, list | tuple) and len(groups) > 1 and has_column(X, list(groups))
-    return list(groups) if several else None
+    if not isinstance(groups, list | tuple) or not hasattr(X, "columns"):
+        return None
+    if len(groups) > 1 and has_column(X, list(groups)):
+        return list(groups)
+    if len(groups) == len(X) or not any(has_column(X, name) for name in groups):  # these are ids
+        return None
+    if missing := [name for name in groups if not has_column(X, name)]:
+        raise ValueError(f"X has no column {missing[0]!r} with the nodes; its columns are {list(X.columns)}")
+    return str(groups[0])
 
 
 def take_groups(X: Any, groups: Any) -> tuple[Any, Any]:
@@ -72,7 +79,9 @@ def _as_pairs(groups: Any) -> Any:
     if isinstance(groups, np.ndarray) and groups.ndim == 2:
         return list(zip(*(as_ids(column) for column in groups.T), strict=True))
     frame = nw.from_native(groups, eager_only=True, pass_through=True)
-    return frame.rows() if isinstance(frame, nw.DataFrame) and len(frame.columns) > 1 else groups
+    if not isinstance(frame, nw.DataFrame):
+        return groups
+    return frame.rows() if len(frame.columns) > 1 else frame[frame.columns[0]].to_list()
 
 
 def take_column(X: Any, name: str, what: str) -> tuple[Any, Array]:
@@ -90,17 +99,19 @@ def take_column(X: Any, name: str, what: str) -> tuple[Any, Array]:
     return frame.drop(name).to_native(), frame[name].cast(nw.Float64).to_numpy()
 
 
-def check_numbers(X: Any) -> None:
+NODES = "where it holds the nodes, name it as groups= (in pipelines and searches: node= of the model)"
+
+
+def check_numbers(X: Any, hint: str = f"encode it, leave it out, or, {NODES}") -> None:
     """Refuse a frame with a column of text, times or categories, and name it."""
     import narwhals.stable.v1 as nw
 
     frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame) and not frame.columns:
+        raise ValueError("X has no column of features; give at least one beside those of the nodes")
     for name, kind in frame.schema.items() if isinstance(frame, nw.DataFrame) else ():
         if isinstance(kind, nw.String | nw.Categorical | nw.Enum | nw.Date | nw.Datetime | nw.Duration | nw.Time):
-            raise ValueError(
-                f"column {name!r} of X holds {kind}, not numbers: encode it, leave it out, or, where it "
-                "holds the nodes, name it as groups= (in pipelines and searches: node= of the model)"
-            )
+            raise ValueError(f"column {name!r} of X holds {kind}, not numbers: {hint}")
         as_floats(frame[name].to_numpy(), f"column {name!r} of X")
 
 

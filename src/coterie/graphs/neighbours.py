@@ -15,15 +15,15 @@ LEAST = 1e-12  # no weight is smaller, so that remote points keep their edges
 def neighbour_graph(X: Array, k: int, phi: float) -> EmpiricalGraph:
     """Join every point to its k nearest, and components by their shortest links, with weights exp(−φ d²/s).
 
-    s is the mean of the squared lengths d² of the edges.
+    s is the mean of the squared lengths d² of the edges, those between equal points left out.
     """
     if len(X) == 1:
         return EmpiricalGraph.from_edges([], n_nodes=1)
     found, distances = nearest(X, check_k(min(k, len(X) - 1), len(X)), "euclidean")
     pairs, d = unite(np.arange(len(X)), found, distances)
     pairs, d = _joined(X, pairs, d)
-    s = float((d**2).mean())
-    A = np.exp(-phi * d**2 / s) if s > 0 else np.ones(len(d))
+    s = float((d[d > 0] ** 2).mean()) if d.any() else 1.0
+    A = np.exp(-phi * d**2 / s)
     return EmpiricalGraph.from_edges(pairs, np.maximum(A, LEAST), n_nodes=len(X))
 
 

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from coterie.graphs.times import gaps, in_order
 from coterie.problem import EmpiricalGraph
-from coterie.problem.arrays import LARGEST, Array, as_floats
-from coterie.problem.ids import Pairs, as_ids
+from coterie.problem.arrays import LARGEST
+from coterie.problem.ids import Pairs
 
 
-def product_graph(
-    space: EmpiricalGraph, time: EmpiricalGraph, strength: tuple[float, float] = (1.0, 1.0)
-) -> EmpiricalGraph:
+def product_graph(space: Any, time: Any, strength: tuple[float, float] = (1.0, 1.0)) -> EmpiricalGraph:
     """Join every place to its neighbours at the same time, and to itself at neighbouring times.
 
     Parameters
     ----------
-    space : EmpiricalGraph
+    space : EmpiricalGraph, or what ``EmpiricalGraph.from_any`` takes
         The places, V of them.
-    time : EmpiricalGraph
+    time : EmpiricalGraph, or what ``EmpiricalGraph.from_any`` takes
         The times, T of them; see :func:`time_graph`.
     strength : tuple of two floats, default=(1.0, 1.0)
         What weights of edges in space, and of those in time, are multiplied by. With λ, these are a λ for each.
@@ -46,8 +44,11 @@ def product_graph(
     >>> graph, graph.names[3]
     (EmpiricalGraph(6 nodes, 7 edges), ('Kemi', 2024))
     """
+    if np.shape(strength) != (2,):
+        raise ValueError(f"strength has two numbers, for edges in space and in time; got {strength!r}")
     for name, kappa in zip(("space", "time"), strength, strict=True):
         _check_positive(kappa, f"the strength in {name}")
+    space, time = EmpiricalGraph.from_any(space), EmpiricalGraph.from_any(time)
     V, T = space.n_nodes, time.n_nodes
     slices = V * np.arange(T)[:, None, None] + space.edges
     stays = V * time.edges[:, None, :] + np.arange(V)[:, None]
@@ -65,8 +66,9 @@ def time_graph(times: Any, period: float | None = None) -> EmpiricalGraph:
     Parameters
     ----------
     times : sequence
-        Numbers, dates or text, in any order, and as often as they are in a table. Text is in alphabetical order, as
-        "2025-07" is, and all its gaps are alike.
+        Numbers, dates or text, in any order, and as often as they are in a table. Text that holds numbers or dates,
+        such as "2025-07" or "2025-07-01", counts as these. Other text must differ in digits alone, as "2025-Q3" does;
+        it is in alphabetical order, and all its gaps are alike.
     period : float, default=None
         Joins the last to the first, as many units after it as are left of the period: 12 for months 1 to 12, 24 for
         hours of the day. For numbers only.
@@ -80,7 +82,7 @@ def time_graph(times: Any, period: float | None = None) -> EmpiricalGraph:
     Raises
     ------
     ValueError
-        If there are no times, some cannot be compared, or the period is too short for them.
+        If there are no times, one is missing, some cannot be compared, or the period is too short for them.
 
     Examples
     --------
@@ -90,54 +92,26 @@ def time_graph(times: Any, period: float | None = None) -> EmpiricalGraph:
     >>> ct.time_graph(range(1, 13), period=12).n_edges
     12
     """
-    ids = _ascending(times)
+    ids, said = in_order(times)
     T = len(ids)
     edges = np.stack([np.arange(T - 1), np.arange(1, T)], axis=1)
-    gaps = _gaps(ids)
+    apart = gaps(said)
     if period is not None:
-        left = _left(ids, period)
+        left = _left(said, period)
         if T > 2:
-            edges, gaps = np.concatenate([edges, [[0, T - 1]]]), np.append(gaps, left)
-    weights = np.median(gaps) / gaps if len(gaps) else gaps
+            edges, apart = np.concatenate([edges, [[0, T - 1]]]), np.append(apart, left)
+    weights = np.median(apart) / apart if len(apart) else apart
     return EmpiricalGraph.from_edges(edges, weights, n_nodes=T, ids=ids)
 
 
-def _ascending(times: Any) -> list[Hashable]:
-    """The different times in ascending order."""
-    different = list(dict.fromkeys(as_ids(times, "times")))
-    if not different:
-        raise ValueError("there are no times")
-    absent = next((t for t in different if t is None or t != t), different)
-    if absent is not different:
-        raise ValueError(f"one of the times is {absent!r}; leave out rows without a time")
-    try:
-        return sorted(different)  # type: ignore[type-var]
-    except TypeError:
-        raise ValueError(
-            f"times must be all numbers, all dates or all text, got {different[0]!r} among others"
-        ) from None
-
-
-def _gaps(ids: Sequence[Any]) -> Array:
-    """How far each time is from the one before, in units of its own; text: 1."""
-    if isinstance(ids[0], str):
-        return np.ones(len(ids) - 1)
-    steps = np.array([after - before for before, after in pairwise(ids)])
-    if steps.dtype.kind == "m":
-        return steps.astype(np.int64).astype(np.float64)
-    if steps.dtype == object:  # differences of dates
-        return np.array([step.total_seconds() for step in steps])
-    return as_floats(steps, "differences of times")
-
-
-def _left(ids: Sequence[Any], period: float) -> float:
+def _left(times: Sequence[Any], period: float) -> float:
     """What is left of the period after the last time."""
     _check_positive(period, "period")
-    if not isinstance(ids[0], int | float):
-        raise ValueError(f"a period needs times that are numbers, such as months 1 to 12; got {ids[0]!r}")
-    left = float(ids[0] + period - ids[-1])
+    if not isinstance(times[0], int | float):
+        raise ValueError(f"a period needs times that are numbers, such as months 1 to 12; got {times[0]!r}")
+    left = float(times[0] + period - times[-1])
     if left <= 0:
-        raise ValueError(f"times from {ids[0]!r} to {ids[-1]!r} do not fit into a period of {period:g}")
+        raise ValueError(f"times from {times[0]!r} to {times[-1]!r} do not fit into a period of {period:g}")
     return left
 
 

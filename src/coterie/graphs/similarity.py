@@ -12,7 +12,7 @@ from coterie.graphs.frames import as_matrix
 from coterie.graphs.knn import Weight, check_k, edge_weights, nearest, unite
 from coterie.problem import EmpiricalGraph, LocalDatasets
 from coterie.problem.arrays import Array
-from coterie.problem.ids import as_ids, look_up, numbering
+from coterie.problem.ids import as_ids, is_absent, look_up, numbering
 from coterie.problem.losses import Loss, SquaredError
 from coterie.problem.losses.base import by_node, check_strength
 
@@ -113,11 +113,17 @@ def similar_nodes(
     return EmpiricalGraph.from_edges(pairs, edge_weights(d, weight, pairs, called), n_nodes=data.n_nodes, ids=ids)
 
 
-def _as_data(X: Any, y: Any, groups: Any) -> tuple[LocalDatasets, list[Hashable]]:
+def as_rows(groups: Any) -> list[Hashable]:
+    """The node of each row."""
     rows = as_ids(groups, "groups")
-    gap = next((r for r, name in enumerate(rows) if name is None or name != name), None)
+    gap = next((r for r, name in enumerate(rows) if is_absent(name)), None)
     if gap is not None:
         raise ValueError(f"groups is empty in row {gap}; every row belongs to a node")
+    return rows
+
+
+def _as_data(X: Any, y: Any, groups: Any) -> tuple[LocalDatasets, list[Hashable]]:
+    rows = as_rows(groups)
     matrix, _ = as_matrix(X, "X")
     if len(rows) != len(matrix):
         raise ValueError(f"X has {len(matrix)} rows but groups has {len(rows)}")

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from coterie.graphs.knn import Weight
-from coterie.graphs.similarity import SQUARED, similar_nodes
+from coterie.graphs.similarity import SQUARED, as_rows, similar_nodes
 from coterie.problem import EmpiricalGraph, Problem
 from coterie.problem.arrays import as_whole
-from coterie.problem.ids import as_ids
 from coterie.problem.losses import Loss
 
 
@@ -54,7 +55,8 @@ class SimilarityGraph:
 
 def numbers_of_neighbours(recipe: SimilarityGraph) -> list[int]:
     """The k to choose from."""
-    given: list[Any] = list(recipe.k) if isinstance(recipe.k, Sequence) else [recipe.k]
+    several = isinstance(recipe.k, Sequence | np.ndarray) and not isinstance(recipe.k, str)
+    given: list[Any] = list(recipe.k) if several else [recipe.k]  # type: ignore[arg-type]
     if not given:
         raise ValueError("k is an empty sequence; give at least one number of neighbours")
     return [as_whole(k, "k") for k in given]
@@ -62,7 +64,7 @@ def numbers_of_neighbours(recipe: SimilarityGraph) -> list[int]:
 
 def nodes_of(groups: Any) -> EmpiricalGraph:
     """The nodes of these rows, which nothing joins yet."""
-    ids = list(dict.fromkeys(as_ids(groups, "groups")))
+    ids = list(dict.fromkeys(as_rows(groups)))
     return EmpiricalGraph.from_edges([], n_nodes=len(ids), ids=ids)
 
 

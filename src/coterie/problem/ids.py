@@ -14,6 +14,8 @@ def as_ids(ids: Any, what: str = "ids") -> list[Hashable]:
     """Return a sequence, array or column of ids as a list of plain Python values."""
     if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
         raise TypeError(f"{what} must be a sequence of node ids, got {ids!r}")
+    if hasattr(ids, "columns"):
+        raise ValueError(f"{what} must be one column, got a frame with the columns {list(ids.columns)}")
     if isinstance(ids, np.ndarray):
         if ids.ndim != 1:
             raise ValueError(f"{what} must be one-dimensional, got shape {ids.shape}")
@@ -21,6 +23,14 @@ def as_ids(ids: Any, what: str = "ids") -> list[Hashable]:
     if hasattr(ids, "to_list"):  # a column of pandas, polars or narwhals
         return ids.to_list()
     return [name.item() if isinstance(name, np.number | np.bool_ | np.str_) else name for name in ids]
+
+
+def is_absent(name: Any) -> bool:
+    """Whether a cell of a table holds nothing: None, nan, or what libraries have for it."""
+    try:
+        return name is None or bool(name != name)
+    except TypeError:  # pandas' NA
+        return True
 
 
 def are_text(ids: Iterable[Hashable]) -> bool:

@@ -1,0 +1,109 @@
+"""Times as tables have them: when they are, which comes after which, and by how much."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Sequence
+from datetime import datetime
+from itertools import pairwise
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from coterie.problem.arrays import Array
+from coterie.problem.ids import as_ids, is_absent
+
+DATE = re.compile(r"(\d{4})-(\d{1,2})(?:-(\d{1,2})([T ].+)?)?")
+RULE = "times are numbers, dates, or text such as 2025-07, 2025-07-01, 2025-07-01 12:00 or 2025-Q3"
+
+
+def in_order(times: Any) -> tuple[list[Hashable], list[Any]]:
+    """The different times in ascending order, and what each says."""
+    different = list(dict.fromkeys(as_ids(times, "times")))
+    if not different:
+        raise ValueError("there are no times")
+    if absent := [time for time in different if is_absent(time) or (isinstance(time, float) and not isfinite(time))]:
+        raise ValueError(f"one of the times is {absent[0]!r}; leave out rows without a time")
+    said = what_they_say(different)
+    try:
+        order = sorted(range(len(said)), key=said.__getitem__)
+    except TypeError:
+        other = next((time for time in different if type(time) is not type(different[0])), different[-1])
+        raise ValueError(
+            f"times must be all numbers, all dates (with a time zone or without) or all text, got {different[0]!r} "
+            f"and {other!r}"
+        ) from None
+    ids, said = [different[k] for k in order], [said[k] for k in order]
+    for k, (before, after) in enumerate(pairwise(said)):
+        if not before < after:
+            raise ValueError(f"the times {ids[k]!r} and {ids[k + 1]!r} are one; write them in one way")
+    return ids, said
+
+
+def what_they_say(times: Sequence[Any]) -> list[Any]:
+    """Times that can be compared: text that holds numbers, months or dates as these, all others as they are.
+
+    Other text is in alphabetical order, which is that of time where digits alone differ, as in 2025-Q3.
+    """
+    if not all(isinstance(time, str) for time in times):
+        return list(times)
+    for read in (_number, _month, _date):
+        try:
+            return [read(time) for time in times]
+        except ValueError:
+            pass
+    shapes = {re.sub(r"\d", "0", time) for time in times}
+    if len(shapes) > 1 or "0" not in shapes.pop():
+        raise ValueError(f"it cannot be told when {times[0]!r} is, beside {times[-1]!r}; {RULE}")
+    return list(times)
+
+
+def is_after(time: Any, last: Any) -> bool:
+    """Whether one time comes after another; False where they cannot be compared."""
+    try:
+        before, after = what_they_say([last, time])
+        return bool(after > before)
+    except (TypeError, ValueError):
+        return False
+
+
+def gaps(said: Sequence[Any]) -> Array:
+    """How far each time is from the one before, in units of its own; of text that is neither number nor date: 1."""
+    if isinstance(said[0], str):
+        return np.ones(len(said) - 1)
+    try:
+        return np.array([_length(after - before) for before, after in pairwise(said)], dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"it cannot be told how far times such as {said[0]!r} are apart; {RULE}") from None
+
+
+def _length(step: Any) -> float:
+    """A difference of times: of numbers, of dates, or of periods of pandas, which have so many units n."""
+    if isinstance(step, np.timedelta64):
+        return float(step.astype(np.int64))
+    return step.total_seconds() if hasattr(step, "total_seconds") else float(getattr(step, "n", step))
+
+
+def _number(text: str) -> float:
+    if not isfinite(value := float(text)):
+        raise ValueError(text)
+    return value
+
+
+def _month(text: str) -> np.datetime64:
+    year, month, day, _ = _parts(text)
+    if day is not None:
+        raise ValueError(text)
+    return np.datetime64(f"{year}-{month:>02}")
+
+
+def _date(text: str) -> datetime:
+    year, month, day, clock = _parts(text)
+    return datetime.fromisoformat(f"{year}-{month:>02}-{day or 1:>02}{clock or ''}")
+
+
+def _parts(text: str) -> tuple[Any, ...]:
+    if (found := DATE.fullmatch(text.strip())) is None:
+        raise ValueError(text)
+    return found.groups()
