@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta, timezone
 
 import numpy as np
 import polars as pl
@@ -179,6 +179,28 @@ def test_a_model_of_moments_with_a_zone(files):
     assert result.exit_code == 0, result.stderr
     assert "1 prediction for times after 2025-06-01 10:00" in result.stderr
     assert run("report", files / "model", "--out", files / "report.html").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("times", "code", "says"),
+    [
+        (
+            [datetime(2025, 1, day, tzinfo=timezone(timedelta(hours=2))) for day in (1, 2)],
+            0,
+            "1 prediction for times after",
+        ),
+        (np.array(["2025-01", "2025-02"], dtype="datetime64[M]"), 7, "the times of the model are datetime64"),
+    ],
+)
+def test_times_of_a_model_that_was_fitted_in_python(tmp_path, times, code, says):
+    graph = (ct.EmpiricalGraph.from_edges([(0, 1)], ids=["a", "b"]), ct.time_graph(times))
+    table = pl.DataFrame({"station": ["a", "a"], "x": [1.0, 2.0]})
+    model = ct.NetworkedLinearRegression(graph, lam=0.1, engine="numpy", node=["station", "moment"])
+    model.fit(table.with_columns(moment=pl.Series(list(times), dtype=pl.Object)), [1.0, 2.0]).save(tmp_path / "model")
+    table.with_columns(moment=pl.lit("2025-07-01T00:00:00Z")).head(1).write_csv(tmp_path / "new.csv")
+    result = run("predict", tmp_path / "model", tmp_path / "new.csv", "--out", tmp_path / "out.csv")
+    assert result.exit_code == code, result.stderr
+    assert says in result.stderr
 
 
 def test_what_is_no_time_is_named(tmp_path):

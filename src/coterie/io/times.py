@@ -92,7 +92,13 @@ class Times:
         """The column of times as a model knows them."""
         if isinstance(times[0], datetime) and times[0].tzinfo is not None:
             return cls(name, Zoned)
-        return cls(name, next(kind for kind in (datetime, date, float, int, str) if isinstance(times[0], kind)))
+        for kind in (datetime, date, float, int, str):
+            if isinstance(times[0], kind):
+                return cls(name, kind)
+        raise BadValueError(
+            f"column {name!r}: the times of the model are {type(times[0]).__name__}, which files cannot hold; "
+            "fit it to dates, or predict from Python"
+        )
 
     @property
     def values(self) -> pl.Expr:
