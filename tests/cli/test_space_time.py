@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import UTC, date, datetime, timedelta, timezone
 
 import numpy as np
 import polars as pl
@@ -95,7 +95,11 @@ def test_predictions_for_the_next_times(files):
     ("station", "month", "says"),
     [
         ("s9", "2025-01", ("'s9' is not a node", "4 places")),
-        ("s1", "2025-05", ("row 1", "is not among the 5 times", "nor after the last")),
+        (
+            "s1",
+            "2025-05",
+            ("row 1: 2025-05-01 is not among the 5 times of the model, 2025-01-01", "nor after the last"),
+        ),
         ("s1", "May", ("row 1", "no date like the others")),
     ],
 )
@@ -151,6 +155,52 @@ def test_times_in_parquet(tmp_path, column):
     times, found = Times.found(tmp_path / "t.parquet", "t")
     assert found == [value.date() if isinstance(value, datetime) else value for value in column] or found == column
     assert pl.read_parquet(tmp_path / "t.parquet").select(times.values)["t"].to_list() == found
+
+
+def test_moments_with_a_zone_are_those_of_utc(tmp_path):
+    (tmp_path / "t.csv").write_text("t\n2025-07-01T12:00:00Z\n2025-07-01 12:30:00.500+02:00\n")
+    times, found = Times.found(tmp_path / "t.csv", "t")
+    assert found == [datetime(2025, 7, 1, 10, 30, 0, 500_000, UTC), datetime(2025, 7, 1, 12, tzinfo=UTC)]
+    assert times == Times.like("t", found)
+    assert pl.read_csv(tmp_path / "t.csv").select(times.values)["t"].to_list() == found[::-1]
+    (tmp_path / "t.csv").write_text("t\n2025-07-01T12:00:00Z\n2025-07-01 12:30\n")
+    with pytest.raises(BadValueError, match=r"is no time like the others"):
+        Times.found(tmp_path / "t.csv", "t")
+
+
+def test_a_model_of_moments_with_a_zone(files):
+    table = pl.read_csv(files / "rows.csv")
+    table.with_columns(pl.col("month") + "-01T12:00:00+02:00").write_csv(files / "rows.csv")
+    assert fit(files, "--lam", 0.05).exit_code == 0
+    assert ct.load(files / "model").nodes_[0] == ("s0", datetime(2025, 1, 1, 10, tzinfo=UTC))
+    new = {"station": ["s0", "s3"], "month": ["2025-06-01T10:00:00Z", "2025-07-01T12:00:00Z"], "x": [1.0, 1.0]}
+    pl.DataFrame(new).write_csv(files / "new.csv")
+    result = run("predict", files / "model", files / "new.csv", "--out", files / "out.csv")
+    assert result.exit_code == 0, result.stderr
+    assert "1 prediction for times after 2025-06-01 10:00" in result.stderr
+    assert run("report", files / "model", "--out", files / "report.html").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("times", "code", "says"),
+    [
+        (
+            [datetime(2025, 1, day, tzinfo=timezone(timedelta(hours=2))) for day in (1, 2)],
+            0,
+            "1 prediction for times after",
+        ),
+        (np.array(["2025-01", "2025-02"], dtype="datetime64[M]"), 7, "the times of the model are datetime64"),
+    ],
+)
+def test_times_of_a_model_that_was_fitted_in_python(tmp_path, times, code, says):
+    graph = (ct.EmpiricalGraph.from_edges([(0, 1)], ids=["a", "b"]), ct.time_graph(times))
+    table = pl.DataFrame({"station": ["a", "a"], "x": [1.0, 2.0]})
+    model = ct.NetworkedLinearRegression(graph, lam=0.1, engine="numpy", node=["station", "moment"])
+    model.fit(table.with_columns(moment=pl.Series(list(times), dtype=pl.Object)), [1.0, 2.0]).save(tmp_path / "model")
+    table.with_columns(moment=pl.lit("2025-07-01T00:00:00Z")).head(1).write_csv(tmp_path / "new.csv")
+    result = run("predict", tmp_path / "model", tmp_path / "new.csv", "--out", tmp_path / "out.csv")
+    assert result.exit_code == code, result.stderr
+    assert says in result.stderr
 
 
 def test_what_is_no_time_is_named(tmp_path):

@@ -107,6 +107,41 @@ def test_a_column_that_is_missing_later_is_named() -> None:
         model.predict(frame.drop(columns="time"))
 
 
+def test_dates_are_written_in_figures() -> None:
+    times = [pd.Timestamp(2025, 1, day, tz="UTC") for day in (1, 2, 3)]
+    model = ct.NetworkedLinearRegression((SPACE, ct.time_graph(times)), lam=0.1, engine="numpy")
+    model.fit(np.arange(3.0)[:, None], np.arange(3.0), groups=[("a", time) for time in times])
+    with pytest.warns(UserWarning, match=r"times after 2025-01-03 00:00:00\+00:00 .*: 2025-01-04 00:00:00\+00:00$"):
+        model.predict([[1.0]], groups=[("a", times[-1] + pd.Timedelta(days=1))])
+    with pytest.raises(
+        ValueError, match=r"row 0: the time 2024-12-31 00:00:00\+00:00 is not among the 3 times, 2025-01-01"
+    ):
+        model.predict([[1.0]], groups=[("a", times[0] - pd.Timedelta(days=1))])
+
+
+@pytest.mark.parametrize("over", ["times", "blocks"])
+def test_what_comes_later_changes_no_earlier_fold(over) -> None:
+    frame, y = table()
+    later = np.where(frame["time"] == 6, y + 100, y)
+    first, other = (
+        ct.NetworkedLinearRegressionCV(
+            GRAPHS,
+            lams=[0.1, 1.0],
+            time_strengths=[1.0],
+            cv=3,
+            over=over,
+            standardize=False,
+            random_state=0,
+            engine="numpy",
+        )
+        .fit(frame, labels, groups=BOTH)
+        .lam_choice_.errors
+        for labels in (y, later)
+    )
+    np.testing.assert_array_equal(first[:, :2], other[:, :2])
+    assert (np.abs(first[:, 2] - other[:, 2]) > 10).all()
+
+
 def test_text_comes_after_text_as_times_do() -> None:
     space, times = ct.EmpiricalGraph.from_edges([(0, 1)], ids=["a", "b"]), ["2025-8", "2025-9"]
     pairs = [(place, time) for time in times for place in "ab"]

@@ -9,7 +9,7 @@ import pytest
 from chromium import CHROMIUM, Browser
 
 import coterie as ct
-from coterie.report.over_time import MOST_SLICES, OverTime
+from coterie.report.over_time import MOST_SLICES, MOST_TICKS, OverTime
 from coterie.report.page import render
 
 PLACES = ["a", "b", "<i>c</i>", "d"]
@@ -53,6 +53,29 @@ def test_the_page_has_a_section_on_time() -> None:
     assert "times that in time" in page
     assert "The nodes, one by one, at the last time" in " ".join(page.split())
     assert "<i>c</i>" not in page
+
+
+@pytest.mark.parametrize(
+    ("times", "across"),
+    [
+        (
+            [f"2025-{month}" for month in range(1, 4)],
+            ["2025-01-01T00:00:00", "2025-02-01T00:00:00", "2025-03-01T00:00:00"],
+        ),
+        (["9", "10", "11"], [9.0, 10.0, 11.0]),
+        (np.array(["2025-01", "2025-03"], dtype="datetime64[M]"), ["2025-01-01T00:00:00", "2025-03-01T00:00:00"]),
+        ([f"2025-Q{k}" for k in range(1, 5)], [f"2025-Q{k}" for k in range(1, 5)]),
+    ],
+    ids=["months", "numbers", "datetime64", "quarters"],
+)
+def test_an_axis_of_time_is_one(times, across) -> None:
+    assert OverTime.of(fitted(times, lam=0.01)).across == across
+
+
+def test_many_times_in_text_have_few_ticks() -> None:
+    pytest.importorskip("matplotlib").use("Agg")
+    drawn = ct.plot.over_time(fitted([f"week {k:02d}" for k in range(20)], lam=0.01))
+    assert len(drawn.get_xticks()) == MOST_TICKS
 
 
 def test_without_times_there_is_no_such_section() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 from warnings import catch_warnings, simplefilter
@@ -183,7 +184,8 @@ def _after_the_last(fitted: NetworkedModel, frame: pl.DataFrame, columns: Column
 
 def _last_time(fitted: NetworkedModel) -> Any:
     pair: Any = fitted.graph_.names[-1]
-    return pair[1]
+    last = pair[1]
+    return last.astimezone(UTC) if isinstance(last, datetime) and last.tzinfo is not None else last
 
 
 def _predictions(fitted: NetworkedModel, rows: Rows, columns: Columns, offset: Offset | None) -> pl.DataFrame:

@@ -120,6 +120,11 @@ class ConvexClustering(ClusterMixin, BaseEstimator):
         -------
         ConvexClustering
             Itself.
+
+        Raises
+        ------
+        ValueError
+            If a number is missing, more clusters are asked for than points differ, or the graph does not fit them.
         """
         self._validate_params()
         check_numbers(X, "encode it, or leave it out")

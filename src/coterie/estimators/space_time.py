@@ -14,7 +14,7 @@ from coterie.graphs.product import product_graph
 from coterie.graphs.times import is_after, what_they_say
 from coterie.problem import EmpiricalGraph, Problem
 from coterie.problem.arrays import Array
-from coterie.problem.ids import Pairs, as_ids, look_up, numbering, some_of
+from coterie.problem.ids import Pairs, as_ids, look_up, numbering, some_of, written
 
 STRENGTHS = (0.1, 1.0, 10.0)
 """The strengths in time that cross-validation tries, relative to `alike`: see docs/decisions/0034-space-time.md."""
@@ -114,7 +114,7 @@ def nodes_of_rows(graph: EmpiricalGraph, ids: Any, later: bool) -> NDArray[np.in
     if goes_round(graph):
         raise ValueError(f"times go round, so that none comes after the last; the model does not know {some_of(new)}")
     warnings.warn(
-        f"times after {pairs.second[-1]!r} are predicted with the models of that time: {some_of(sorted(new))}",
+        f"times after {written(pairs.second[-1])} are predicted with the models of that time: {some_of(sorted(new))}",
         UserWarning,
         stacklevel=5,
     )
@@ -124,18 +124,20 @@ def nodes_of_rows(graph: EmpiricalGraph, ids: Any, later: bool) -> NDArray[np.in
 def _check_pair(name: Any, row: str, pairs: Pairs, place: Any, later: bool) -> None:
     """Refuse what is no known place at a known time, nor, with `later`, at one that comes after the last."""
     if not isinstance(name, tuple) or len(name) != 2:
-        raise ValueError(f"nodes are pairs (place, time), such as {pairs[0]!r}; {row} has {name!r}")
+        raise ValueError(f"nodes are pairs (place, time), such as {written(pairs[0])}; {row} has {written(name)}")
     where, when = name
     if where not in place and when in place:
-        raise ValueError(f"nodes are pairs (place, time), such as {pairs[0]!r}; {row} has the time first, {name!r}")
+        raise ValueError(
+            f"nodes are pairs (place, time), such as {written(pairs[0])}; {row} has the time first, {written(name)}"
+        )
     if where not in place:
         hint = "; weights_for gives a new place its neighbours' models, add_nodes adds it" if later else ""
-        raise ValueError(f"{row}: {where!r} is not among the {len(place)} places, {some_of(pairs.first)}{hint}")
+        raise ValueError(f"{row}: {written(where)} is not among the {len(place)} places, {some_of(pairs.first)}{hint}")
     last: Any = pairs.second[-1]
     if not later or not is_after(when, last):
-        more = f", and not after the last, {last!r}" if later else ""
+        more = f", and not after the last, {written(last)}" if later else ""
         raise ValueError(
-            f"{row}: the time {when!r} is not among the {len(pairs.second)} times, {some_of(pairs.second)}{more}"
+            f"{row}: the time {written(when)} is not among the {len(pairs.second)} times, {some_of(pairs.second)}{more}"
         )
 
 
@@ -161,6 +163,6 @@ def _check_order(time: EmpiricalGraph) -> None:
         return
     if late is not None:
         raise ValueError(
-            f"the times of the second graph do not ascend: {time.names[late]!r} comes before {time.names[late + 1]!r}; "
-            "ct.time_graph puts them in order"
+            f"the times of the second graph do not ascend: {written(time.names[late])} comes before "
+            f"{written(time.names[late + 1])}; ct.time_graph puts them in order"
         )

@@ -99,11 +99,11 @@ def latitude_and_longitude(names: Sequence[str]) -> tuple[int | None, int | None
     return lat.index(True) if any(lat) else None, lon.index(True) if any(lon) else None
 
 
-def check_k(k: Any, n_candidates: int) -> int:
+def check_k(k: Any, n_candidates: int, nodes: str = "nodes") -> int:
     """Return k, or say why there are not k neighbours."""
     k = as_whole(k, "k")
     if not 1 <= k < n_candidates:
-        raise ValueError(f"k must lie between 1 and {n_candidates - 1}, the number of other nodes; got {k}")
+        raise ValueError(f"k must lie between 1 and {n_candidates - 1}, the number of other {nodes}; got {k}")
     return k
 
 

@@ -101,7 +101,7 @@ def similar_nodes(
         raise ValueError(f"at least two nodes need labels; {len(data.labelled.M)} of {data.n_nodes} have any")
     z = _means(data) if by == "means" else _embed(data, loss, ridge, by)
     M = data.labelled.M
-    neighbours, distances = nearest(z, check_k(k, len(M)), "euclidean")
+    neighbours, distances = nearest(z, check_k(k, len(M), "nodes with labels, of which a fold has fewer"), "euclidean")
     pairs, d = unite(M, M[neighbours], distances)
     unlabelled = np.setdiff1d(np.arange(data.n_nodes), M)
     if unlabelled.size:

@@ -14,7 +14,7 @@ from coterie.io.errors import DataError, EmptyDataError
 from coterie.io.sources import Source, cell, import_polars, sources
 from coterie.io.values import check_types, check_values, comes_as_text, id_type, is_text, name_unreadable, numbers_in
 from coterie.problem import EmpiricalGraph
-from coterie.problem.ids import Pairs, are_text
+from coterie.problem.ids import Pairs, are_text, written
 
 if TYPE_CHECKING:
     import polars as pl
@@ -205,7 +205,7 @@ def find_row(path: str | PathLike[str], columns: Columns, wrong: pl.Expr, name: 
 
 def place_of(rows: Rows, name: str, place: int) -> str:
     """Return file, column, row and value, for a message."""
-    return f"{cell(rows.file, name, rows.first + place)}: {rows.frame[name][place]!r}"
+    return f"{cell(rows.file, name, rows.first + place)}: {written(rows.frame[name][place])}"
 
 
 def _batches(source: Source, columns: Columns) -> Iterator[tuple[pl.DataFrame, pl.DataFrame | None]]:

@@ -1,4 +1,4 @@
-"""A column of times in files: whole numbers, other numbers, dates, or dates with the time of day."""
+"""A column of times in files: whole numbers, other numbers, dates, or dates with the time of day and perhaps a zone."""
 
 from __future__ import annotations
 
@@ -16,8 +16,12 @@ if TYPE_CHECKING:
 
 ROW = " row"  # a column name of our own
 DAYS = "%Y-%m-%d"
-MOMENTS = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M")
-RULE = "times are numbers, or dates such as 2025-07-01, 2025-07 or 2025-07-01 12:00"
+MOMENTS = ("%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M")
+RULE = "times are numbers, or dates such as 2025-07-01, 2025-07, 2025-07-01 12:00 or 2025-07-01 12:00+02:00"
+
+
+class Zoned(datetime):
+    """Stands for moments with a time zone, which become those of UTC."""
 
 
 def _as_date(text: pl.Expr) -> pl.Expr:
@@ -30,6 +34,15 @@ def _as_moment(text: pl.Expr) -> pl.Expr:
     pl = import_polars()
     moments = [text.str.to_datetime(pattern, strict=False, time_unit="us") for pattern in MOMENTS]
     return pl.coalesce(*moments, _as_date(text).cast(pl.Datetime("us")))
+
+
+def _as_zoned(text: pl.Expr) -> pl.Expr:
+    pl = import_polars()
+    signed = text.str.replace(r"[zZ]$", "+00:00")
+    return pl.coalesce(
+        signed.str.to_datetime(f"{pattern}%z", strict=False, time_unit="us").dt.convert_time_zone("UTC")
+        for pattern in MOMENTS
+    )
 
 
 def _as_number(text: pl.Expr) -> pl.Expr:
@@ -45,13 +58,14 @@ KINDS: dict[type, Callable[[pl.Expr], pl.Expr]] = {
     float: _as_number,
     date: _as_date,
     datetime: _as_moment,
+    Zoned: _as_zoned,
 }
 """What text is parsed as; a value that is none of it becomes null."""
 
 
 @dataclass(frozen=True)
 class Times:
-    """The column of the times, and what its values are: int, float, date or datetime."""
+    """The column of the times, and what its values are: int, float, date, datetime or Zoned."""
 
     name: str
     kind: type
@@ -76,7 +90,15 @@ class Times:
     @classmethod
     def like(cls, name: str, times: Sequence[Any]) -> Self:
         """The column of times as a model knows them."""
-        return cls(name, next(kind for kind in (datetime, date, float, int, str) if isinstance(times[0], kind)))
+        if isinstance(times[0], datetime) and times[0].tzinfo is not None:
+            return cls(name, Zoned)
+        for kind in (datetime, date, float, int, str):
+            if isinstance(times[0], kind):
+                return cls(name, kind)
+        raise BadValueError(
+            f"column {name!r}: the times of the model are {type(times[0]).__name__}, which files cannot hold; "
+            "fit it to dates, or predict from Python"
+        )
 
     @property
     def values(self) -> pl.Expr:
@@ -89,6 +111,7 @@ class Times:
         """The type of the column."""
         pl = import_polars()
         types = {int: pl.Int64, float: pl.Float64, date: pl.Date, datetime: pl.Datetime("us")}
+        types[Zoned] = pl.Datetime("us", "UTC")
         return types.get(self.kind, pl.String)
 
 

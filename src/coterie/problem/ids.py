@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from datetime import date
 from itertools import islice, repeat
 from typing import Any
 
@@ -89,7 +90,14 @@ def look_up(ids: Sequence[Hashable], number: Mapping[Hashable, int]) -> NDArray[
     return np.fromiter(map(number.get, ids, repeat(-1)), np.int64, count=len(ids))
 
 
+def written(name: Any) -> str:
+    """An id in a message: as Python writes it, but dates in figures."""
+    if isinstance(name, tuple):
+        return f"({', '.join(map(written, name))})"
+    return str(name) if isinstance(name, date | np.datetime64) else repr(name)
+
+
 def some_of(ids: Iterable[Hashable], most: int = 5) -> str:
     """List the first few different ids, for messages."""
     different = list(islice(dict.fromkeys(ids), most + 1))
-    return ", ".join(map(repr, different[:most])) + (", …" if len(different) > most else "")
+    return ", ".join(map(written, different[:most])) + (", …" if len(different) > most else "")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.graphs.times import what_they_say
 from coterie.problem.arrays import Array
 from coterie.problem.ids import Pairs
 from coterie.report.colours import COLOURS, SCALE
@@ -23,7 +24,7 @@ from coterie.report.text import short
 if TYPE_CHECKING:
     from coterie.estimators.base import NetworkedModel
 
-MOST_SLICES, MOST_LINES, MOST_COEFFICIENTS = 6, 40, 12
+MOST_SLICES, MOST_LINES, MOST_COEFFICIENTS, MOST_TICKS = 6, 40, 12, 6
 NARROWEST = 1e-9  # of the largest number: colours and axes span at least this much
 
 
@@ -78,11 +79,19 @@ class OverTime:
         return [(float(a), float(max(b, a + r))) for a, b, r in zip(low, high, room, strict=True)]
 
     @property
+    def when(self) -> list[Any]:
+        """The times as numbers or dates, where they say so; else text."""
+        try:
+            said = what_they_say(self.times)
+        except ValueError:  # names in the order of a graph
+            said = list(self.times)
+        plain = [t.astype("datetime64[us]").item() if isinstance(t, np.datetime64) else t for t in said]
+        return [t if isinstance(t, int | float | date) else str(t) for t in plain]
+
+    @property
     def across(self) -> list[Any]:
         """The times as an axis takes them."""
-        return [
-            t if isinstance(t, int | float) else t.isoformat() if isinstance(t, date) else str(t) for t in self.times
-        ]
+        return [t.isoformat() if isinstance(t, date) else t for t in self.when]
 
     def page(self) -> list[dict[str, Any]]:
         """The numbers of each coefficient, as the page's script reads them."""
@@ -146,7 +155,7 @@ def lines_figure(found: OverTime) -> Any:
         )
         for k, i in enumerate(found.lines)
     ]
-    kind = {} if isinstance(found.times[0], int | float | date) else {"type": "category"}
+    kind = {"type": "category"} if isinstance(found.when[0], str) else {}
     return figure(
         traces, xaxis=kind, yaxis={"title": {"text": ""}}, showlegend=len(found.lines) <= 6, hovermode="closest"
     )
@@ -159,10 +168,17 @@ def draw_over_time(ax: Any, model: NetworkedModel, by: str | None = None) -> Non
         raise ValueError("the nodes of this model are not places at several times; give graph=(space, time) to it")
     if by is not None and by not in found.columns:
         raise ValueError(f"there is no coefficient {by!r} to draw; choose one of {', '.join(found.columns)}")
-    w = found.w[0 if by is None else found.columns.index(by)]
+    w, when = found.w[0 if by is None else found.columns.index(by)], found.when
     for k, i in enumerate(found.lines):
         look = {"color": COLOURS[k % (len(COLOURS) - 1)], "linewidth": 1.2, "alpha": 0.8}
-        ax.plot(list(found.times), w[:, i], label=found.places[i], **look)
+        ax.plot(when, w[:, i], label=found.places[i], **look)
+    if isinstance(when[0], str):
+        ax.set_xticks([when[k] for k in _spread(len(when), MOST_TICKS)])
+    elif isinstance(when[0], date):
+        from matplotlib import dates
+
+        named: Any = dates.ConciseDateFormatter
+        ax.xaxis.set_major_formatter(named(ax.xaxis.get_major_locator()))
     ax.set_ylabel(found.columns[0] if by is None else by)
     ax.grid(alpha=0.25)
     ax.spines[["top", "right"]].set_visible(False)
