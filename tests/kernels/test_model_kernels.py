@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -81,6 +83,14 @@ def test_models_that_do_not_come_to_rest_are_given_up(monkeypatch: pytest.Monkey
         )
         is None
     )
+
+
+def test_where_weights_hardly_move_a_model_serves_several_blocks() -> None:
+    step, chain = np.ones((6, 2)), Models(losses(2, 3))
+    found = [chain.around(at * step) for at in (0.0, 0.1, 0.2, 0.2001, 0.2002, 0.2003, 0.2004, 0.2005)]
+    same = [one is other for one, other in pairwise(found)]
+    assert same == [False, False, False, True, True, True, False]
+    assert chain.centre[0, 0] == 0.2005
 
 
 @pytest.mark.parametrize("patience", [0, 25])

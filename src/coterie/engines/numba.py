@@ -35,7 +35,8 @@ class NumbaEngine(Engine):
 
     Quadratic losses, and quadratic models of others, have their primal update inside the node pass; any other loss is
     called between two halves.
-    An anchor u₀ is an anchor wherever it is, so large ones are kept in single precision (dual steps excepted).
+    An anchor u₀ is an anchor wherever it is, so large ones are kept in single precision (dual steps excepted). And how
+    much of the way from its centre a model keeps moves no fixed point: of thin models that is in single precision, too.
     """
 
     def __init__(self, threads: int | None = None) -> None:
@@ -181,21 +182,21 @@ class NumbaEngine(Engine):
     def _model(self) -> None:
         """Put quadratics in the place of the losses, around the present ŵ."""
         assert self.models is not None
-        self.latest = self.w_hat[self.M]
+        self.latest, before = self.w_hat[self.M], self.model
         self.model = self.models.around(self.latest)
         self.quadratic = self.model is not None
         if self.model is None:
             self.models = None if self.models.given_up else self.models
-            return
-        self.centre, self.slope = self.latest, self.model.slope
-        self._share_model()
+        elif self.model is not before:
+            self.centre, self.slope = self.models.centre, self.model.slope
+            self._share_model()
 
     def _share_model(self) -> None:
         """What the primal updates of the model need of the present steps."""
         assert self.model is not None
         if isinstance(self.model, ThinModel):
             if self.V.shape != self.model.Z.shape:
-                self.V, self.share2 = np.empty_like(self.model.Z), np.empty_like(self.model.slope)
+                self.V, self.share2 = np.empty(self.model.Z.shape, np.float32), np.empty_like(self.model.slope)
             thin_model.thin_share(self.tau_M, self.model.h, self.model.Z, self.V, self.share2)
             return
         if self.share3.shape != self.model.H.shape:
