@@ -218,11 +218,13 @@ def cut_forces(ends, c, w, out):
 @jit
 def multiply(H, at, x, out):
     """out ← Σ_i PᵢᵀHᵢPᵢ x, where Pᵢ picks the values x[at[i]] of node i."""
-    for a in range(len(out)):
-        out[a] = 0.0
+    n, values = at.shape[1], np.empty(at.shape[1])
+    out[:] = 0.0
     for i in range(len(H)):
-        for k in range(H.shape[1]):
+        for k in range(n):
+            values[k] = x[at[i, k]]
+        for k in range(n):
             total = 0.0
-            for m in range(H.shape[2]):
-                total += H[i, k, m] * x[at[i, m]]
+            for m in range(n):
+                total += H[i, k, m] * values[m]
             out[at[i, k]] += total

@@ -40,18 +40,19 @@ class ConjugateGradients:
 
     def run(self, most: int, accuracy: float) -> Any:
         """Take up to so many more steps, until the residual is `accuracy` of the first; return x."""
+        inner, descend, turn = self.kernels.inner, self.kernels.descend, self.kernels.turn
         for _ in range(most):
             if self.rz <= accuracy**2 * self.first or time_is_up():
                 break
             self.apply(self.p, self.Ap)
             self.steps += 1
-            curvature = self.kernels.inner(self.p, self.Ap)
+            curvature = inner(self.p, self.Ap)
             if curvature <= 0:
                 break
-            self.kernels.descend(self.rz / curvature, self.p, self.Ap, self.inverse, self.x, self.r, self.z)
+            descend(self.rz / curvature, self.p, self.Ap, self.inverse, self.x, self.r, self.z)
             self.keep(self.z)
-            self.rz, before = self.kernels.inner(self.r, self.z), self.rz
-            self.kernels.turn(self.rz / before, self.z, self.p)
+            self.rz, before = inner(self.r, self.z), self.rz
+            turn(self.rz / before, self.z, self.p)
         return self.x
 
     def steps_to(self, accuracy: float) -> float:

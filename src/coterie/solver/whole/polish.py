@@ -36,6 +36,7 @@ ROUNDS = 5  # of joining clusters
 KINKED_ROUNDS, HALVES = 12, 3  # of splitting and joining, with kinks, and in how many what is left must halve
 SECANTS, FEWER = 0.1, 0.3  # the part of their curvature that straight rows get, and how much of it in the next step
 STEPS, CG_ACCURACY = 500, 1e-13  # of conjugate gradients, in each Newton step
+LATER = 2  # steps after which the same begins where clusters have only been joined: weights are near
 RIDGE = 1e-9  # of the diagonal, for directions that no data see
 SETTLED = 1e-8  # a Newton step this small, relatively, is the last one needed
 PHASES = 20  # of maximum flow, between two looks at the clock
@@ -112,9 +113,9 @@ def polish(problem: BoundProblem, clusters: DualClusters, w: Array) -> Array | N
     Where signs of w across borders prove wrong, because two clusters would have to pass each other, they become one.
     """
     guess = w
-    for _ in range(ROUNDS):
+    for again in range(ROUNDS):
         w = clusters.average(w)
-        moved = _minimise(problem, clusters, w, clusters.average(guess))
+        moved = _minimise(problem, clusters, w, clusters.average(guess), LATER if again else 0)
         if moved is None:
             return None
         guess, least = moved.copy(), SAME * np.abs(moved).max()
@@ -123,7 +124,7 @@ def polish(problem: BoundProblem, clusters: DualClusters, w: Array) -> Array | N
     return moved
 
 
-def _minimise(problem: BoundProblem, partition: DualClusters, w: Array, guess: Array) -> Array | None:
+def _minimise(problem: BoundProblem, partition: DualClusters, w: Array, guess: Array, begin: int) -> Array | None:
     """The minimiser of f + ⟨force of w, ·⟩ on the clusters, by Newton's method; for squared error, in one step."""
     M, f = problem.M, problem.f
     offset = np.concatenate([[0], np.cumsum(partition.counts)])
@@ -132,17 +133,19 @@ def _minimise(problem: BoundProblem, partition: DualClusters, w: Array, guess: A
     kernels.cut_forces(problem.graph.edges, problem.c, w, force)
     pull = np.bincount(unknown.ravel(), weights=force.ravel(), minlength=offset[-1])
 
+    multiply = kernels.multiply
+
     def add_up(values: Array) -> Array:
         return np.bincount(at.ravel(), weights=values.ravel(), minlength=offset[-1])
 
     w, longest = guess, np.inf
-    for step in range(NEWTON_STEPS if f.quadratic is None else 1):
+    for step in range(begin, begin + (NEWTON_STEPS if f.quadratic is None else 1)):
         H = _curvature(f, w[M], step)
         diagonal = add_up(np.einsum("ikk->ik", H))
         ridge = RIDGE * diagonal
 
         def product(x: Array, out: Array, H: Array = H, ridge: Array = ridge) -> None:
-            kernels.multiply(H, at, x, out)
+            multiply(H, at, x, out)
             out += ridge * x
 
         descent = ConjugateGradients(product, -pull - add_up(f.gradient(w[M])), diagonal, lambda x: None)
