@@ -317,6 +317,8 @@ def test_given_values_and_splits():
         model.set_params(rule="median").fit(X, y, names(nodes))
     with pytest.raises(ValueError, match="lams must be"):
         model.set_params(rule="best", lams=[-1.0]).fit(X, y, names(nodes))
+    with pytest.raises(ValueError, match="lams is empty; give the values of λ to try, or None"):
+        model.set_params(lams=[]).fit(X, y, names(nodes))
 
 
 @pytest.mark.parametrize("penalty", ["l1", "l2", "squared"])

@@ -128,6 +128,20 @@ def test_counts_have_the_exposures_of_a_column(tmp_path: Path) -> None:
         Settings.of({**COUNTS, "exposure": "days", "offset": "days"})
 
 
+@pytest.mark.parametrize(
+    ("loss", "label", "words"),
+    [
+        ("poisson", "-2", r"data.csv: column 'y', row 2: -2; counts are numbers ≥ 0"),
+        ("logistic", "2", r"data.csv: column 'y', row 2: 2; labels of a federation are 0 or 1"),
+        ("logistic", "low", r"data.csv: column 'y', row 2: 'low' is not a number; .* with coterie fit --loss logistic"),
+    ],
+)
+def test_labels_that_a_loss_cannot_have_are_named(tmp_path: Path, loss: str, label: str, words: str) -> None:
+    (tmp_path / "data.csv").write_text(f"node,x,y\n1,1.0,1\n1,2.0,{label}\n2,1.0,\n")
+    with pytest.raises(BadSiteError, match=words):
+        SiteFiles.read(tmp_path, Settings.of({**COUNTS, "loss": loss}), ["x"])
+
+
 def test_its_clusters_are_those_of_all_edges(tmp_path: Path) -> None:
     problem, _ = federate(tmp_path)
     model = ct.load(tmp_path / "model")

@@ -133,6 +133,8 @@ def test_other_models(estimator, penalty):
     options = {"n_lams": 4, "cv": 2} if estimator.__name__.endswith("CV") else {}
     text = Reader(render(fitted(estimator, penalty=penalty, **options))).text
     assert ("log-loss" in text) == ("Logistic" in estimator.__name__)
+    assert ("what the logarithm of the odds changes by" in text) == ("Logistic" in estimator.__name__)
+    assert ("an average row, less the average of the target" in text) == ("Logistic" not in estimator.__name__)
 
 
 def test_the_resolvability_of_the_learnt_clusters():

@@ -59,3 +59,4 @@ def test_models_in_words():
     group = ct.NetworkedLasso(penalty=ct.GroupTotalVariation())
     assert penalty_of(ct.NetworkedLasso(penalty="l2")) == penalty_of(group) != penalty_of(ct.NetworkedLasso())
     assert penalty_of(ct.NetworkedLasso(penalty=None)) == "None"
+    assert penalty_of(ct.NetworkedLasso(shared=True)).endswith("; beside neighbours, a component that all nodes share")

@@ -217,7 +217,7 @@ def _of_rows(model: Any, X: Any, y: Any, groups: Any, by: Over) -> tuple[str, Ar
     if held == "nodes" and seen.any():
         name = model.graph_.names[nodes[seen][0]]
         raise ValueError(
-            f'node {name!r} had labels in the fit; by="nodes" calibrates with nodes that had none, by="rows" with others'
+            f'node {name!r} had labels in the fit; by="nodes" is for those that had none, by="rows" for others'
         )
     return held, (labels - model.predict(X, groups))[reached], nodes[reached]
 

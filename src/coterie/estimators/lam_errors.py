@@ -26,6 +26,8 @@ def lam_values(problem: Problem, lams: Sequence[float] | int) -> list[float]:
     """The λ to try, descending: those given, or so many below the largest useful one."""
     if isinstance(lams, int | np.integer):
         return lam_grid(problem, int(lams), SMALLEST)
+    if not len(lams):
+        raise ValueError("lams is empty; give the values of λ to try, or None")
     return sorted(map(float, lams), reverse=True)
 
 

@@ -23,6 +23,7 @@ from coterie.federation.site_folder import find_table
 from coterie.io.edges import read_graph
 from coterie.io.files import staged_file
 from coterie.io.rows import Columns, read_rows
+from coterie.io.sources import cell
 from coterie.io.tables import count_rows
 from coterie.problem import EmpiricalGraph, LocalDatasets, Problem
 from coterie.problem.arrays import Array
@@ -117,6 +118,7 @@ class SiteFiles:
         pairs = np.array([[number[a], number[b]] for a, b in ends], dtype=np.int64).reshape(-1, 2)
         graph = EmpiricalGraph.from_edges(pairs, weights, n_nodes=len(nodes))
         X, y = table.select(columns.features).to_numpy(), table[settings.label].to_numpy()
+        _check_labels(path, columns, settings.loss, y)
         offset = None if known is None else _offset(settings, table[known].to_numpy())
         rows = LocalDatasets.from_rows(X, y, [number[node] for node in of_rows], len(nodes), offset=offset)
         shown = promised_rows(folder, rows, settings.row_privacy)
@@ -147,6 +149,19 @@ def write_weights(path: Path, nodes: Sequence[str], features: Sequence[str], w: 
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["node", *features])
         writer.writerows([node, *(repr(float(x)) for x in row)] for node, row in zip(nodes, w, strict=True))
+
+
+def _check_labels(path: Path, columns: Columns, loss: Loss, y: Array) -> None:
+    """Refuse labels that a loss cannot have, and name the row of the file."""
+    if isinstance(loss, Poisson):
+        wrong, rule = y < 0, "counts are numbers ≥ 0"
+    elif isinstance(loss, Logistic):
+        wrong, rule = ~np.isin(y, (0, 1)) & ~np.isnan(y), "labels of a federation are 0 or 1, the same at every site"
+    else:
+        return
+    if wrong.any():
+        r = int(np.argmax(wrong))
+        raise BadSiteError(f"{cell(path, str(columns.target), r + 1)}: {y[r]:g}; {rule}, empty where unknown")
 
 
 def _offset(settings: Settings, known: Array) -> Array:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from coterie.io.rows import Columns, Rows
 
 NO_FEATURE = "name the features (--features), leave it out (--exclude), or make columns of 0 and 1 of it (--one-hot)"
-NO_LABEL = "labels are numbers, or names of classes with --loss logistic"
+NO_LABEL = "labels are numbers, or names of classes with coterie fit --loss logistic"
 NO_OFFSET = "an offset or an exposure is a number in every row"
 MISSING = "fill it, drop the row, or say what to do with such values (--missing mean or drop)"
 WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}

@@ -32,8 +32,8 @@ class ClusterTable:
         (−1: that is not known).
     columns : list of str
     w, effects : arrays of shape (rows, columns)
-        Coefficients; and what the prediction changes by, in units of the target, when a column moves by its spread
-        (of the intercept: the prediction of an average row, less the mean of the target).
+        Coefficients; and what ⟨x, w⟩ changes by, in units of the target, when a column moves by its spread (of the
+        intercept: what it is at an average row, less the mean or median of the target, where that is a number).
     left_out : str
         A sentence about clusters and columns that are not in the table; empty where all are.
     """

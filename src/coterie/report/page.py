@@ -23,6 +23,7 @@ from coterie.report.over_time import OverTime, lines_figure, slice_figures
 from coterie.report.summary import data_summary, model_summary, parameters, versions
 from coterie.report.text import (
     called,
+    changed_by,
     counted,
     explanation,
     federation_of,
@@ -131,6 +132,8 @@ def render(model: NetworkedModel) -> str:
         on_map=notes.coordinates is not None,
         table=table,
         lines=_lines(table),
+        effect=changed_by(model),
+        level=f", less the {'median' if model._robust else 'average'} of the target" if model._scales_labels else "",
         choice=(choice := getattr(model, "lam_choice_", None)),
         criterion=getattr(model, "criterion_choice_", None),
         smallest="" if choice is None else smallest_error(choice),

@@ -136,6 +136,13 @@ def strength_in_words(strength: float) -> str:
     return "0 (every node for itself)" if strength == 0 else short(strength, 3)
 
 
+def changed_by(model: NetworkedModel) -> str:
+    """What coefficients change: what is predicted, its logarithm, or log-odds."""
+    if (classes := getattr(model, "classes_", None)) is not None:
+        return "the logarithm of the odds" if len(classes) == 2 else "the score of the class"
+    return "the prediction" if model._scales_labels else "the logarithm of the expected count"
+
+
 def weighting_of(model: NetworkedModel) -> str:
     """What counts alike."""
     return "every row counts alike" if model.weight_by == "rows" else "every node counts alike, whatever its rows"

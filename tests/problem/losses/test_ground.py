@@ -105,6 +105,7 @@ def test_prox_conjugate_and_pooled_models(kind: Any, name: str) -> None:
         ({"lower": 1.0, "upper": 0.0}, "column 0 has the lower bound 1 above its upper bound 0"),
         ({"lower": [0.0, 1.0]}, "lower is one number, or one for each of the 3 columns"),
         ({"upper": [0.0, np.nan, 1.0]}, "upper holds nan"),
+        ({"lower": np.inf}, "column 0 has bounds inf and inf, between which no weight is finite"),
         ({"upper": -1.0, "positive": True}, "column 0 has the lower bound 0 above its upper bound -1"),
         ({"l1": -1.0}, "l1 must be a finite number ≥ 0"),
     ],

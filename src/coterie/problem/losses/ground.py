@@ -33,6 +33,9 @@ class Ground:
         if (crossed := np.flatnonzero(~(low <= high))).size:
             k = crossed[0]
             raise ValueError(f"column {k} has the lower bound {low[k]:g} above its upper bound {high[k]:g}")
+        if (nowhere := np.flatnonzero((low == np.inf) | (high == -np.inf))).size:
+            k = nowhere[0]
+            raise ValueError(f"column {k} has bounds {low[k]:g} and {high[k]:g}, between which no weight is finite")
         return cls(float(l1) * free, low, high)
 
     def times(self, copies: int) -> Ground:
