@@ -16,8 +16,8 @@ Where every loss is strongly convex there is a third way, accelerated gradient s
 and with single numbers for weights a fourth, in which edges are solved exactly, pair by pair (`pairs.py`).
 
 A loss whose primal update has no closed form may offer quadratic models (`LocalLosses.model`). Then every block of
-iterations has them, around the ŵ it begins with, in the place of L_i: a closed primal update, with the same
-fixed point once ŵ stands still.
+iterations has them, around the ŵ it begins with, or one of the last blocks did, in the place of L_i: a closed primal
+update, with the same fixed point once ŵ stands still.
 
 An engine keeps z, z₀ and Tz where it likes (arrays, a GPU, a cluster) and runs whole blocks of iterations, so that the
 driver costs nothing and knows nothing of how an iteration is computed. What a certificate needs is computed there as
