@@ -14,6 +14,7 @@ from coterie.estimators.fold_paths import mean_error
 from coterie.estimators.folds import folds_of, reachable, without
 from coterie.estimators.lam_choice import LamChoice
 from coterie.estimators.lam_errors import cross_validate_lam
+from coterie.solver.solve import solve_closer
 from problems import problems
 
 
@@ -340,8 +341,8 @@ def test_ctrl_c_ends_the_choice(monkeypatch):
     X, y, nodes = rows()
 
     def interrupted(*given, **named):
-        return replace(ct.solve(*given, **named), status=ct.Status.INTERRUPTED)
+        return replace(solve_closer(*given, **named), status=ct.Status.INTERRUPTED)
 
-    monkeypatch.setattr("coterie.solver.path.solve", interrupted)
+    monkeypatch.setattr("coterie.solver.path.solve_closer", interrupted)
     with pytest.raises(KeyboardInterrupt):
         quick(ct.NetworkedLassoCV, empirical()).fit(X, y, names(nodes))

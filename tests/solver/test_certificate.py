@@ -176,6 +176,18 @@ def test_no_repair_beyond_the_goal() -> None:
     np.testing.assert_array_equal(certifier(near.w, near.u.copy(), goal=goal).u, untouched.u)
 
 
+@pytest.mark.parametrize("kind", ["few labelled", "few points"])
+def test_what_is_repaired_before_the_first_bound_is_proven_like_all_else(kind: str) -> None:
+    problem = instance(kind)
+    near = ct.algorithm1(problem, 200, sigma=0.05, tau=10.0)
+    prover, level = ArrayProver(problem.bound), problem.objective(near.w)
+    glanced = prover.glance(near.w, near.u, level)
+    proof = Certifier(prover)(near.w, near.u.copy(), goal=1e-6 * level, level=level, hurry=True, glanced=glanced)
+    assert proof.dual_bound <= ct.solve(problem, 1e-8).objective
+    again = Certifier(ArrayProver(problem.bound))(near.w, proof.u.copy(), rounds=0)
+    assert again.dual_bound == pytest.approx(proof.dual_bound, rel=1e-9)
+
+
 @pytest.mark.parametrize("name", ["w", "u"])
 def test_points_of_another_problem_are_refused(name: str) -> None:
     problem = instance()

@@ -8,6 +8,7 @@ import pytest
 
 import coterie as ct
 from coterie.problem.losses.base import LocalLosses
+from coterie.solver import path as path_module
 from coterie.solver.path import FIRST
 from problems import EVERY_PENALTY, FIRST_LOSSES, instance, oracle
 
@@ -80,6 +81,29 @@ def test_a_lam_from_which_no_other_starts_is_solved_no_further_than_asked_from_a
     for begin, closer in ((None, True), (start, False)):
         (alone,) = ct.solve_path(problem, [1e-2], tol=0.1, start=begin, engine="numpy").solutions
         assert (alone.gap <= FIRST) == closer
+
+
+@pytest.mark.parametrize("where", ["start_at", "solve_closer"])
+def test_ctrl_c_between_two_solves_ends_the_path_with_those_before(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    done, usual = [], getattr(path_module, where)
+
+    def pressed(*arguments: object, **options: object) -> object:
+        done.append(where)
+        if len(done) == 3:
+            raise KeyboardInterrupt
+        return usual(*arguments, **options)
+
+    monkeypatch.setattr(path_module, where, pressed)
+    assert len(ct.solve_path(instance(), n_lams=5, tol=1e-2, engine="numpy")) == 2
+
+
+def test_ctrl_c_before_anything_is_solved_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    def pressed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(path_module, "start_at", pressed)
+    with pytest.raises(KeyboardInterrupt):
+        ct.solve_path(instance(), n_lams=5, engine="numpy")
 
 
 def test_after_zero_the_smallest_lam_is_solved_closer() -> None:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.solver.strides import in_strides, start_at
+from coterie.solver.balance import Steps
+from coterie.solver.strides import balance_of, in_strides, start_at
 from problems import EVERY_PENALTY, FIRST_LOSSES, instance
 
 
@@ -56,6 +57,23 @@ def test_a_start_without_two_around_it() -> None:
     assert start.u is one.u
     assert start_at(problem.at(1e-3), [(1e-3, one), (1e-3, one)], None, 1e-3).w is one.w
     assert start_at(problem.at(0.1), [(0.0, one)], None, 1e-3) is None
+
+
+def test_the_balance_of_two_solutions_is_where_steps_stay_balanced() -> None:
+    problem = instance("few labelled").bound
+    one, other = (ct.solve(problem.at(lam), engine="numpy") for lam in (2e-3, 1e-3))
+    steps = Steps.of(problem.at(2e-3))
+    steps.eta, steps.omega = 1.0, balance_of(problem, [one, other])
+    primal, dual = ((one.w - other.w) ** 2).sum(axis=1), ((one.u - other.u) ** 2).sum(axis=1)
+    assert (primal / steps.tau).sum() == pytest.approx((dual / steps.sigma).sum())
+
+
+def test_one_solution_or_two_that_are_the_same_tell_no_balance() -> None:
+    problem = instance().bound
+    one = ct.solve(problem, engine="numpy")
+    assert balance_of(problem, []) is None
+    assert balance_of(problem, [one]) is None
+    assert balance_of(problem, [one, one]) is None
 
 
 def test_from_the_largest_useful_lam_on_one_model_is_where_to_start() -> None:

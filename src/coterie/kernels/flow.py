@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.kernels import L1, L2
+from coterie.kernels import BLOCK, L1, L2
 from coterie.kernels.compiling import inline_llvm, jit
 from coterie.kernels.exact import EPS, add, strict
 from coterie.kernels.prefetch import AHEAD, prefetch_node
@@ -148,10 +148,16 @@ def saturate_cuts(ends, c, w, u, fixed):
                 u[e, k] = c[e] if w[i, k] > w[j, k] else -c[e]
 
 
+@inline_llvm
+def _columns(vector_buffer, u):
+    """How many columns u has; known when this is compiled, where they are few."""
+    return len(vector_buffer) if len(vector_buffer) < BLOCK else u.shape[1]
+
+
 @jit
 def stretch(vector_buffer, kind, far, ends, c, S, potential, u):
     """By how much the domain of g* would have to be stretched to hold u − SDφ."""
-    n = u.shape[1]
+    n = _columns(vector_buffer, u)
     most = 1.0
     if kind != L1 and kind != L2:
         return most
@@ -173,7 +179,7 @@ def stretch(vector_buffer, kind, far, ends, c, S, potential, u):
 @jit
 def correct(vector_buffer, kind, far, ends, c, S, potential, factor, u):
     """u ← (u − SDφ) / factor, back into the domain of g*; edges that were pushed out of it are marked in S."""
-    n = u.shape[1]
+    n = _columns(vector_buffer, u)
     for e in range(len(ends)):
         if len(far) > 0:
             prefetch_node(vector_buffer, potential, ends[min(e + AHEAD, len(ends) - 1), 1])
@@ -183,7 +189,9 @@ def correct(vector_buffer, kind, far, ends, c, S, potential, factor, u):
         if kind == L1:
             for k in range(n):
                 S[e, k] = PUSHED if abs(u[e, k]) > c[e] else 0.0
-        elif kind == L2:
+                u[e, k] = min(max(u[e, k], -c[e]), c[e])
+            continue
+        if kind == L2:
             S[e, 0] = PUSHED if _length(u, e) > c[e] else 0.0
         _inside(kind, c, u, e)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 
 from coterie.kernels import static_int
-from coterie.kernels.choice import Either, compiled, using
+from coterie.kernels.choice import Either, compiled, is_chosen, using
 from coterie.kernels.gradients import ConjugateGradients
 from coterie.problem.arrays import Array
 from coterie.problem.bound_problem import BoundProblem
@@ -59,7 +61,8 @@ def largest_useful_lam(problem: Problem | BoundProblem) -> float:
         demand[:, ~problem.by_column.held] = 0.0
     if not demand.any():
         return 0.0
-    with using(compiled=compiled() or graph.n_edges * problem.n_features > MANY):
+    many = graph.n_edges * problem.n_features > MANY
+    with nullcontext() if is_chosen() and compiled() else using(compiled=compiled() or many):
         u = small_flow(graph, demand)
     return problem.penalty.strength_needed(u, graph.weights)
 
@@ -69,12 +72,13 @@ def small_flow(graph: EmpiricalGraph, demand: Array) -> Array:
 
     The potential φ comes from conjugate gradients and may be rough; a spanning forest carries what is missing.
     """
-    S = np.repeat(graph.weights[:, None] ** 2, demand.shape[1], axis=1)
-    diagonal = np.empty_like(demand)
-    laplacian.diagonal(graph.edges, S, laplacian.NO_GROUND, diagonal)
+    share = (graph.weights / graph.weights.max()) ** 2  # in single precision, as kernels for repair have it
+    S = np.repeat(share.astype(np.float32)[:, None], demand.shape[1], axis=1)
+    ends, diagonal = graph.edges.astype(np.uint32), np.empty_like(demand)
+    laplacian.diagonal(ends, S, laplacian.NO_GROUND, diagonal)
 
     def product(x: Array, out: Array) -> None:
-        laplacian.apply(static_int(0), graph.edges, S, laplacian.NO_GROUND, x, out)
+        laplacian.apply(static_int(0), ends, S, laplacian.NO_GROUND, x, out)
 
     potential = ConjugateGradients(product, demand.copy(), diagonal, lambda x: None).run(CG_STEPS, CG_ACCURACY)
     u = S * (graph.D @ potential)

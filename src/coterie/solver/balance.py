@@ -17,7 +17,7 @@ from scipy.linalg import eigvalsh_tridiagonal
 from coterie.engines.base import LARGE, Mode, Travel
 from coterie.kernels.choice import Either
 from coterie.kernels.interruption import check
-from coterie.problem import BoundProblem
+from coterie.problem import BoundProblem, EmpiricalGraph
 from coterie.problem.arrays import Array
 from coterie.problem.losses import LocalLosses
 from coterie.problem.reuse import reused
@@ -51,15 +51,15 @@ class Steps:
     @classmethod
     def of(cls, problem: BoundProblem, lanczos: Lanczos | None = None) -> Steps:
         """Choose steps that suit a problem. `lanczos`: an engine's way to the norm of D, where it has one."""
-        graph, c = problem.graph, problem.c
-        s = np.sqrt(c / c.mean()) if problem.lam > 0 and c.size else np.ones(graph.n_edges)
+        graph, A = problem.graph, problem.graph.weights  # and not λA: what is made of it is the same for all λ
+        s = np.sqrt(A / A.mean()) if problem.lam > 0 and A.size else np.ones(graph.n_edges)
         d = np.bincount(graph.edges.ravel(), weights=np.repeat(s, 2), minlength=graph.n_nodes)
         d[d == 0] = 1.0
         ascent = _ascent(problem, s, d)
         if ascent is not None:
             return cls(s, d, ascent=ascent)
         check()
-        eta = _longest_eta(problem, s, d, lanczos or partial(norms.lanczos, graph.edges))
+        eta = reused(_own_eta, graph, s, d) if lanczos is None else _longest_eta(graph, s, d, lanczos)
         check()
         return cls(s, d, eta, _first_omega(problem, d))
 
@@ -130,11 +130,16 @@ def _poorer_end(problem: BoundProblem, share: Array) -> Array | None:
     return None if len(poorer) and np.sqrt(richer / poorer).mean() > UNEVEN else poorer
 
 
-def _longest_eta(problem: BoundProblem, s: Array, d: Array, lanczos: Lanczos) -> float:
+def _own_eta(graph: EmpiricalGraph, s: Array, d: Array) -> float:
+    """That η, found here; it is the same for all λ."""
+    return _longest_eta(graph, s, d, partial(norms.lanczos, graph.edges))
+
+
+def _longest_eta(graph: EmpiricalGraph, s: Array, d: Array, lanczos: Lanczos) -> float:
     """0.98/‖Σ^½ D T^½‖ by a few Lanczos steps, or 1: the norm is at most 1, and less the further from bipartite."""
-    if problem.graph.n_edges == 0:
+    if graph.n_edges == 0:
         return 1.0
-    start = np.random.default_rng(0).standard_normal(problem.graph.n_nodes)
+    start = np.random.default_rng(0).standard_normal(graph.n_nodes)
     alpha, beta = lanczos(s, d, start, LANCZOS_STEPS)
     largest = float(eigvalsh_tridiagonal(alpha, beta[:-1])[-1])
     return max(1.0, 0.98 / np.sqrt(largest))

@@ -85,17 +85,19 @@ class Certifier:
         rounds: int = MOST,
         level: float | None = None,
         hurry: bool = False,
+        glanced: float | None = None,
     ) -> Certificate:
         """Bound the optimum from below with a dual point near u, which is moved there; w helps and is not changed.
 
         Repair goes on for `rounds` rounds while the charge is what stands between the bound and a gap of
         `goal` (absolute); if the goal is in sight, for as long as it takes. `level` is the objective at w, where known.
-        In a hurry, only a gap within the goal is worth a second look.
+        In a hurry, only a gap within the goal is worth a second look. `glanced` is about what u proves before its
+        charge, where u comes from an iteration and that is known: it is then repaired before the first bound.
         """
         level = self.prover.objective(w) if level is None else level
         self.prover.clip(u)
         given = [self.prover.copy(u)] if goal == 0 and self.n_duals <= FEW else []  # repair may lose what they prove
-        proof = self._repaired(w, u, level, goal, rounds)
+        proof = self._repaired(w, u, level, goal, rounds, glanced)
         if self.closer is None:
             return proof
         for dual in (*given, proof.u):
@@ -104,11 +106,17 @@ class Certifier:
             proof = self.closer.third(w, given, level, goal, proof)
         return proof
 
-    def _repaired(self, w: Weights, u: Duals, level: float, goal: float, rounds: int) -> Certificate:
+    def _repaired(
+        self, w: Weights, u: Duals, level: float, goal: float, rounds: int, glanced: float | None = None
+    ) -> Certificate:
         """The certificate of u, which is repaired for as long as it is worth it."""
         s = self.prover.split(w, u)
-        proof = self.bound(w, u, s, level, goal)
         done, more = 0, self.prover.needs_repair
+        if more and glanced is not None:
+            beyond = level - glanced
+            more = self.repair.rounds(u, BATCH, s, _enough(level, level, max(MINOR * beyond, goal - max(beyond, 0.0))))
+            done = BATCH
+        proof = self.bound(w, u, s, level, goal)
         while more and done + BATCH <= (MOST if level - proof.bound_before_charge <= goal else rounds):
             charge, beyond = proof.bound_before_charge - proof.dual_bound, level - proof.bound_before_charge
             if charge <= max(MINOR * beyond, goal - beyond):

@@ -70,9 +70,8 @@ def check_point(problem: BoundProblem, w: Array, u: Array) -> tuple[Array, Array
         array = as_floats(given, name)
         if array.shape != shape:
             raise ValueError(f"{name} must have shape {shape} for this problem; got {array.shape}")
-        bad = np.argwhere(~np.isfinite(array))
-        if bad.size:
-            i, k = bad[0]
+        if not np.isfinite(array).all():
+            i, k = np.argwhere(~np.isfinite(array))[0]
             raise ValueError(f"{name}[{i}, {k}] is {array[i, k]}; weights and duals must be finite")
         point.append(array)
     return point[0], point[1]

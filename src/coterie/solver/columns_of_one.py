@@ -37,6 +37,7 @@ class Asked(NamedTuple):
     start: Solution | None
     engine: str | Engine
     threads: int | None
+    balance: float | None = None
 
 
 Solve = Callable[[BoundProblem, Asked], tuple[Solution, Form]]
@@ -62,7 +63,7 @@ class ColumnsOfOne:
         """Solve this one, then go on with `problem`; mostly there is nothing left to do."""
         start = asked.start and replace(asked.start, w=asked.start.w * self.t, u=asked.start.u / self.t)
         with interruptible():
-            sooner = asked._replace(tol=CLOSER * asked.tol, limit=SOONER * asked.limit, start=start)
+            sooner = asked._replace(tol=CLOSER * asked.tol, limit=SOONER * asked.limit, start=start, balance=None)
             found, _ = solved(self.problem, sooner)
         first = replace(found, w=found.w / self.t, u=found.u * self.t)
         interrupted = first.status is Status.INTERRUPTED

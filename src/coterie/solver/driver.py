@@ -52,11 +52,12 @@ def drive(
     max_iter: int,
     callback: Callable[[Record], None] | None,
     expected: int = 0,
+    omega: float | None = None,
 ) -> Solution:
     """Iterate from (w, u) until the certified gap is at most tol, or a limit is reached: that of iterations, or time.
 
     `expected` is how many iterations it may take: certificates cost more than iterations, and the first one after
-    the start waits until it has a chance.
+    the start waits until it has a chance. `omega` is the balance of the first steps, where it is known.
     """
     try:
         prover = engine.prover(problem)
@@ -74,6 +75,8 @@ def drive(
         check()
         new = Run(problem, engine, incumbent, max_iter, callback, expected)
         new.begin(w, u)
+        if omega is not None:
+            new.steps.omega = omega
         run = new
         return run.to_its_end()
     except (KeyboardInterrupt, TimeUp) as reason:

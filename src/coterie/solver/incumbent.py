@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from functools import cached_property
-from math import inf, log
+from math import inf, isfinite, log
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from coterie.kernels.interruption import TimeUp
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.solver.bound import Bound
-from coterie.solver.certificate import MOST, Certificate, Certifier, gap_unit, relative_gap
+from coterie.solver.certificate import BATCH, MOST, Certificate, Certifier, gap_unit, relative_gap
 from coterie.solver.solution import Record, Solution, Status
 from coterie.solver.whole.improvements import Improvements
 
@@ -108,12 +108,14 @@ class Incumbent:
                     self._offer(self.improvements.refined(clusters, self.tol / 3))
             aimed = self._aim(self.improvements, clusters, w, u, n_iter, rounds, hurry)
         in_doubt = aimed is None and hurry and self.gap > self.tol
-        excess = self._excess(self._glance(u) if below is None else below) if in_doubt else 0.0
-        if self._too_early(excess):
+        if in_doubt and below is None:
+            below = self._glance(u)
+        excess = self._excess(below) if in_doubt and below is not None else 0.0
+        if self._too_early(excess, rounds):
             self.checks.append((n_iter, excess))
             self._note(n_iter)
             return
-        proof = aimed if aimed is not None and self._in_reach(aimed) else self._prove(u, rounds, hurry)
+        proof = aimed if aimed is not None and self._in_reach(aimed) else self._prove(u, rounds, hurry, below)
         beyond = self.objective - proof.bound_before_charge
         self.checks.append((n_iter, beyond / self.goal if self.goal > 0 else inf))
         self._note(n_iter)
@@ -126,11 +128,15 @@ class Incumbent:
         """How many times the gap that is asked for is left, about, where this is proven; ∞ if none is asked for."""
         return (self.objective - below) / self.goal if self.goal > 0 else inf
 
-    def _too_early(self, excess: float) -> bool:
+    def _too_early(self, excess: float, rounds: int = BATCH) -> bool:
         """Whether this much of a gap, at a glance, is not worth a proof; ∞: nothing is known.
 
-        Where proofs take as long as hundreds of iterations, these go on while they bring much.
+        Where proofs take as long as hundreds of iterations, these go on while they bring much. And where duals are to
+        be repaired, and so few rounds of that are allowed that there will be none unless the goal is in sight, it has
+        to be.
         """
+        if 1 < excess < inf and rounds < BATCH and self.prover.needs_repair:
+            return True
         near, before = self.prover.near_enough, self.checks[-1][1] if self.checks else inf
         return FAR < excess < inf or near < excess <= FALLS * before < inf
 
@@ -164,16 +170,19 @@ class Incumbent:
         if settled is None:
             return None
         self.clusters = settled
-        return self._prove(u, rounds, hurry)
+        return self._prove(u, rounds, hurry, self._glance(u) if hurry else None)
 
     def _suffice(self, w: Weights, u: Duals) -> bool:
         """Whether duals prove, about, what is asked for of these weights."""
         self._offer(w)
         return self._excess(self._glance(u)) <= 1
 
-    def _prove(self, u: Duals, rounds: int, hurry: bool) -> Certificate:
-        """Keep the better bound."""
-        proof = self.certify(self.w, u, goal=self.goal, rounds=rounds, level=self.objective, hurry=hurry)
+    def _prove(self, u: Duals, rounds: int, hurry: bool, below: float | None) -> Certificate:
+        """Keep the better bound; `below` is what a glance says, if there was one."""
+        glanced = below if below is not None and hurry and isfinite(below) else None
+        proof = self.certify(
+            self.w, u, goal=self.goal, rounds=rounds, level=self.objective, hurry=hurry, glanced=glanced
+        )
         now = self.objective, self._unit
         first = self.unproven and not proof.bound.is_refuted_by(*now)
         if first or proof.bound.is_better_than(self.proof.bound, *now):

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from coterie.kernels.choice import using
 from coterie.problem import BoundProblem, Problem, bound, largest_useful_lam
 from coterie.problem.arrays import Array
 from coterie.problem.penalties import TotalVariation
 from coterie.problem.penalties.by_column import by_column
 from coterie.problem.reuse import reusing
-from coterie.solver.pace import expecting
+from coterie.solver.pace import Pace, expecting
 from coterie.solver.solution import Solution, Status
-from coterie.solver.solve import solve, solve_closer
-from coterie.solver.strides import in_strides, start_at
+from coterie.solver.solve import solve_closer
+from coterie.solver.strides import balance_of, in_strides, start_at
 
 FIRST = 1e-4  # the gap that the first λ is solved to: nodes without labels, which hardly count, stay near zero before
 
@@ -115,11 +116,15 @@ def solve_path(
     with expecting(len(values)), reusing():
         for k, near in in_strides(values):
             here = problem.at(values[k])
-            begin = start_at(here, [(values[j], found[j]) for j in near], start, tol)
-            if begin is None or (begin is start and k > 0):  # it starts from nothing, or larger λ start from it
-                found[k] = solve_closer(here, tol, FIRST, start=begin, **options)
-            else:
-                found[k] = solve(here, tol, start=begin, **options)
+            try:
+                begin = start_at(here, [(values[j], found[j]) for j in near], start, tol)
+                first = begin is None or (begin is start and k > 0)  # it starts from nothing, or larger λ start from it
+                balance = balance_of(here, [found[j] for j in _two(near, found)])
+                found[k] = solve_closer(here, tol, FIRST if first else tol, start=begin, balance=balance, **options)
+            except KeyboardInterrupt:  # before or after the iterations: of this λ there is nothing
+                if not found:
+                    raise
+                break
             while progress is not None and untold in found:
                 progress(values[untold], found[untold])
                 untold -= 1
@@ -127,6 +132,11 @@ def solve_path(
                 break
     solved = sorted(found)
     return Path(tuple(values[k] for k in solved), tuple(found[k] for k in solved))
+
+
+def _two(near: tuple[int, ...], found: Collection[int]) -> tuple[int, ...]:
+    """The numbers of two solutions nearby; fewer, where only one is known."""
+    return near if len(near) != 1 else tuple(k for k in (near[0], near[0] + 1) if k in found)
 
 
 def _descending(lams: Sequence[float]) -> list[float]:
@@ -145,7 +155,10 @@ def lam_grid(problem: Problem | BoundProblem, n_lams: int = 30, smallest: float 
     if n_lams < 1 or not 0 < smallest <= 1:
         raise ValueError(f"n_lams must be at least 1 and smallest in (0, 1], got {n_lams} and {smallest}")
     problem = bound(problem)
-    largest = largest_useful_lam(problem)
+    with expecting(n_lams):
+        form = Pace(problem).form()
+    with using(form):
+        largest = largest_useful_lam(problem)
     if not np.isfinite(largest):
         largest, smallest = _nearly_equal(problem), smallest**2
     return [0.0] if largest == 0 else below(largest, n_lams, smallest)

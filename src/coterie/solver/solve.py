@@ -111,8 +111,12 @@ def solve_closer(
     start: Solution | None = None,
     engine: str | Engine = "auto",
     threads: int | None = None,
+    balance: float | None = None,
 ) -> Solution:
-    """Solve to the smaller of two gaps, where the limits allow it; what is within tol is what was asked for."""
+    """Solve to the smaller of two gaps, where the limits allow it; what is within tol is what was asked for.
+
+    `balance` is the ω of the first steps, where solutions nearby tell it (`strides.balance_of`).
+    """
     limits: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "time_limit": 0 if time_limit is None else time_limit}
     for name, value in limits.items():
         if not isinstance(value, Real) or not float(value) >= 0:
@@ -123,7 +127,7 @@ def solve_closer(
         w, u = check_point(problem, start.w, start.u)
         start = replace(start, w=w, u=u)
     left = min(limit - (seconds_worked() - began), seconds_left())
-    asked = Asked(min(tol, closer), int(max_iter), left, callback, start, engine, threads)
+    asked = Asked(min(tol, closer), int(max_iter), left, callback, start, engine, threads, balance)
     plain = ColumnsOfOne.of(problem)
     solution, form = _solved(problem, asked) if plain is None else plain.first(_solved, problem, asked)
     if solution.gap <= tol and solution.status in LIMITS:
@@ -148,8 +152,11 @@ def _solved(problem: BoundProblem, asked: Asked) -> tuple[Solution, Form]:
         inner, telling = reduced.problem, units.telling(asked.callback)
         limits: dict[str, Any] = {"tol": asked.tol, "max_iter": asked.max_iter, "callback": telling}
         expected = 0 if start is None else start.n_iter
-        ready = _prepared(problem)
-        solution = drive(inner, chosen, w, u, **limits, expected=expected) if ready else unproven(inner, w, u)
+        omega = None if asked.balance is None else units.ratio_into(asked.balance)
+        if _prepared(problem):
+            solution = drive(inner, chosen, w, u, **limits, expected=expected, omega=omega)
+        else:
+            solution = unproven(inner, w, u)
         w, u = reduced.lift(solution.w, solution.u)
         w = zero_where_undetermined(problem, w)
         solution = units.back(replace(solution, w=w, u=u, undetermined=units.problem.undetermined, graph=problem.graph))

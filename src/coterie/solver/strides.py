@@ -27,6 +27,7 @@ from coterie.solver.solution import Solution
 
 COSTS = 0.1  # of the gap that is asked for, which making weights of clusters equal may cost at a start
 STRIDE = 8  # steps from one λ that is solved from the last one to the next, at most: measured, decision 35
+BALANCE = 1.0  # of the balance that two solutions show: measured, decision 35
 WIDEST = 2.0  # the larger of two λ over the smaller: means of others far apart are not the models of the λ in between
 
 
@@ -69,6 +70,23 @@ def start_at(
     t = (lam - low) / (high - low)
     w, u = ((1 - t) * getattr(other, name) + t * getattr(one, name) for name in ("w", "u"))
     return replace(other, w=_snapped(problem, w, u, COSTS * tol), u=u, n_iter=0)
+
+
+def balance_of(problem: BoundProblem, two: Sequence[Solution]) -> float | None:
+    """The balance ω of steps (`balance.py`) that suits the way from one solution to the other, or part of it.
+
+    Weights and duals travel equally far, in the metric of the iteration, with
+    ω² = Σ 2‖Δu_e‖²/s_e / Σ d_i ‖Δw_i‖². None where one of them does not move, or where only one solution is known.
+    """
+    if len(two) < 2 or problem.lam == 0 or problem.graph.n_edges == 0:
+        return None
+    graph, (one, other) = problem.graph, two
+    s = np.sqrt(graph.weights / graph.weights.mean())
+    d = np.bincount(graph.edges.ravel(), weights=np.repeat(s, 2), minlength=graph.n_nodes)
+    du, dw = one.u - other.u, one.w - other.w
+    dual = 2 * float(np.einsum("ek,ek,e->", du, du, 1 / s))
+    primal = float(np.einsum("ik,ik,i->", dw, dw, d))
+    return BALANCE * float(np.sqrt(dual / primal)) if primal > 0 and dual > 0 else None
 
 
 def _fused(problem: BoundProblem, w: Array) -> Array:

@@ -37,7 +37,9 @@ class Units:
         if design is None or not len(problem.M):
             return cls(problem)
         design.refuse_tiny()
-        return cls.given(problem, power_of_two(design.X), power_of_two(design.y) if design.psi.scales else 1.0)
+        return cls.given(
+            problem, reused(power_of_two, design.X), reused(power_of_two, design.y) if design.psi.scales else 1.0
+        )
 
     @classmethod
     def given(cls, problem: BoundProblem, x: float, y: float) -> Units:
@@ -55,6 +57,10 @@ class Units:
     def into(self, w: Array, u: Array) -> tuple[Array, Array]:
         """Weights and duals in these units."""
         return w / self.weight, u * (self.weight / self.value)
+
+    def ratio_into(self, omega: float) -> float:
+        """Sizes of duals over those of weights, in these units."""
+        return omega * self.weight**2 / self.value
 
     def back(self, solution: Solution) -> Solution:
         """The solution in the units of the user."""
