@@ -51,10 +51,8 @@ class Steps:
     @classmethod
     def of(cls, problem: BoundProblem, lanczos: Lanczos | None = None) -> Steps:
         """Choose steps that suit a problem. `lanczos`: an engine's way to the norm of D, where it has one."""
-        graph, A = problem.graph, problem.graph.weights  # and not λA: what is made of it is the same for all λ
-        s = np.sqrt(A / A.mean()) if problem.lam > 0 and A.size else np.ones(graph.n_edges)
-        d = np.bincount(graph.edges.ravel(), weights=np.repeat(s, 2), minlength=graph.n_nodes)
-        d[d == 0] = 1.0
+        graph = problem.graph
+        s, d = scales(graph, np.ones(graph.n_edges) if problem.lam == 0 else graph.weights)
         ascent = _ascent(problem, s, d)
         if ascent is not None:
             return cls(s, d, ascent=ascent)
@@ -86,6 +84,14 @@ class Steps:
         """Move ω half-way (in logarithms) to where both variables travel equally far."""
         if travel.primal > 0 and travel.dual > 0:
             self.omega *= np.clip(np.sqrt(travel.dual / travel.primal), 0.1, 10.0)
+
+
+def scales(graph: EmpiricalGraph, A: Array) -> tuple[Array, Array]:
+    """s_e = √(A_e / mean A) and d_i = Σ_{e∋i} s_e, or 1 where there is no edge: the same for all λ > 0."""
+    s = np.sqrt(A / A.mean()) if A.size else np.ones(0)
+    d = np.bincount(graph.edges.ravel(), weights=np.repeat(s, 2), minlength=graph.n_nodes)
+    d[d == 0] = 1.0
+    return s, d
 
 
 def _ascent(problem: BoundProblem, s: Array, d: Array) -> Array | None:

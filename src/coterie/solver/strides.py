@@ -23,11 +23,11 @@ from coterie.problem.arrays import Array
 from coterie.problem.losses.base import LocalLosses
 from coterie.problem.reuse import reused
 from coterie.proofs.dual_clusters import DualClusters
+from coterie.solver.balance import scales
 from coterie.solver.solution import Solution
 
 COSTS = 0.1  # of the gap that is asked for, which making weights of clusters equal may cost at a start
 STRIDE = 8  # steps from one λ that is solved from the last one to the next, at most: measured, decision 35
-BALANCE = 1.0  # of the balance that two solutions show: measured, decision 35
 WIDEST = 2.0  # the larger of two λ over the smaller: means of others far apart are not the models of the λ in between
 
 
@@ -81,12 +81,11 @@ def balance_of(problem: BoundProblem, two: Sequence[Solution]) -> float | None:
     if len(two) < 2 or problem.lam == 0 or problem.graph.n_edges == 0:
         return None
     graph, (one, other) = problem.graph, two
-    s = np.sqrt(graph.weights / graph.weights.mean())
-    d = np.bincount(graph.edges.ravel(), weights=np.repeat(s, 2), minlength=graph.n_nodes)
+    s, d = scales(graph, graph.weights)
     du, dw = one.u - other.u, one.w - other.w
     dual = 2 * float(np.einsum("ek,ek,e->", du, du, 1 / s))
     primal = float(np.einsum("ik,ik,i->", dw, dw, d))
-    return BALANCE * float(np.sqrt(dual / primal)) if primal > 0 and dual > 0 else None
+    return float(np.sqrt(dual / primal)) if primal > 0 and dual > 0 else None
 
 
 def _fused(problem: BoundProblem, w: Array) -> Array:
