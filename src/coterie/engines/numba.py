@@ -232,8 +232,8 @@ class NumbaEngine:
             lambda t, i0, i1, xs: nodes.node_gather(i0, i1, self.tau, self.w, xs, self.w_hat), spread=False
         )
         f = self.problem.f
-        prox = f.prox if self.models is None else f.rough_prox
-        self.latest = prox(self.w_hat[self.labelled], self.tau_M, self.latest)
+        update = f.prox if self.models is None else f.rough_prox
+        self.latest = update(self.w_hat[self.labelled], self.tau_M, self.latest)
         self.w_hat[self.labelled] = self.latest
         arrays = self.w_hat, self.w, self.w0
         self._each_node_range(lambda t, i0, i1, xs: nodes.node_finish(i0, i1, *arrays, xs, *moving), gather=False)
