@@ -128,3 +128,18 @@ def test_a_quantile_that_fits_every_row() -> None:
     solution = ct.solve(ct.Problem(ct.EmpiricalGraph.from_edges([], n_nodes=1), data, loss=loss), max_iter=10)
     assert solution.gap <= 1e-6
     assert solution.w == pytest.approx(np.array([[0.0, -1.0, 1.0]]), abs=1e-9)
+
+
+def test_quantiles_with_a_small_ridge_and_an_l1_norm_do_not_stall() -> None:
+    """Ascent has duals of rows at their ends, with which what an ℓ1 norm leaves of slopes was proven to 2e-5."""
+    rng = np.random.default_rng(56)
+    nodes = np.repeat(np.arange(8), rng.integers(1, 4, 8))
+    X, y, weights = (
+        rng.standard_normal((len(nodes), 4)),
+        rng.standard_normal(len(nodes)),
+        rng.standard_normal(len(nodes)),
+    )
+    data = ct.LocalDatasets.from_rows(X, y, nodes, weights=np.exp(2 * weights))
+    graph = ct.EmpiricalGraph.from_edges([(i, i + 1) for i in range(7)])
+    loss = ct.Quantile(ridge=0.01, l1=0.5, reduction="sum")
+    assert ct.solve(ct.Problem(graph, data, loss, lam=0.2), engine="numpy").status is ct.Status.OPTIMAL

@@ -27,10 +27,14 @@ NEAR = 1e5  # times a trace of curvature: what holds weights near those at which
 
 @dataclass(frozen=True, eq=False)
 class KinkedLosses(RowLosses):
-    """Duals b_r of rows lie between s_r ψ′(−∞) and s_r ψ′(∞), or other limits; a = −b, as e is a residual."""
+    """Duals b_r of rows lie between s_r ψ′(−∞) and s_r ψ′(∞), or other limits; a = −b, as e is a residual.
+
+    `alone`: slopes are those of rows and ridge, and not what an ℓ1 norm has left of them.
+    """
 
     smooth: ClassVar[bool] = False
     limits: tuple[Array, Array] | None = None
+    alone: bool = True
 
     def gradient(self, w: Array) -> Array:
         return LocalLosses.gradient(self, w)
@@ -90,7 +94,8 @@ class KinkedLosses(RowLosses):
         """Weights and duals of rows with forces close to p."""
         curvature = np.full(len(p), NEAR * self._trace)
         b = self.last_duals.copy()
-        few = p.size <= FEW and not (self.ridge.all() and self.rows.m.max(initial=0) <= p.shape[1])  # ascent is as good
+        as_good = self.alone and self.ridge.all() and self.rows.m.max(initial=0) <= p.shape[1]  # ascent is
+        few = p.size <= FEW and not as_good
         for _ in range(CLOSER):
             before, near = near, self._ascend(p, near, curvature, b, 0 if few else CONJUGATE_SWEEPS)
             if np.abs(near - before).max(initial=0.0) <= SETTLED * np.abs(near).max(initial=0.0):

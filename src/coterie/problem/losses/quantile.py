@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -70,7 +70,7 @@ class Quantile(RowLoss):
 
     def bind(self, rows: LabelledRows) -> LocalLosses:
         f, alpha = self.bind_rows(rows), self.ground(rows.X.shape[1]).alpha
-        return SparseKinks(f, alpha) if alpha.any() else f
+        return SparseKinks(replace(f, alone=False), alpha) if alpha.any() else f
 
     def bind_rows(self, rows: LabelledRows) -> KinkedLosses:
         f = super().bind_rows(rows)
