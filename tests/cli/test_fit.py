@@ -123,7 +123,8 @@ def test_what_counts_alike_and_how_sure_the_choice_is(tmp_path):
         found[way] = parsed(run(*common, "--weight-by", way, "--json"))
         assert found[way]["weight_by"] == way
         assert found[way]["standardize"]
-        assert found[way]["lam_chosen_error"] == choice.mean.min()
+        # the second time kernels may be compiled that were not at first
+        assert found[way]["lam_chosen_error"] == pytest.approx(choice.mean.min(), rel=1e-9)
         assert found[way]["lam_chosen_standard_error"] > 0
     assert found["rows"]["objective"] != found["nodes"]["objective"]
     assert parsed(run(*common, "--json"))["weight_by"] == "rows"

@@ -472,7 +472,8 @@ def limits(crew: Crew) -> None:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ct.NotConverged)
-        same_everywhere(ct.solve(problem, 0.0, time_limit=0.5, engine="mpi"), ct.Status.TIME_LIMIT)
+        limited = ct.solve(problem, 0.0, time_limit=0.5, engine="mpi", callback=lambda record: time.sleep(0.3))
+        same_everywhere(limited, ct.Status.TIME_LIMIT)
         seen = []
 
         def press(record: ct.Record) -> None:

@@ -66,6 +66,11 @@ def is_long(problem: BoundProblem) -> bool:
     return seconds_in_numpy(problem) > SHORT
 
 
+def are_worth_knowing_n(problem: BoundProblem, solves: int) -> bool:
+    """Whether so many solves are worth kernels that know n, whatever was solved before them."""
+    return has_compiler() and solves * seconds_saved(problem) > COMPILING_N
+
+
 @contextmanager
 def expecting(solves: int) -> Iterator[None]:
     """Inside, solves are some of so many of one sort."""

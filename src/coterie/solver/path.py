@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from coterie.kernels.choice import using
+from coterie.kernels.forms import Form
 from coterie.problem import BoundProblem, Problem, bound, largest_useful_lam
 from coterie.problem.arrays import Array
 from coterie.problem.penalties import TotalVariation
 from coterie.problem.penalties.by_column import by_column
 from coterie.problem.reuse import reusing
-from coterie.solver.pace import Pace, expecting
+from coterie.solver.pace import are_worth_knowing_n, expecting
 from coterie.solver.solution import Solution, Status
 from coterie.solver.solve import solve_closer
 from coterie.solver.strides import balance_of, in_strides, start_at
@@ -155,9 +157,7 @@ def lam_grid(problem: Problem | BoundProblem, n_lams: int = 30, smallest: float 
     if n_lams < 1 or not 0 < smallest <= 1:
         raise ValueError(f"n_lams must be at least 1 and smallest in (0, 1], got {n_lams} and {smallest}")
     problem = bound(problem)
-    with expecting(n_lams):
-        form = Pace(problem).form()
-    with using(form):
+    with using(Form.THIS_N) if are_worth_knowing_n(problem, n_lams) else nullcontext():
         largest = largest_useful_lam(problem)
     if not np.isfinite(largest):
         largest, smallest = _nearly_equal(problem), smallest**2
