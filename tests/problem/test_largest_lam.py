@@ -66,3 +66,14 @@ def test_a_rough_potential_still_gives_a_bound(monkeypatch: pytest.MonkeyPatch) 
         assert rough >= 0.5 * settled
         solution = ct.solve(replace(problem, lam=1.001 * rough), 1e-9)
         assert len(solution.clusters()) == 1
+
+
+@pytest.mark.parametrize("weak", [1e-18, 1e-26, 1e-60])
+def test_a_weak_edge_asks_for_as_much_more(weak: float) -> None:
+    data = ct.LocalDatasets.from_rows(np.ones((4, 1)), [1.0, 2.0, 4.0, 5.0], [0, 1, 2, 3])
+    path = [(0, 1), (1, 2), (2, 3)]
+    even, uneven = (
+        ct.largest_useful_lam(ct.Problem(ct.EmpiricalGraph.from_edges(path, [1.0, middle, 1.0]), data))
+        for middle in (1.0, weak)
+    )
+    assert uneven == pytest.approx(even / weak, rel=1e-6)

@@ -94,7 +94,10 @@ def test_ctrl_c_between_two_solves_ends_the_path_with_those_before(where: str, m
         return usual(*arguments, **options)
 
     monkeypatch.setattr(path_module, where, pressed)
-    assert len(ct.solve_path(instance(), n_lams=5, tol=1e-2, engine="numpy")) == 2
+    path = ct.solve_path(instance(), n_lams=5, tol=1e-2, engine="numpy")
+    assert len(path) == 2
+    assert path.interrupted
+    assert repr(path).endswith(", interrupted)")
 
 
 def test_ctrl_c_before_anything_is_solved_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -181,3 +181,20 @@ def test_duals_that_are_not_numbers_are_not_handed_out() -> None:
     best = Incumbent(ArrayProver(problem.bound), TOL, np.zeros((12, 3)))
     best.proof = replace(best.proof, u=np.full((problem.graph.n_edges, 3), np.nan))
     assert not best.solution(ct.Status.STALLED, 1).u.any()
+
+
+@pytest.mark.parametrize("loss", [ct.Huber(), ct.Quantile()], ids=repr)
+def test_labels_without_noise_have_an_objective_of_zero(loss: ct.Loss) -> None:
+    X, nodes = np.array([[0.0], [3.0], [2.0], [2.0], [0.0], [3.0]]), [1, 1, 4, 4, 5, 5]
+    ends = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 6), (6, 7), (6, 3), (5, 0), (3, 1), (3, 7), (4, 0), (4, 1)]
+    graph = ct.EmpiricalGraph.from_edges(ends, n_nodes=8)
+    problem = ct.Problem(graph, ct.LocalDatasets.from_rows(X, 3 * X[:, 0], nodes, n_nodes=8), loss, lam=0.1)
+    for engine in ("numpy", "auto"):
+        solution = ct.solve(problem, engine=engine)
+        assert solution.status is ct.Status.OPTIMAL
+        assert solution.objective == pytest.approx(0.0, abs=1e-12)
+
+
+def test_what_is_no_engine_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"^object is no engine; inherit from coterie\.engines\.base\.Engine$"):
+        ct.solve(instance(), engine=object())  # type: ignore[arg-type]

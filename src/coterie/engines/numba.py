@@ -35,8 +35,7 @@ class NumbaEngine(Engine):
 
     Quadratic losses, and quadratic models of others, have their primal update inside the node pass; any other loss is
     called between two halves.
-    An anchor u₀ is an anchor wherever it is, so large ones are kept in single precision (dual steps excepted). And how
-    much of the way from its centre a model keeps moves no fixed point: of thin models that is in single precision, too.
+    An anchor u₀ is an anchor wherever it is, so large ones are kept in single precision (dual steps excepted).
     """
 
     def __init__(self, threads: int | None = None) -> None:
@@ -196,7 +195,7 @@ class NumbaEngine(Engine):
         assert self.model is not None
         if isinstance(self.model, ThinModel):
             if self.V.shape != self.model.Z.shape:
-                self.V, self.share2 = np.empty(self.model.Z.shape, np.float32), np.empty_like(self.model.slope)
+                self.V, self.share2 = np.empty_like(self.model.Z), np.empty_like(self.model.slope)
             thin_model.thin_share(self.tau_M, self.model.h, self.model.Z, self.V, self.share2)
             return
         if self.share3.shape != self.model.H.shape:

@@ -19,6 +19,7 @@ contract, laplacian = Either("contract"), Either("laplacian")
 CG_STEPS = 300
 MANY = 200_000  # duals, from which on compiled kernels are worth their loading
 CG_ACCURACY = 1e-9
+TINY = 1e-30  # squares of relative weights below this are next to nothing in single precision
 
 
 def largest_useful_lam(problem: Problem | BoundProblem) -> float:
@@ -72,8 +73,10 @@ def small_flow(graph: EmpiricalGraph, demand: Array) -> Array:
 
     The potential φ comes from conjugate gradients and may be rough; a spanning forest carries what is missing.
     """
-    share = (graph.weights / graph.weights.max()) ** 2  # in single precision, as kernels for repair have it
-    S = np.repeat(share.astype(np.float32)[:, None], demand.shape[1], axis=1)
+    share = (graph.weights / graph.weights.max()) ** 2
+    if share.min() > TINY:  # in single precision, as kernels for repair have it
+        share = share.astype(np.float32)
+    S = np.repeat(share[:, None], demand.shape[1], axis=1)
     ends, diagonal = graph.edges.astype(np.uint32), np.empty_like(demand)
     laplacian.diagonal(ends, S, laplacian.NO_GROUND, diagonal)
 

@@ -114,7 +114,9 @@ class Certifier:
         done, more = 0, self.prover.needs_repair
         if more and glanced is not None:
             beyond = level - glanced
-            more = self.repair.rounds(u, BATCH, s, _enough(level, level, max(MINOR * beyond, goal - max(beyond, 0.0))))
+            allowed = max(MINOR * beyond, goal - max(beyond, 0.0))
+            most = max(abs(level), allowed, float_info.min)  # of the charge, which is not known yet
+            more = self.repair.rounds(u, BATCH, s, _enough(level, most, allowed))
             done = BATCH
         proof = self.bound(w, u, s, level, goal)
         while more and done + BATCH <= (MOST if level - proof.bound_before_charge <= goal else rounds):

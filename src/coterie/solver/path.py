@@ -34,6 +34,8 @@ class Path:
         The values of λ.
     solutions : tuple of Solution
         One for each of them.
+    interrupted : bool, default=False
+        Whether Ctrl-C ended it before all λ were solved; those that are missing may lie between others.
 
     Examples
     --------
@@ -47,6 +49,7 @@ class Path:
 
     lams: tuple[float, ...]
     solutions: tuple[Solution, ...]
+    interrupted: bool = False
 
     def __iter__(self) -> Iterator[tuple[float, Solution]]:
         return zip(self.lams, self.solutions, strict=True)
@@ -57,7 +60,8 @@ class Path:
     def __repr__(self) -> str:
         ends = f"lam {self.lams[0]:.3g} to {self.lams[-1]:.3g}, " if self.lams else ""
         gap = f"largest gap {max(solution.gap for solution in self.solutions):.2g}" if self.solutions else "empty"
-        return f"Path({len(self)} solutions, {ends}{gap})"
+        cut = ", interrupted" if self.interrupted else ""
+        return f"Path({len(self)} solutions, {ends}{gap}{cut})"
 
 
 def solve_path(
@@ -133,7 +137,8 @@ def solve_path(
             if found[k].status is Status.INTERRUPTED:
                 break
     solved = sorted(found)
-    return Path(tuple(values[k] for k in solved), tuple(found[k] for k in solved))
+    cut = len(solved) < len(values) or any(found[k].status is Status.INTERRUPTED for k in solved)
+    return Path(tuple(values[k] for k in solved), tuple(found[k] for k in solved), cut)
 
 
 def _two(near: tuple[int, ...], found: Collection[int]) -> tuple[int, ...]:

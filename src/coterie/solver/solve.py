@@ -188,6 +188,8 @@ def check_engine(name: str | Engine, threads: int | None = None) -> None:
         raise ValueError(f"threads must be a whole number ≥ 1, got {threads!r}")
     if isinstance(name, str) and name not in ENGINES:
         raise ValueError(f"there is no engine {name!r}; choose one of {', '.join(ENGINES)}")
+    if not isinstance(name, str) and Engine not in type(name).__mro__:
+        raise TypeError(f"{type(name).__name__} is no engine; inherit from coterie.engines.base.Engine")
 
 
 def engine_for(name: str | Engine, threads: int | None, pace: Pace) -> Engine:
