@@ -24,6 +24,7 @@ class Equations:
         self.w_hat, self.u_hat = w, u
         self.w0, self.u0, self.k = w, u, 0
         self.models = Models(losses)
+        self.model: Any = None
 
     def differences(self, w: Any) -> Any:
         """Dw."""
@@ -49,8 +50,8 @@ class Equations:
         self.tau, self.sigma = tau[:, None], sigma[:, None]
 
     def advance(self, n_iter: int, mode: Mode) -> float:
-        self.model = self.models.around(self.w_hat[self.M])
-        if self.model is not None:
+        before, self.model = self.model, self.models.around(self.w_hat[self.M])
+        if self.model is not None and self.model is not before:
             self.spectrum = self.eigh(self.model.H)
         for last in reversed(range(n_iter)):
             self._apply_dual() if mode is Mode.DUAL else self._apply()

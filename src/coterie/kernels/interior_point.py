@@ -70,7 +70,9 @@ def _take_steps(X, e, starts, D, low, high, b, u, v, z, node, first_step, work):
                 _solve_by_rows(X[part], D[i], give[:m], h[:m], rest, A[:m, :m], g[:m], dz, db[:m])
             else:
                 _solve_by_columns(X[part], D[i], give[:m], h[:m], rest, A, g, dz, db[:m])
-            if not _move(*rows, D[i], size, *point, *steps):
+            length = _reach(low[part], high[part], *point[1:], *steps[1:])
+            gap, terms = move(low[part], high[part], D[i], size, length, *point, *steps)
+            if not gap > ENOUGH * terms:
                 break
             work -= m * n * (n + 12) + n * n * n // 6
             if work <= 0:
@@ -148,14 +150,20 @@ def _solve_by_columns(X, D, give, h, rest, A, g, dz, db):
 
 
 @inline_llvm
-def _move(X, e, low, high, D, size, z, b, u, v, dz, db, du, dv):
-    """Take as much of a step as keeps numbers positive; return whether another is to follow."""
+def _reach(low, high, b, u, v, db, du, dv):
+    """du, dv ← steps that go with db; return how far all of them can go, so that numbers stay positive."""
     aim, worst = _aim(low, high, b, u, v), BACK  # the largest of what numbers lose, as parts of themselves
     for r in range(len(b)):
         upper, lower = 1 / (high[r] - b[r]), 1 / (b[r] - low[r])
         du[r], dv[r] = (aim + u[r] * db[r]) * upper - u[r], (aim - v[r] * db[r]) * lower - v[r]
         worst = max(worst, -du[r] / u[r], -dv[r] / v[r], db[r] * upper, -db[r] * lower)
-    length, gap, terms = BACK / worst, 0.0, 0.0
+    return BACK / worst
+
+
+@jit
+def move(low, high, D, size, length, z, b, u, v, dz, db, du, dv):
+    """Take so much of a step; return what is left of the gap, and the sizes that were added up."""
+    gap, terms = 0.0, 0.0
     for r in range(len(b)):
         u[r] += length * du[r]
         v[r] += length * dv[r]
@@ -165,4 +173,4 @@ def _move(X, e, low, high, D, size, z, b, u, v, dz, db, du, dv):
     for k in range(len(z)):
         z[k] += length * dz[k]
         terms += 0.5 * D[k] * z[k] * z[k]
-    return gap > ENOUGH * terms
+    return gap, terms

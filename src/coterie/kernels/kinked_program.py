@@ -8,7 +8,8 @@ import numpy as np
 
 from coterie.kernels.compiling import inline_llvm, jit
 from coterie.kernels.elimination import factorise, find, order, substitute
-from coterie.kernels.reference.interior_point import BACK, ENOUGH, STEPS, TRACE
+from coterie.kernels.interior_point import move
+from coterie.kernels.reference.interior_point import BACK, STEPS, TRACE
 from coterie.kernels.reference.kinked_program import inside, scale
 
 
@@ -42,7 +43,7 @@ def minimise(
         length = _step(*rows, low, high, place, first, row, L, miss, plus, minus, give, rest, x, *point, *steps)
         if not (np.isfinite(dz).all() and np.isfinite(db).all() and np.isfinite(length)):
             break
-        gap, terms = _move(low, high, D, size, length, *point, *steps)
+        gap, terms = move(low, high, D, size, length, *point, *steps)
         if gap <= accuracy * terms:
             break
 
@@ -191,19 +192,3 @@ def _look_ahead(low, high, b, u, v, db, du, dv, length, plus, minus):
     aim = 0.5 * left**3 / now**2 / len(b)
     for r in range(len(b)):
         plus[r], minus[r] = aim + du[r] * db[r], aim - dv[r] * db[r]
-
-
-@jit
-def _move(low, high, D, size, length, z, b, u, v, dz, db, du, dv):
-    """Take the step; return what is left of the gap, and the sizes that were added up."""
-    gap, terms = 0.0, 0.0
-    for r in range(len(b)):
-        u[r] += length * du[r]
-        v[r] += length * dv[r]
-        gap += (high[r] - b[r]) * u[r] + (b[r] - low[r]) * v[r]
-        terms += (high[r] - low[r]) * (u[r] + v[r] + ENOUGH * size)
-        b[r] += length * db[r]
-    for k in range(len(z)):
-        z[k] += length * dz[k]
-        terms += 0.5 * D[k] * z[k] * z[k]
-    return gap, terms
