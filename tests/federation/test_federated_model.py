@@ -132,7 +132,7 @@ def test_counts_have_the_exposures_of_a_column(tmp_path: Path) -> None:
     ("loss", "label", "words"),
     [
         ("poisson", "-2", r"data.csv: column 'y', row 2: -2; counts are numbers ≥ 0"),
-        ("logistic", "2", r"data.csv: column 'y', row 2: 2; labels of a federation are 0 or 1"),
+        ("logistic", "2", r"data.csv: column 'y', row 2: 2; without names of classes labels are 0 or 1"),
         ("logistic", "low", r"data.csv: column 'y', row 2: 'low' is not a number; .* with coterie fit --loss logistic"),
     ],
 )

@@ -11,6 +11,7 @@ from coterie.estimators.refit import Refit
 from coterie.estimators.space_time import pairs_of
 from coterie.problem import EmpiricalGraph
 from coterie.problem.arrays import Array
+from coterie.problem.losses.multinomial import weight_names
 
 
 class ExportMixin:
@@ -117,7 +118,7 @@ def column_names(model: ExportMixin) -> list[str]:
     columns = names_of_design(model)
     if model.coef_.ndim == 2:
         return columns
-    return [f"{name}: {column}" for name in model.classes_.tolist() for column in columns]  # type: ignore[attr-defined]
+    return weight_names(columns, model.classes_.tolist())  # type: ignore[attr-defined]
 
 
 def names_of_design(model: ExportMixin) -> list[str]:

@@ -56,7 +56,7 @@ def live(
             say(f"{name} goes on from iteration {progress.number}")
         tol, most = read.config["tol"], read.config["most-iterations"]
         request, verdict, number = run.until(tol, most, progress, see)
-        write_weights(read.folder / "weights.csv", read.files.nodes, read.files.columns[:-1], site.weights(request))
+        write_weights(read.folder / "weights.csv", read.files.nodes, read.files.weight_names, site.weights(request))
         _write_result(read, verdict, number)
     read.forget()
     return verdict, verdict.gap <= tol

@@ -19,10 +19,9 @@ from coterie.federation.gossip_life import RESULT
 from coterie.federation.local import POLL, free_port
 from coterie.federation.loop import FederationError
 from coterie.federation.policy import Policy
-from coterie.federation.site_files import read_edges
+from coterie.federation.site_files import PROBLEM, read_edges
 from coterie.federation.transport.keys import write_own_certificates
 
-PROBLEM = ("loss", "alpha", "ridge", "delta", "quantile", "penalty", "lam", "node", "label", "offset", "exposure")
 MOST = 5000  # iterations
 NOT_CONVERGED = 3  # the exit code of a site whose run ended without the gap that was asked for
 

@@ -25,6 +25,7 @@ from coterie.estimators import (
 from coterie.estimators.base import NetworkedModel
 from coterie.estimators.offsets import Offset
 from coterie.estimators.scaling import Scaling
+from coterie.federation.classes import SeenElsewhere, as_labels
 from coterie.federation.loop import Outcome
 from coterie.federation.partition import Cut
 from coterie.federation.site_files import Settings
@@ -38,6 +39,7 @@ ESTIMATORS: dict[type, Any] = {
     SquaredError: NetworkedLinearRegression,
     Lasso: NetworkedLasso,
     Logistic: NetworkedLogisticRegression,
+    SeenElsewhere: NetworkedLogisticRegression,
     Poisson: NetworkedPoissonRegression,
     Huber: NetworkedHuberRegression,
     Quantile: NetworkedQuantileRegression,
@@ -112,8 +114,8 @@ def federated_model(
     model.groups_column_, model.frame_library_ = settings.node, None
     model.lam_, model.row_weight_, model.scaling_ = settings.lam, 1.0, Scaling.none(n)
     model.n_labelled_, model.node_errors_ = np.full(V, UNKNOWN), np.full(V, np.nan)
-    if isinstance(loss, Logistic):
-        model.classes_ = np.array([0, 1])
+    if estimator is NetworkedLogisticRegression:
+        model.classes_ = as_labels(settings.classes or ("0", "1"))
     known_before = Offset.of(settings.offset or None, settings.exposure or None)
     if known_before is not None:
         model.offset_ = known_before

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from coterie.federation.classes import at_a_site
 from coterie.problem import EmpiricalGraph, LocalDatasets, Problem
 
 Integers = NDArray[np.int64]
@@ -50,8 +51,10 @@ class Part:
         nodes = np.repeat(np.arange(len(self.own)), last - first)
         before = np.concatenate([[0], np.cumsum(last - first)[:-1]])  # rows of its nodes before those of each
         rows = np.arange(len(nodes)) + (first - before)[nodes]
-        data = LocalDatasets(whole.data.X[rows], whole.data.y[rows], nodes, len(self.own), whole.data.weights[rows])
-        return replace(whole, graph=self.graph, data=data)
+        given = whole.data
+        offset = None if given.offset is None else given.offset[rows]
+        data = LocalDatasets(given.X[rows], given.y[rows], nodes, len(self.own), given.weights[rows], offset)
+        return replace(whole, graph=self.graph, data=data, loss=at_a_site(whole.loss))
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from coterie.federation.classes import class_names
 from coterie.federation.dp_mechanism import Privacy
 from coterie.federation.dp_moments import RowPrivacy
 from coterie.federation.refusals import Code, RefusedError
@@ -73,7 +74,7 @@ SHAPE: dict[str, dict[str, type]] = {
 }
 OPTIONAL: dict[str, dict[str, type]] = {  # keys that may be left out
     "columns": {"offset": str, "exposure": str},
-    "problem": {"delta": float, "quantile": float},
+    "problem": {"delta": float, "quantile": float, "classes": str},
 }
 DELTA, MEDIAN = 1.0, 0.5  # of the losses huber and quantile, where nothing else is said
 SHAPED_BY = {"huber": ("delta", DELTA), "quantile": ("quantile", MEDIAN)}  # what such a loss depends on
@@ -92,6 +93,7 @@ class Policy:
     loss: str
     delta: float
     quantile: float
+    classes: str
     penalty: str
     least_rows: int
     least_nodes: int
@@ -136,6 +138,7 @@ class Policy:
             problem["loss"],
             problem.get("delta", DELTA),
             problem.get("quantile", MEDIAN),
+            problem.get("classes", ""),
             problem["penalty"],
             problem["min-rows-per-node"],
             problem["min-nodes-per-site"],
@@ -175,6 +178,8 @@ class Policy:
             name, usual = SHAPED_BY[self.loss]
             if settings.get(name, usual) != getattr(self, name):
                 raise RefusedError(Code.LOSS, f"the run has another {name} than the policy")
+        if class_names(settings) != class_names(vars(self)):
+            raise RefusedError(Code.LOSS, "the run has other classes than the policy, or in another order")
         if settings.get("share-weights") and not self.share_weights:
             raise RefusedError(Code.SHARE)
 
@@ -214,6 +219,7 @@ def write_policy(
     offset: str = "",
     loss: str = "squared",
     shape: float | None = None,
+    classes: str = "",
     penalty: str = "l1",
     least_rows: int = LEAST_ROWS,
     least_nodes: int = LEAST_NODES,
@@ -226,7 +232,7 @@ def write_policy(
         features=json.dumps(list(features)),
         known=f"offset = {json.dumps(offset)}\n" if offset else f"{KNOWN}\n",
         loss=json.dumps(loss),
-        shape="" if shape is None else f"{SHAPED_BY[loss][0]} = {float(shape)!r}\n",
+        shape=_shape(loss, shape, classes),
         penalty=json.dumps(penalty),
         least_rows=least_rows,
         least_nodes=least_nodes,
@@ -237,6 +243,13 @@ def write_policy(
         nodes=json.dumps(list(nodes)),
     )
     (folder / POLICY).write_text(text, encoding="utf-8")
+
+
+def _shape(loss: str, shape: float | None, classes: str) -> str:
+    """What else the loss depends on, as lines."""
+    if classes:
+        return f"classes = {json.dumps(classes)}\n"
+    return "" if shape is None else f"{SHAPED_BY[loss][0]} = {float(shape)!r}\n"
 
 
 def _check_shape(content: Mapping[str, Any]) -> None:

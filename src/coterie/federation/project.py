@@ -13,7 +13,7 @@ from coterie.datasets import stochastic_block_model
 from coterie.federation.partition import partition
 from coterie.federation.policy import LEAST_NODES, LEAST_ROWS, write_policy
 from coterie.problem import Problem
-from coterie.problem.losses import Huber, Lasso, Logistic, Poisson, Quantile, SquaredError
+from coterie.problem.losses import Huber, Lasso, Logistic, Multinomial, Poisson, Quantile, SquaredError
 from coterie.problem.penalties import PENALTIES
 from coterie.problem.strengths import refuse_strengths
 
@@ -22,6 +22,7 @@ LOSS_NAMES = {
     SquaredError: "squared",
     Lasso: "lasso",
     Logistic: "logistic",
+    Multinomial: "logistic",
     Poisson: "poisson",
     Huber: "huber",
     Quantile: "quantile",
@@ -57,6 +58,7 @@ alpha = 0.0                 # of lasso
 ridge = 0.0                 # of all others
 delta = 1.0                 # of huber, in units of the label
 quantile = 0.5              # of quantile
+classes = ""                # of logistic: names of the classes, as "mild, severe, none"; empty: 0 and 1
 penalty = "l1"              # l1 (the paper's), l2 or squared
 lam = 0.01                  # the strength of the edges
 # The columns of every site's data; all others are features
@@ -142,6 +144,7 @@ def write_sites(folder: Path, problem: Problem, site_of: Any, names: Sequence[st
             offset="".join(known),
             loss=LOSS_NAMES[type(problem.loss)],
             shape=getattr(problem.loss, "delta", getattr(problem.loss, "q", None)),
+            classes=", ".join(map(str, range(getattr(problem.loss, "n_classes", 0)))),
             penalty=next(name for name, one in PENALTIES.items() if one == problem.penalty),
             least_rows=int(labelled.min(initial=LEAST_ROWS)),
             least_nodes=min(len(part.own), LEAST_NODES),

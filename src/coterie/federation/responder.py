@@ -138,7 +138,7 @@ class Responder:
                 raise RefusedError(Code.PRIVACY, "with differential privacy only noisy weights leave a site")
             return records.prox_reply(self.name, site.reply(request))
         w = site.weights(request)
-        write_weights(self.folder / "weights.csv", files.nodes, files.columns[:-1], w)
+        write_weights(self.folder / "weights.csv", files.nodes, files.weight_names, w)
         shared = bool(config.get("share-weights")) and privacy is None
         return records.weights_reply(self.name, files.nodes if shared else [], w if shared else w[:0])
 

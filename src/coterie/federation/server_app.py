@@ -61,13 +61,14 @@ def run(grid: Grid, config: Mapping[str, Any], out: Path) -> Outcome:
     cut = _cut(nodes, edges, weights, introductions)
     names = [nodes[k] for k in cut.nodes]
     sites.rows = {k: names[cut.of(k)] for k in range(len(introductions))}
-    state = State.first(cut, settings.penalty, settings.lam, len(columns) - 1, introductions)
+    n = settings.loss.n_weights(len(columns) - 1)
+    state = State.first(cut, settings.penalty, settings.lam, n, introductions)
     digests = _digests(settings, columns, names, cut, introductions)
 
     def report(state: State) -> None:
         _report(out, {**asdict(state.history[-1]), "sites": len(state.names)})
 
-    def note(state: State) -> None:
+    def keep(state: State) -> None:
         try:
             checkpoint.save(out / CHECKPOINT, state, digests)
         except OSError as error:  # a full disk: the last checkpoint is still there
@@ -82,14 +83,15 @@ def run(grid: Grid, config: Mapping[str, Any], out: Path) -> Outcome:
                 checkpoint.restore(out / CHECKPOINT, state, digests)
             except checkpoint.CheckpointError as error:
                 _report(out, {"warning": f"{error}; the run starts anew"})
-        outcome = federate(sites, state, _rules(config), note)
+        outcome = federate(sites, state, _rules(config), keep)
     for complaint in sites.complaints.values():
         _report(out, {"warning": complaint})
     if settings.row_privacy is not None:
         outcome = replace(outcome, condition="; ".join(filter(None, [NOISY, outcome.condition])))
     known = KnownNetwork.of(cut, names, outcome, sites.own, state.coordinator.u)
     model = federated_model(known, settings, columns[:-1], outcome, float(config["tol"]))
-    _write(out, known, model, federation_note(known, settings, sites.names, outcome, promise))
+    note = federation_note(known, settings, sites.names, outcome, promise)
+    _write(out, known, model, settings.weight_names(columns[:-1]), note)
     _report(out, {"done": outcome.status.name, "gap": outcome.gap, "held": outcome.held, "privacy": promise})
     return outcome
 
@@ -157,11 +159,12 @@ def _rules(config: Mapping[str, Any]) -> Rules:
     return Rules(float(config["tol"]), int(config["max-rounds"]), int(config["hold-after"]), choice == "set-aside")
 
 
-def _write(out: Path, known: KnownNetwork, model: NetworkedModel, note: Mapping[str, Any]) -> None:
+def _write(
+    out: Path, known: KnownNetwork, model: NetworkedModel, names: Sequence[str], note: Mapping[str, Any]
+) -> None:
     """Write the model, and the weights of its nodes, in the order of their names, as a table."""
     model.save(out, {"federation": note})
     order = sorted(range(len(known.nodes)), key=known.nodes.__getitem__)
-    names = [str(name) for name in model.feature_names_in_]
     write_weights(out / WEIGHTS, [known.nodes[k] for k in order], names, known.w[order])
 
 

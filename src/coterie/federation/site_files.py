@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.federation.classes import class_names, loss_of_classes, numbered
 from coterie.federation.dp_moments import RowPrivacy
 from coterie.federation.released_rows import promised_rows
 from coterie.federation.site import Site
@@ -28,20 +29,24 @@ from coterie.io.tables import count_rows
 from coterie.problem import EmpiricalGraph, LocalDatasets, Problem
 from coterie.problem.arrays import Array
 from coterie.problem.losses import Huber, Lasso, Logistic, Loss, Poisson, Quantile, SquaredError
+from coterie.problem.losses.multinomial import weight_names
 from coterie.problem.penalties import Penalty, as_penalty
 
 LOSSES: dict[str, Callable[[Mapping[str, Any]], Loss]] = {
     "squared": lambda config: SquaredError(ridge=float(config["ridge"])),
     "lasso": lambda config: Lasso(float(config["alpha"])),
-    "logistic": lambda config: Logistic(float(config["ridge"])),
+    "logistic": lambda config: loss_of_classes(class_names(config), float(config["ridge"])),
     "poisson": lambda config: Poisson(float(config["ridge"])),
     "huber": lambda config: Huber(float(config["ridge"]), delta=float(config.get("delta", 1.0))),
     "quantile": lambda config: Quantile(float(config["ridge"]), q=float(config.get("quantile", 0.5))),
 }
 MOMENTS = (SquaredError, Lasso)  # losses that see moments of the rows, and nothing else of them
-SETTINGS = (  # of a run, as far as sites have to know them
-    *("loss", "alpha", "ridge", "delta", "quantile", "penalty", "lam", "share-weights"),
+PROBLEM = (  # the settings that say what is solved
+    *("loss", "alpha", "ridge", "delta", "quantile", "classes", "penalty", "lam"),
     *("node", "label", "offset", "exposure"),
+)
+SETTINGS = (  # of a run, as far as sites have to know them
+    *(*PROBLEM, "share-weights"),
     *("privacy-noise", "privacy-clip", "privacy-rounds", "privacy-delta"),
     *("row-privacy-epsilon", "row-privacy-delta", "row-privacy-x-clip", "row-privacy-y-clip"),
 )
@@ -55,7 +60,8 @@ class BadSiteError(ValueError):
 class Settings:
     """What all sites agree on, from the app's configuration.
 
-    `offset` or `exposure` is the column of what is known of a count beforehand; empty where there is none.
+    `offset` or `exposure` is the column of what is known of a count beforehand; empty where there is none. `classes`
+    are the names of classes; empty where these are 0 and 1, or where there are none.
     """
 
     node: str
@@ -66,6 +72,7 @@ class Settings:
     row_privacy: RowPrivacy | None = None
     offset: str = ""
     exposure: str = ""
+    classes: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> Settings:
@@ -78,8 +85,14 @@ class Settings:
             raise BadSiteError("offset and exposure are for the loss poisson")
         if all(known):
             raise BadSiteError("an exposure is an offset, its logarithm: name one of the two columns, not both")
+        if config.get("classes") and config["loss"] != "logistic":
+            raise BadSiteError("classes are for the loss logistic")
         node, label = str(config["node"]), str(config["label"])
-        return cls(node, label, loss, _penalty(config), float(config["lam"]), row_privacy, *known)
+        return cls(node, label, loss, _penalty(config), float(config["lam"]), row_privacy, *known, class_names(config))
+
+    def weight_names(self, features: Sequence[str]) -> list[str]:
+        """The columns of weights; where each class has its own, with its name."""
+        return weight_names(features, self.classes) if len(self.classes) > 2 else list(features)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +102,7 @@ class SiteFiles:
     folder: Path
     nodes: list[str]
     columns: tuple[str, ...]
+    weight_names: list[str]
     problem: Problem
     rows: LocalDatasets
 
@@ -109,7 +123,8 @@ class SiteFiles:
         if path is None:
             raise BadSiteError("there is neither data.parquet nor data.csv")
         known = settings.offset or settings.exposure or None
-        columns = Columns.of(path, settings.node, settings.label, features, offset=known)
+        of = settings.node, settings.label, features
+        columns = Columns.of(path, *of, classes=bool(settings.classes), offset=known)
         table = read_rows(path, columns)
         of_rows = [str(node) for node in table[settings.node].to_list()]
         ends, weights = ([], np.empty(0)) if inner is None else read_edges(inner)
@@ -117,13 +132,13 @@ class SiteFiles:
         number = {node: k for k, node in enumerate(nodes)}
         pairs = np.array([[number[a], number[b]] for a, b in ends], dtype=np.int64).reshape(-1, 2)
         graph = EmpiricalGraph.from_edges(pairs, weights, n_nodes=len(nodes))
-        X, y = table.select(columns.features).to_numpy(), table[settings.label].to_numpy()
-        _check_labels(path, columns, settings.loss, y)
+        X, y = table.select(columns.features).to_numpy(), _labels(path, columns, settings, table[settings.label])
         offset = None if known is None else _offset(settings, table[known].to_numpy())
         rows = LocalDatasets.from_rows(X, y, [number[node] for node in of_rows], len(nodes), offset=offset)
         shown = promised_rows(folder, rows, settings.row_privacy)
         problem = Problem(graph, shown, settings.loss, settings.penalty, settings.lam)
-        return cls(folder, nodes, (*columns.features, settings.label), problem, rows)
+        names = settings.weight_names(columns.features)
+        return cls(folder, nodes, (*columns.features, settings.label), names, problem, rows)
 
     def site(self, boundary: Sequence[str], round_to: float = 0.0) -> Site:
         """Return the site, asked about these nodes of its own."""
@@ -151,17 +166,22 @@ def write_weights(path: Path, nodes: Sequence[str], features: Sequence[str], w: 
         writer.writerows([node, *(repr(float(x)) for x in row)] for node, row in zip(nodes, w, strict=True))
 
 
-def _check_labels(path: Path, columns: Columns, loss: Loss, y: Array) -> None:
-    """Refuse labels that a loss cannot have, and name the row of the file."""
-    if isinstance(loss, Poisson):
+def _labels(path: Path, columns: Columns, settings: Settings, given: Any) -> Array:
+    """Labels as numbers; those that a loss cannot have are refused, with the row of the file."""
+    y = numbered(given.to_list(), settings.classes) if settings.classes else given.to_numpy()
+    if settings.classes:
+        wrong, rule = y < 0, f"the classes of this run are {', '.join(settings.classes)}"
+    elif isinstance(settings.loss, Poisson):
         wrong, rule = y < 0, "counts are numbers ≥ 0"
-    elif isinstance(loss, Logistic):
-        wrong, rule = ~np.isin(y, (0, 1)) & ~np.isnan(y), "labels of a federation are 0 or 1, the same at every site"
+    elif isinstance(settings.loss, Logistic):
+        wrong, rule = ~np.isin(y, (0, 1)) & ~np.isnan(y), "without names of classes labels are 0 or 1 at every site"
     else:
-        return
+        return np.asarray(y)
     if wrong.any():
         r = int(np.argmax(wrong))
-        raise BadSiteError(f"{cell(path, str(columns.target), r + 1)}: {y[r]:g}; {rule}, empty where unknown")
+        shown = given[r] if isinstance(given[r], str) else f"{given[r]:g}"
+        raise BadSiteError(f"{cell(path, str(columns.target), r + 1)}: {shown}; {rule}, empty where unknown")
+    return np.asarray(y)
 
 
 def _offset(settings: Settings, known: Array) -> Array:
