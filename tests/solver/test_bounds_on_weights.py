@@ -25,6 +25,7 @@ BARE = (
     ct.Poisson(ridge=0.1),
     ct.Huber(delta=0.5),
     ct.SquaredHinge(ridge=0.1),
+    ct.Quantile(q=0.7),
 )
 KINDS = ("all labelled", "few labelled", "few points", "disconnected")
 
@@ -96,10 +97,11 @@ def test_a_federation_says_that_it_knows_no_bounds() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [1e-6, 30.0])
 @pytest.mark.parametrize("ground", GROUNDS, ids=str)
-def test_no_point_proves_more_than_is_true(ground: Any, size: float) -> None:
+@pytest.mark.parametrize("bare", [ct.Huber(), ct.Quantile(q=0.3)], ids=["Huber", "Quantile"])
+def test_no_point_proves_more_than_is_true(bare: Any, ground: Any, size: float) -> None:
     """Whatever the weights and duals are that a certificate is asked of."""
     problem = instance("few labelled", ct.SquaredError())
-    problem = replace(problem, loss=ct.Huber(**ground))
+    problem = replace(problem, loss=replace(bare, **ground))
     best, rng = ct.solve(problem, engine="numpy"), np.random.default_rng(0)
     for _ in range(3):
         w = problem.bound.inside(best.w + size * rng.standard_normal(best.w.shape))

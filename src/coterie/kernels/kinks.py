@@ -26,12 +26,13 @@ def box_ascent(
     z: Any,
     accuracy: float,
     max_sweeps: int,
-) -> None:
-    """b, z ← duals, from those given, and weights."""
-    node = 0
+) -> Any:
+    """b, z ← duals, from those given, and weights; return which nodes have settled."""
+    node, settled = 0, np.ones(len(z), dtype=np.bool_)
     while node < len(z) and not time_is_up():
-        node = _box_ascent(room, X, y, starts, D, c, low, high, give, b, z, accuracy, max_sweeps, node, WORK)
+        node = _box_ascent(room, X, y, starts, D, c, low, high, give, b, z, settled, accuracy, max_sweeps, node, WORK)
     z[node:] = c[node:]
+    return settled
 
 
 @inline_llvm
@@ -43,7 +44,7 @@ def _residual(room, X, y, r, z):
 
 
 @jit
-def _box_ascent(room, X, y, starts, D, c, low, high, give, b, z, accuracy, max_sweeps, node, work):
+def _box_ascent(room, X, y, starts, D, c, low, high, give, b, z, settled, accuracy, max_sweeps, node, work):
     """Go on with this node; return the one to go on with."""
     n, most = len(room), 0
     for i in range(node, len(z)):
@@ -117,6 +118,8 @@ def _box_ascent(room, X, y, starts, D, c, low, high, give, b, z, accuracy, max_s
             work -= 4 * (last - first) * n
             if furthest <= enough:
                 break
+        else:
+            settled[i] = False
         for k in range(n):
             w[k] = c[i, k]
         for r in range(first, last):

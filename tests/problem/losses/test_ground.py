@@ -21,7 +21,7 @@ GROUNDS = {
     "above": {"lower": 0.25},
     "by column": {"lower": [-np.inf, -0.5, 0.0], "upper": [0.3, np.inf, 0.2]},
 }
-LOSSES = [ct.SquaredError, ct.Logistic, ct.Poisson, ct.Huber, ct.SquaredHinge]
+LOSSES = [ct.SquaredError, ct.Logistic, ct.Poisson, ct.Huber, ct.SquaredHinge, ct.Quantile]
 SIZES = (5, 2, 7)
 
 
@@ -121,9 +121,3 @@ def test_one_number_leaves_unpenalised_columns_alone() -> None:
     assert h.lower.tolist() == [0.0, 0.0, -np.inf]
     assert h.upper.tolist() == [2.0, 2.0, np.inf]
     assert h.alpha.tolist() == [1.0, 1.0, 0.0]
-
-
-def test_quantiles_take_no_bounds() -> None:
-    rows = ct.LocalDatasets.from_rows(np.ones((2, 1)), [1.0, 2.0], [0, 0])
-    with pytest.raises(ValueError, match="the quantile loss takes no bounds on weights"):
-        ct.Problem(ct.EmpiricalGraph.from_edges([], n_nodes=1), rows, ct.Quantile(positive=True))

@@ -9,7 +9,7 @@ import pytest
 
 import coterie as ct
 from coterie.datasets import stochastic_block_model
-from coterie.problem.losses import quadratic
+from coterie.problem.losses import kinked_losses, quadratic
 from problems import bound_rows
 
 
@@ -154,3 +154,14 @@ def test_an_svd_is_made_only_where_rows_may_not_see_a_direction(
     seen = ct.Logistic().bind(data.labelled).row_space
     assert (seen is None) == (apart > 0)
     assert (not made) == without_svd
+
+
+def test_what_ascent_leaves_unsettled_an_interior_point_method_finishes(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    rows = bound_rows(ct.Quantile(q=0.3), (7, 2, 5))
+    v, tau = rng.standard_normal((3, 3)), np.array([0.1, 10.0, 1e4])
+    found = []
+    for sweeps in (3000, 1):
+        monkeypatch.setattr(kinked_losses, "PROX_SWEEPS", sweeps)
+        found.append(ct.Quantile(q=0.3).bind(rows).prox(v, tau, np.zeros_like(v)))
+    np.testing.assert_allclose(found[1], found[0], atol=1e-7)

@@ -20,7 +20,8 @@ MOST_ROWS = 300  # for which that is tried
 
 @quiet
 def box_ascent(room, X, y, starts, D, c, low, high, give, b, z, accuracy, max_sweeps):
-    """b, z ← duals, from those given, and weights."""
+    """b, z ← duals, from those given, and weights; return which nodes have settled."""
+    all_settled = np.ones(len(z), dtype=bool)
     for nodes, rows, there in blocks(starts):
         x, labels = X[rows] * there[:, :, None], y[rows] * there
         S = x / D[nodes][:, None, :]
@@ -28,16 +29,17 @@ def box_ascent(room, X, y, starts, D, c, low, high, give, b, z, accuracy, max_sw
         B = np.clip(b[rows] * there, *bounds)
         target = labels - by_node(x, c[nodes])
         scale = np.maximum(np.abs(target).max(axis=1), np.abs(labels).max(axis=1))
-        B = _ascend(x, S, give[rows] * there, target, bounds, B, accuracy * scale, max_sweeps)
+        B, all_settled[nodes] = _ascend(x, S, give[rows] * there, target, bounds, B, accuracy * scale, max_sweeps)
         b[rows[there]] = B[there]
         z[nodes] = c[nodes] + np.einsum("imk,im->ik", S, B)
+    return all_settled
 
 
 def _ascend(x, S, give, target, bounds, B, enough, max_sweeps):
-    """Duals of nodes (k, m) that fit their targets, or are at their bounds."""
+    """Duals of nodes (k, m) that fit their targets, or are at their bounds; and which nodes have settled."""
     (low, high), m = bounds, x.shape[1]
     diagonal = np.einsum("imk,imk->im", x, S) + give
-    moved_to = np.einsum("imk,im->ik", S, B)
+    moved_to, furthest = np.einsum("imk,im->ik", S, B), np.full(len(B), np.inf)
     for sweep in range(max_sweeps):
         if time_is_up():
             break
@@ -47,7 +49,7 @@ def _ascend(x, S, give, target, bounds, B, enough, max_sweeps):
             B = np.where(good[:, None], tried, B)
             moved_to = np.einsum("imk,im->ik", S, B)
             if good.all():
-                break
+                return B, good
         furthest = np.zeros(len(B))
         for r in range(m):
             e = target[:, r] - (x[:, r] * moved_to).sum(axis=1) - give[:, r] * B[:, r]
@@ -59,7 +61,7 @@ def _ascend(x, S, give, target, bounds, B, enough, max_sweeps):
             furthest = np.maximum(furthest, np.abs(step) * diagonal[:, r])
         if (furthest <= enough).all():
             break
-    return B
+    return B, furthest <= enough
 
 
 def _all_free(x, S, give, target, low, high, B):

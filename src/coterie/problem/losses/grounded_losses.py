@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -103,14 +103,13 @@ class GroundedLosses(LocalLosses):
 
     def in_units(self, x: float, y: float) -> tuple[GroundedLosses, float] | None:
         changed = self.f.in_units(x, y)
-        return (
-            None
-            if changed is None
-            else (GroundedLosses(changed[0], self.ground.in_units(y / x, changed[1])), changed[1])
-        )
+        if changed is None:
+            return None
+        f, unit = changed
+        return replace(self, f=f, ground=self.ground.in_units(y / x, unit)), unit
 
     def of_nodes(self, which: NDArray[np.int64]) -> GroundedLosses:
-        return GroundedLosses(self.f.of_nodes(which), self.ground)
+        return replace(self, f=self.f.of_nodes(which))
 
     @cached_property
     def row_space(self) -> Array | None:

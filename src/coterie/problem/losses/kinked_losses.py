@@ -14,15 +14,15 @@ from coterie.kernels.choice import Either
 from coterie.problem.arrays import Array
 from coterie.problem.losses.base import LocalLosses, Model, sum_by_group
 from coterie.problem.losses.design import Support
-from coterie.problem.losses.row_losses import ACCURACY, SWEEPS, RowLosses
+from coterie.problem.losses.row_losses import ACCURACY, RowLosses
 
 kinks, programs = Either("kinks"), Either("interior_point")
 
 CONJUGATE_SWEEPS = 60  # any end of the ascent gives a valid bound
+PROX_SWEEPS = 20  # before an interior-point method
 FEW = 20_000  # weights, up to which an interior-point method takes little time
 CLOSER, SETTLED = 3, 1e-9  # times that ascent, each around the weights where the last one ended
-BOUND_TO = 1e7  # times a trace of curvature: what holds weights near those at which duals are sought
-NEAR = 1e5  # times a trace of curvature: what holds weights near those at which duals are asked for
+NEAR = 1e7  # times a trace of curvature: what holds weights near those at which duals are asked for
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class KinkedLosses(RowLosses):
 
     def prox(self, v: Array, tau: Array, start: Array) -> Array:
         """From the duals of the last primal update, if there was one."""
-        return self._ascend(np.zeros_like(v), v, 1 / tau, self.last_duals, SWEEPS)
+        return self._ascend(np.zeros_like(v), v, 1 / tau, self.last_duals, PROX_SWEEPS, finish=True)
 
     def conjugate(self, p: Array, near: Array) -> tuple[Array, Array]:
         """Any duals b inside their bounds prove L*(q) ≤ −Σ b_r y_r + ridge ‖z‖² for q = −Σ b_r x_r + 2 ridge z."""
@@ -80,6 +80,10 @@ class KinkedLosses(RowLosses):
         low, high = self.psi.slope(np.array([-1.0, 1.0]), np.zeros(2))
         return self.scale * low, self.scale * high
 
+    def limits_at(self, p: Array, anchor: Array, curvature: Array) -> tuple[Array, Array]:
+        """The limits of duals where L_i(z) − ⟨p_i, z⟩ + curvature_i ‖z − anchor_i‖²/2 is minimised."""
+        return self.dual_limits
+
     @cached_property
     def last_duals(self) -> Array:
         """Those of rows, in the last primal update."""
@@ -87,7 +91,7 @@ class KinkedLosses(RowLosses):
 
     def duals_near(self, p: Array, w: Array) -> tuple[Array, Array]:
         b = self.last_duals.copy()
-        z = self._ascend(p, w, np.full(len(p), BOUND_TO * self._trace), b, CONJUGATE_SWEEPS)
+        z = self._ascend(p, w, np.full(len(p), NEAR * self._trace), b, CONJUGATE_SWEEPS)
         return -b, 2 * self.ridge * z
 
     def _attaining_duals(self, p: Array, near: Array) -> tuple[Array, Array]:
@@ -102,16 +106,24 @@ class KinkedLosses(RowLosses):
                 break
         return near, b
 
-    def _ascend(self, p: Array, anchor: Array, curvature: Array, b: Array, sweeps: int) -> Array:
+    def _ascend(self, p: Array, anchor: Array, curvature: Array, b: Array, sweeps: int, finish: bool = False) -> Array:
         """Minimise L_i(z) − ⟨p_i, z⟩ + curvature_i ‖z − anchor_i‖²/2 for each node; b, a guess, becomes their duals.
 
-        Without sweeps by an interior-point method, which needs no guess, and takes longer.
+        Without sweeps by an interior-point method, which needs no guess, and takes longer; with `finish`, at the nodes
+        that so many sweeps leave unsettled.
         """
         D = curvature[:, None] + 2 * self.ridge
         c, z = (p + curvature[:, None] * anchor) / D, np.empty_like(anchor)
-        given = self.rows.X, self.rows.y, self.rows.starts, D, c, *self.dual_limits
-        if sweeps:
-            kinks.box_ascent(vector_buffer(z.shape[1]), *given, np.zeros_like(b), b, z, ACCURACY, sweeps)
-        else:
-            programs.interior_point(*given, b, z)
+        X, y, starts, (low, high) = self.rows.X, self.rows.y, self.rows.starts, self.limits_at(p, anchor, curvature)
+        if not sweeps:
+            programs.interior_point(X, y, starts, D, c, low, high, b, z)
+            return z
+        give, room = np.zeros_like(b), vector_buffer(z.shape[1])
+        settled = kinks.box_ascent(room, X, y, starts, D, c, low, high, give, b, z, ACCURACY, sweeps)
+        if finish and len(late := np.flatnonzero(~settled)):
+            m = self.rows.m[late]
+            of, ends = np.repeat(~settled, self.rows.m), np.concatenate([[0], np.cumsum(m)])
+            duals, weights = np.empty(len(X[of])), np.empty((len(late), z.shape[1]))
+            programs.interior_point(X[of], y[of], ends, D[late], c[late], low[of], high[of], duals, weights)
+            b[of], z[late] = duals, weights
         return z

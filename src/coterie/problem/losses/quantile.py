@@ -11,11 +11,11 @@ from coterie.kernels.reference.exact import EPS
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
 from coterie.problem.losses.base import LocalLosses
+from coterie.problem.losses.grounded_kinks import GroundedKinks
 from coterie.problem.losses.kinked_losses import KinkedLosses
 from coterie.problem.losses.measure import PINBALL_LOSS
 from coterie.problem.losses.psi import INSIDE, Psi, quantile_of
 from coterie.problem.losses.row_loss import RowLoss, check_positive
-from coterie.problem.losses.sparse_kinks import SparseKinks
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,10 @@ class Quantile(RowLoss):
         As for :class:`SquaredError`.
     l1 : float, default=0.0
         Strength of the ℓ1 norm, which makes weights exactly zero; with ridge, an elastic net.
-    lower, upper, positive : default=None, None, False
-        Bounds of the weights, which this loss does not take.
+    lower, upper : float or sequence of float, default=None
+        Bounds of the weights: one number for all columns but the unpenalised ones, or one for each column.
+    positive : bool, default=False
+        No weight below zero, those of unpenalised columns excepted: lower=0.
     q : float, default=0.5
         The level of the quantile, between 0 and 1: about that part of the labels lies below the predictions.
 
@@ -63,14 +65,9 @@ class Quantile(RowLoss):
             raise ValueError(f"q must be below 1, got {self.q!r}")
         object.__setattr__(self, "q", float(self.q))  # of a shorter float, INSIDE and the ends of ψ* would be no less
 
-    def validate(self, rows: LabelledRows) -> None:
-        super().validate(rows)
-        if self.ground(rows.X.shape[1]).has_bounds:
-            raise ValueError("the quantile loss takes no bounds on weights: leave lower, upper and positive out")
-
     def bind(self, rows: LabelledRows) -> LocalLosses:
-        f, alpha = self.bind_rows(rows), self.ground(rows.X.shape[1]).alpha
-        return SparseKinks(replace(f, alone=False), alpha) if alpha.any() else f
+        f, ground = self.bind_rows(rows), self.ground(rows.X.shape[1])
+        return f if ground.is_nothing else GroundedKinks(replace(f, alone=False), ground)
 
     def bind_rows(self, rows: LabelledRows) -> KinkedLosses:
         f = super().bind_rows(rows)
