@@ -1,10 +1,10 @@
-"""The GPU engine beside the memory bandwidth of the same card, beside plain torch, and end to end: one table each.
+"""The GPU engine beside the memory bandwidth of the same card, plain torch and MPAX, and end to end: one table each.
 
-    python -m benchmarks.gpu [--quick] [--out FILE]
+    python -m benchmarks.gpu [--quick] [--huge] [--only PART …] [--out FILE]
 
 The *floor* of an iteration is what it must move: duals in and out once, ids of neighbours at both ends, strengths,
 packed tables of primal updates, and weights, all in single precision, at the bandwidth of a large copy in this run.
-Every time is a median with device events, on random data.
+Every time of an iteration is a median with device events, on random data.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,6 +21,7 @@ import torch
 
 import coterie as ct
 from benchmarks.families import FAMILIES
+from benchmarks.quadratic_programs import dual, mpax
 from coterie.engines.base import Mode
 from coterie.engines.gpu.engine import GpuEngine
 from coterie.engines.gpu.fused import FusedIteration
@@ -171,6 +173,7 @@ def shapes(quick: bool) -> list[tuple[str, Callable[[], Edges], int, tuple[int, 
         ("block model, 10⁷ edges", lambda: block_model(V, E), V, (1, 2, 4, 10, 32), 0.1, True),
         ("the same, clusters of 1,000", lambda: block_model(V, E, V // 1000), V, (1, 2, 4, 10), 0.1, True),
         ("block model, 5·10⁷ edges", lambda: block_model(5 * V, 5 * E, 100), 5 * V, (4,), 0.1, True),
+        ("the same, 10⁷ nodes", lambda: block_model(10 * V, 5 * E, 200), 10 * V, (4,), 0.1, True),
         ("grid 3000²", lambda: grid(side), side**2, (1,), 1.0, False),
         ("6 nearest of 10⁶ points", lambda: neighbours(V), V, (5,), 1.0, True),
         ("star with 10⁶ leaves", lambda: star(V), V + 1, (4,), 0.1, True),
@@ -238,6 +241,26 @@ def end_to_end(quick: bool, say: Callable[[str], None]) -> None:
         say(f"| family {family} | {tol:g} | {row} |")
 
 
+def beside_mpax(quick: bool, say: Callable[[str], None]) -> None:
+    """MPAX on the same card; of its two forms (`quadratic_programs`) the dual, whose tables are smaller."""
+    if find_spec("mpax") is None:
+        say("\nMPAX is not installed, and was not run beside.")
+        return
+    say("\n| problem | asked for | MPAX: iterations, seconds, above our bound | ours: gap, seconds |")
+    say("| --- | --- | --- | --- |")
+    for family, scale, tol in (("b", 1.0, 1e-4), ("b", 1.0, 1e-6), ("f", 0.1, 1e-4)):
+        problem = FAMILIES[family].build(0.05 * scale if quick else scale, 0)
+        _ = problem.bound
+        for _ in range(2):  # the first one compiles
+            solution, seconds = timed(problem, tol, GpuEngine())
+        began = time.perf_counter()
+        answer = mpax(dual(problem), tol)
+        theirs = time.perf_counter() - began
+        above = (problem.objective(answer.w) - solution.dual_bound) / abs(solution.dual_bound)
+        name = f"family {family}" if scale == 1 else f"family {family}, {scale:g} of its size"
+        say(f"| {name} | {tol:g} | {answer.n_iter}, {theirs:.1f}, {above:.0e} | {solution.gap:.0e}, {seconds:.2f} |")
+
+
 def timed(problem: Any, tol: float, engine: GpuEngine) -> tuple[ct.Solution, float]:
     """Solve, with set-up and transfers, after a bound problem is there."""
     import warnings
@@ -265,10 +288,14 @@ def huge(V: int, E: int, n: int = 4) -> ct.Problem:
     return ct.Problem(ct.EmpiricalGraph(V, ends, ones), data, lam=5e-3)
 
 
+PARTS = {part.__name__: part for part in (iterations, orders, end_to_end, precision, beside_mpax)}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a twentieth of every size")
     parser.add_argument("--huge", action="store_true", help="also 10⁷ nodes and 10⁸ edges")
+    parser.add_argument("--only", nargs="+", choices=list(PARTS), default=list(PARTS), help="some of the tables")
     parser.add_argument("--out", help="also write the tables here")
     given = parser.parse_args()
     lines: list[str] = []
@@ -277,9 +304,8 @@ def main() -> None:
         lines.append(line)
         print(line, flush=True)
 
-    parts: list[Callable[[bool, Callable[[str], None]], None]] = [iterations, orders, end_to_end, precision]
-    for part in parts:
-        part(given.quick, say)
+    for name in given.only:
+        PARTS[name](given.quick, say)
         torch.cuda.empty_cache()
     if given.huge:
         problem = huge(10**7, 10**8)

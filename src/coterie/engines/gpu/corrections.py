@@ -80,9 +80,11 @@ class Corrections:
             least = 0.5 * LEAST_WEIGHT * (self.upper - self.lower)
             self.G = torch.maximum(torch.minimum(self.upper - s, s - self.lower), least)
         laplacian = self.laplacian()
-        diagonal = laplacian.diagonal()
+        diagonal, keep = laplacian.diagonal(), self.keep_flat
         if self.G is not None:
             diagonal += self.G
+        elif self.problem.f.quadratic is not None:  # as in `engines.corrections`
+            diagonal[:], keep = diagonal.mean(1, keepdim=True), _as_it_is
 
         def product(x: Tensor, out: Tensor) -> None:
             laplacian.apply(x, out)
@@ -90,7 +92,7 @@ class Corrections:
                 out.addcmul_(self.G, x)
             self.keep_flat(out)
 
-        return Descent(product, self.rest, diagonal, self.keep_flat, self.marks.numel())
+        return Descent(product, self.rest, diagonal, keep, self.marks.numel())
 
     def laplacian(self) -> Any:
         """DᵀSD."""
@@ -127,6 +129,10 @@ class Laplacian:
 
     def diagonal(self) -> Tensor:
         return self.edges.at_ends(self.S.double())
+
+
+def _as_it_is(x: Tensor) -> None:
+    """Leave x alone."""
 
 
 class _Steps:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from coterie.engines.gpu.node_kernels import primal, row_at, state
+from coterie.engines.gpu.node_kernels import LONG, primal, row_at, state
 
 L1 = tl.constexpr(0)
 L2 = tl.constexpr(1)
@@ -56,7 +56,11 @@ def _pull(u, x, xi, at, m, e, j, sg, XS: tl.constexpr, K0: tl.constexpr, W: tl.c
     """A chunk of u, and of u + σ(x_i − x_j)."""
     k = tl.arange(0, W)
     now = _dual(u, at, m, e, ONCE)
-    xj = tl.load(x + j[:, :, None] * XS + K0 + k[None, None, :], mask=m, other=0.0)
+    xj = x + j[:, :, None] * XS + K0 + k[None, None, :]
+    if not ONCE or XS >= LONG:
+        xj = tl.load(xj, mask=m, other=0.0, eviction_policy="evict_last")
+    else:
+        xj = tl.load(xj, mask=m, other=0.0)
     return now, now + sg[:, :, None] * (xi[None, :, :] - xj)
 
 

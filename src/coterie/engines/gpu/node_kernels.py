@@ -5,6 +5,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+LONG = tl.constexpr(32)  # with duals kept once: numbers of a vector x from which on it is to stay in fast memory
+
 
 @triton.jit
 def row_at(i, XS: tl.constexpr, K0: tl.constexpr, W: tl.constexpr):
@@ -63,22 +65,24 @@ def _update(
 def _finish(
     w, w0, w_hat, x_out, i, wi, h, fa, fb, fg, move,
     N: tl.constexpr, XS: tl.constexpr, C: tl.constexpr, K0: tl.constexpr, W: tl.constexpr,
-    ANCHOR: tl.constexpr, KEEP: tl.constexpr,
+    ANCHOR: tl.constexpr, KEEP: tl.constexpr, ONCE: tl.constexpr,
 ):  # fmt: skip
     """x ← 2ŵ − w (ŵ in dual steps), and either w ← a ŵ + b w + g w₀, or ŵ is kept."""
     at = _own(i, N, C, K0, W)
-    if KEEP:
-        tl.store(x_out + row_at(i, XS, K0, W), h)
-        tl.store(w_hat + at, h)
+    x = h if KEEP else 2 * h - wi
+    if not ONCE or XS >= LONG:
+        tl.store(x_out + row_at(i, XS, K0, W), x, eviction_policy="evict_last")
     else:
-        tl.store(x_out + row_at(i, XS, K0, W), 2 * h - wi)
-        if move > 0:
-            new = fa * h + fb * wi
-            if ANCHOR:
-                new += fg * tl.load(w0 + at)
-            tl.store(w + at, new)
-        else:
-            tl.store(w_hat + at, h)
+        tl.store(x_out + row_at(i, XS, K0, W), x)
+    if KEEP:
+        tl.store(w_hat + at, h)
+    elif move > 0:
+        new = fa * h + fb * wi
+        if ANCHOR:
+            new += fg * tl.load(w0 + at)
+        tl.store(w + at, new)
+    else:
+        tl.store(w_hat + at, h)
 
 
 @triton.jit
@@ -148,8 +152,8 @@ def primal(
             h1 = _update(P, q, of, has, v1, v0, v1, v2, N, C, W0, W1, W2, W0, W1, ONCE)
         if W2 > 0:
             h2 = _update(P, q, of, has, v2, v0, v1, v2, N, C, W0, W1, W2, W0 + W1, W2, ONCE)
-    _finish(w, w0, w_hat, x_out, i, w_0, h0, fa, fb, fg, move, N, XS, C, 0, W0, ANCHOR, KEEP)
+    _finish(w, w0, w_hat, x_out, i, w_0, h0, fa, fb, fg, move, N, XS, C, 0, W0, ANCHOR, KEEP, ONCE)
     if W1 > 0:
-        _finish(w, w0, w_hat, x_out, i, w_1, h1, fa, fb, fg, move, N, XS, C, W0, W1, ANCHOR, KEEP)
+        _finish(w, w0, w_hat, x_out, i, w_1, h1, fa, fb, fg, move, N, XS, C, W0, W1, ANCHOR, KEEP, ONCE)
     if W2 > 0:
-        _finish(w, w0, w_hat, x_out, i, w_2, h2, fa, fb, fg, move, N, XS, C, W0 + W1, W2, ANCHOR, KEEP)
+        _finish(w, w0, w_hat, x_out, i, w_2, h2, fa, fb, fg, move, N, XS, C, W0 + W1, W2, ANCHOR, KEEP, ONCE)
