@@ -95,3 +95,18 @@ def test_chances_whose_products_vanish_make_up_curvature(ahead: float) -> None:
         Z = np.empty((1, 4, 3))
         module.thin_model(*rows, slope, Z)
         np.testing.assert_allclose(Z.transpose(0, 2, 1) @ Z, H, rtol=1e-9, atol=1e-9 * H.max())
+
+
+@pytest.mark.parametrize("size", [1.0, 30.0])
+def test_newton_agrees_where_rows_are_few(size: float) -> None:
+    """One or two rows of six columns, three classes: steps solve systems of two or four unknowns, not of 18."""
+    rng = np.random.default_rng(0)
+    X, y, s = rng.standard_normal((5, 6)), np.array([0.0, 2.0, 1.0, 1.0, 2.0]), rng.uniform(0.1, 1.0, 5)
+    starts = np.array([0, 2, 3, 3, 5])
+    w, ridge, kappa = size * rng.standard_normal((4, 18)), np.tile([0.1, 0.0, 0.2], 6), np.full(4, 0.5)
+    for anchor, start in ((w, 0 * w), (w, w[::-1]), (None, w)):
+        p = 0.1 * ridge * w
+        found = [
+            module.newton(X, y, s, starts, ridge, p, anchor, kappa, start, 1e-12, 500) for module in (classes, plain)
+        ]
+        np.testing.assert_allclose(*found, rtol=1e-8, atol=1e-8)

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 import coterie as ct
 from coterie.engines.arrays import ArrayProver
 from coterie.solver.bound import Bound
-from coterie.solver.certificate import FLOOR, Certifier, relative_gap
+from coterie.solver.certificate import FLOOR, MOST, Certifier, relative_gap
+from coterie.solver.repair import Repair
 from pairs import in_pairs
 from problems import EVERY_LOSS, EVERY_PENALTY, KINDS, instance, oracle, outside_domain, problems
 
@@ -171,21 +172,43 @@ def test_no_repair_beyond_the_goal() -> None:
     near = ct.algorithm1(problem, 200, sigma=0.05, tau=10.0)
     certifier = Certifier(ArrayProver(problem.bound))
     level = problem.objective(near.w)
-    untouched = certifier._repaired(near.w, near.u.copy(), level, 0.0, 0)
+    untouched = certifier(near.w, near.u.copy(), level=level, rounds=0)
     goal = 1.01 * (level - untouched.dual_bound)
     np.testing.assert_array_equal(certifier(near.w, near.u.copy(), goal=goal).u, untouched.u)
 
 
-@pytest.mark.parametrize("kind", ["few labelled", "few points"])
-def test_what_is_repaired_before_the_first_bound_is_proven_like_all_else(kind: str) -> None:
+def glanced_at(kind: str) -> tuple[ct.Problem, ct.Solution, ArrayProver, float, float]:
+    """A point near the optimum, what proves there, its objective, and how far from the optimum that is."""
     problem = instance(kind)
     near = ct.algorithm1(problem, 200, sigma=0.05, tau=10.0)
-    prover, level = ArrayProver(problem.bound), problem.objective(near.w)
-    glanced = prover.glance(near.w, near.u, level)
-    proof = Certifier(prover)(near.w, near.u.copy(), goal=1e-6 * level, level=level, hurry=True, glanced=glanced)
-    assert proof.dual_bound <= ct.solve(problem, 1e-8).objective
+    level = problem.objective(near.w)
+    return problem, near, ArrayProver(problem.bound), level, level - ct.solve(problem, 1e-8).dual_bound
+
+
+@pytest.mark.parametrize("kind", ["few labelled", "few points"])
+def test_what_is_repaired_before_the_first_bound_is_proven_like_all_else(kind: str) -> None:
+    problem, near, prover, level, apart = glanced_at(kind)
+    goal, glanced = 20 * apart, prover.glance(near.w, near.u, level)
+    asked = {"goal": goal, "rounds": MOST, "level": level, "hurry": True}
+    proof, _ = Certifier(prover).attempt(near.w, near.u.copy(), **asked, glanced=glanced)
+    assert proof is not None
+    assert level - goal <= proof.dual_bound <= ct.solve(problem, 1e-8).objective
     again = Certifier(ArrayProver(problem.bound))(near.w, proof.u.copy(), rounds=0)
     assert again.dual_bound == pytest.approx(proof.dual_bound, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["few labelled", "few points"])
+def test_repair_that_is_in_vain_ends_without_a_bound(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, near, prover, level, apart = glanced_at(kind)
+    rounds = []
+    correct = Repair._correct
+    monkeypatch.setattr(Repair, "_correct", lambda *args: (rounds.append(1), correct(*args))[1])
+    u = near.u + 0.02 * np.random.default_rng(0).standard_normal(near.u.shape)
+    asked = {"goal": 0.5 * apart, "rounds": MOST, "level": level, "hurry": True}
+    proof, shown = Certifier(prover).attempt(near.w, u, **asked, glanced=level)
+    assert proof is None
+    assert shown < level - 0.5 * apart
+    assert len(rounds) <= 3
 
 
 @pytest.mark.parametrize("name", ["w", "u"])

@@ -87,6 +87,24 @@ def test_kernels_that_know_n_are_compiled_where_they_pay() -> None:
     assert other.form(many // 4) is Form.ANY_N
 
 
+@pytest.mark.usefixtures("fresh")
+def test_single_precision_is_compiled_where_it_pays() -> None:
+    own = pace.Pace(problem(400))
+    assert not own.single_pays()
+    with pace.expecting(100_000):
+        assert own.single_pays()
+    own.ended_loosely(10_000_000, in_single=False)
+    assert own.single_pays()
+    pace._saved.clear()
+    own.ended_loosely(20, in_single=True)
+    assert own.single_pays()  # compiled in this process
+    pace._compiled.clear()
+    assert not own.single_pays()
+    with pace.expecting(20):
+        assert own.single_pays()  # kept on disk: it pays sooner
+        assert not pace.Pace(problem(400, n=3)).single_pays()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("penalty", [ct.GroupTotalVariation(), ct.SquaredVariation()])
 def test_a_solve_goes_on_compiled_where_it_takes_too_long(penalty: ct.Penalty, monkeypatch: pytest.MonkeyPatch) -> None:

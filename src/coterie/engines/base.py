@@ -71,6 +71,8 @@ class Engine(Protocol):
     """The form of kernels that a solve begins with, where the engine chooses it."""
     lanczos: Callable[[Array, Array, Array, int], tuple[Array, Array]] | None = None
     """(s, d, start, steps): what `kernels.norms` computes, where the numbers are."""
+    was_rough: bool = False
+    """Whether its engine for loose gaps has been asked for."""
     steps: Callable[[], Any] | None = None
     """The steps of a problem that nobody holds as a whole."""
 
@@ -95,6 +97,10 @@ class Engine(Protocol):
 
     def for_pairs(self) -> Engine | None:
         """Return the engine for Mode.PAIRS, where there is one."""
+
+    def for_loose_gaps(self, problem: BoundProblem) -> Engine | None:
+        """Return an engine that is faster and rougher, where there is one for a problem."""
+        return None
 
     def point(self) -> tuple[Weights, Duals]:
         """Return Tz = (ŵ, û) of the last iteration, for the prover, and to keep; to restart, advance first."""

@@ -24,7 +24,7 @@ class GrowingEngine(Engine):
     def __init__(self, form: Callable[[int], Form], threads: int | None = None) -> None:
         self.form, self.threads, self.done = form, threads, 0
         self.now: Form = form(0)
-        self.engine = _engine(self.now, threads)
+        self.engine = engine_of(self.now, threads)
 
     def prover(self, problem: BoundProblem) -> ArrayProver:
         return array_prover(problem, self.threads)
@@ -48,7 +48,7 @@ class GrowingEngine(Engine):
         travel, form = self.engine.restart(), self.form(self.done)
         if form > self.now:
             self.now, at = form, self.engine.point()
-            self.engine = _engine(form, self.threads)
+            self.engine = engine_of(form, self.threads)
             from_now_on(form)
             self.engine.setup(self.problem, *at)
         return travel
@@ -57,7 +57,7 @@ class GrowingEngine(Engine):
         return self.engine.point()
 
 
-def _engine(form: Form, threads: int | None) -> Engine:
+def engine_of(form: Form, threads: int | None) -> Engine:
     """The engine that works with kernels of this form."""
     if form is Form.NUMPY:
         return NumpyEngine()

@@ -15,18 +15,31 @@ from coterie.engines.bounded_rows import array_prover
 from coterie.engines.models import Models
 from coterie.engines.ordering import Ordering, are_far
 from coterie.engines.pairs import PairsEngine
-from coterie.kernels import ANCHORED, KEEPING, RELAXED, aligned, blocks, edges, nodes, thin_model, vector_buffer
+from coterie.kernels import (
+    ANCHORED,
+    BLOCK,
+    KEEPING,
+    RELAXED,
+    aligned,
+    blocks,
+    edges,
+    is_wide,
+    nodes,
+    thin_model,
+    vector_buffer,
+)
 from coterie.kernels.interruption import check, pieces
 from coterie.kernels.model import model_share
 from coterie.kernels.team import Team
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
-from coterie.problem.losses.base import Model, ThinModel
+from coterie.problem.losses.base import LocalLosses, Model, ThinModel
 from coterie.problem.penalties import Penalty
 from coterie.problem.reuse import reused
 
 WIDE = 128  # weights of a node from which on one n × n matrix takes longer to make than it saves
-LONG_ROWS = 4  # edges that begin at a node, on average, from which on it pays to hold its numbers in registers
+LONG_ROWS = 4  # edges that begin at a node, on average, from which on it pays to hold its numbers in registers …
+IN_TWO_BLOCKS = 3  # … and where these are more than one block of coordinates, and no more than two
 WAYS = {Mode.RELAXED: RELAXED, Mode.HALPERN: ANCHORED, Mode.DUAL: KEEPING}
 
 
@@ -38,8 +51,10 @@ class NumbaEngine(Engine):
     An anchor u₀ is an anchor wherever it is, so large ones are kept in single precision (dual steps excepted).
     """
 
-    def __init__(self, threads: int | None = None) -> None:
-        self.threads = threads
+    shared: Model | ThinModel | None  # the model that primal updates are ready for, with the present steps
+
+    def __init__(self, threads: int | None = None, single: bool = True) -> None:
+        self.threads, self.single = threads, single  # whether kernels in single precision, too, are worth compiling
         self.u_hat: Array | None = None
 
     def prover(self, problem: BoundProblem) -> ArrayProver:
@@ -48,6 +63,12 @@ class NumbaEngine(Engine):
     def for_pairs(self) -> PairsEngine:
         return PairsEngine(self.threads)
 
+    def for_loose_gaps(self, problem: BoundProblem) -> Engine | None:
+        from coterie.engines.single import SingleEngine
+
+        self.was_rough = self.single and SingleEngine.suits(problem)
+        return SingleEngine(self.threads) if self.was_rough else None
+
     def setup(self, problem: BoundProblem, w: Array, u: Array) -> None:
         self.problem = problem
         self.__dict__.pop("inverse", None)  # of an earlier problem
@@ -55,22 +76,21 @@ class NumbaEngine(Engine):
         V, n, E = problem.graph.n_nodes, problem.n_features, problem.graph.n_edges
         self.order = self._ordering(problem)
         self.kind = _branch(problem.penalty)
-        self.M = self.order.rank[problem.M]
+        self.losses, self.M = self._in_order(problem)
         self.labelled = slice(None) if np.array_equal(self.M, np.arange(V)) else self.M  # a slice does not copy
         self.place = np.full(V, -1)
         self.place[self.M] = np.arange(len(self.M))
         self.far = are_far(self.order.ends, V, n)
-        self.blocks, self.edge_kernel = blocks(n), edges.kernel(self.kind, n, E >= LONG_ROWS * V)
+        self.blocks, self.edge_kernel = blocks(n), edges.kernel(self.kind, n, _long_rows(n) * V <= E)
         self.node_kernel = nodes.kernel()
         self._share_out(V, E, n)
-        self.w, self.u = self.order.nodes_in(w), self.order.edges_in(u)
-        if self.u.size <= LARGE:  # above, there is no room for a copy
-            given, self.u = self.u, aligned((E, n))
-            self.u[:] = given
-        self.w0, self.u0 = self.w.copy(), self.u.astype(np.float32 if self.u.size > LARGE else np.float64)
+        self.w, self.u = self._own(self.order.nodes_in(w)), self.order.edges_in(u)
+        large = self.u.size > LARGE  # then there is no room for a copy
+        self.u = self.u if large else self._own(self.u)
+        self.w0, self.u0 = self.w.copy(), self.u.astype(np.float32 if large else self.u.dtype)
         self.w_hat, self.u_hat = self.w.copy(), None
         self.latest = self.w[self.M]  # ŵ at labelled nodes: the guess of the next primal update
-        self.xs = aligned((self.T, V, 2, n))
+        self.xs = aligned((self.T, V, 2, self.w.shape[1]), self.w.dtype)
         self.c = self.order.edges_in(problem.c)
         self.k = 0
         self._setup_prox(n)
@@ -78,13 +98,12 @@ class NumbaEngine(Engine):
 
     def set_steps(self, tau: Array, sigma: Array) -> None:
         self.tau = self.order.nodes_in(tau)
-        self.strength = np.stack([self.c, self.order.edges_in(sigma)], axis=1)
-        if (self.strength == self.strength[:1]).all():
-            self.strength = self.strength[:1].copy()
+        strength = self.c, self.order.edges_in(sigma)
+        equal = all((values == values[:1]).all() for values in strength)
+        self.strength = np.stack([values[:1] if equal else values for values in strength], axis=1)
         self.tau_M = self.tau[self.M]
         q = self.problem.f.quadratic
-        if self.model is not None:
-            self._share_model()
+        self.shared = None
         if q is None:
             return
         if self.low_rank:
@@ -93,7 +112,7 @@ class NumbaEngine(Engine):
         else:
             for first, last in pieces(len(self.M), q.h.shape[1] * q.V.shape[2] ** 2):
                 part = slice(first, last)
-                nodes.full_share(self.tau_M[part], q.h[part], q.V[part], self.share3[part])
+                nodes.full_share(self.rooms[0][0], self.tau_M[part], q.h[part], q.V[part], self.share3[part])
 
     def advance(self, n_iter: int, mode: Mode) -> float:
         if mode is Mode.DUAL:
@@ -125,8 +144,26 @@ class NumbaEngine(Engine):
             self.u_hat = None  # handed over: there is no room for another copy
         return self.order.nodes_out(self.w_hat), self.order.edges_out(u_hat)
 
+    def _own(self, values: Array) -> Array:
+        """A copy of vectors (·, n) as this engine keeps them."""
+        own = aligned(values.shape)
+        own[:] = values
+        return own
+
     def _ordering(self, problem: BoundProblem) -> Ordering:
         return reused(Ordering.of, problem.graph, problem.n_features)
+
+    def _in_order(self, problem: BoundProblem) -> tuple[LocalLosses, Array]:
+        """The losses, and where the nodes that have them are inside.
+
+        Those that have models are taken in the inner order: what is read one after the other is read faster.
+        """
+        f, M = problem.f, self.order.rank[problem.M]
+        known = f.smooth and f.quadratic is None and type(f).of_nodes is not LocalLosses.of_nodes
+        if not known or (M[1:] > M[:-1]).all():
+            return f, M
+        by_rank = np.argsort(M)
+        return f.of_nodes(by_rank), M[by_rank]
 
     def _sums(self, *numbers: float) -> tuple[float, ...]:
         """Sums over all nodes or edges, from those over the ones that are here."""
@@ -165,8 +202,9 @@ class NumbaEngine(Engine):
         return np.flatnonzero(seen)
 
     def _setup_prox(self, n: int) -> None:
-        f, q = self.problem.f, self.problem.f.quadratic
+        f, q = self.losses, self.losses.quadratic
         self.model: Model | ThinModel | None = None
+        self.shared = None
         self.quadratic = q is not None
         none2, none3 = np.empty((0, 0)), np.empty((0, 0, 0))
         self.low_rank, self.V, self.share2, self.share3, self.centre = False, none3, none2, none3, none2
@@ -188,11 +226,14 @@ class NumbaEngine(Engine):
             self.models = None if self.models.given_up else self.models
         elif self.model is not before:
             self.centre, self.slope = self.models.centre, self.model.slope
+        if self.model is not self.shared:
             self._share_model()
 
     def _share_model(self) -> None:
         """What the primal updates of the model need of the present steps."""
-        assert self.model is not None
+        self.shared = self.model
+        if self.model is None:
+            return
         if isinstance(self.model, ThinModel):
             if self.V.shape != self.model.Z.shape:
                 self.V, self.share2 = np.empty_like(self.model.Z), np.empty_like(self.model.slope)
@@ -233,7 +274,7 @@ class NumbaEngine(Engine):
         self._each_node_range(
             lambda t, i0, i1, xs: nodes.node_gather(i0, i1, self.tau, self.w, xs, self.w_hat), spread=False
         )
-        f = self.problem.f
+        f = self.losses
         update = f.prox if self.models is None else f.rough_prox
         self.latest = update(self.w_hat[self.labelled], self.tau_M, self.latest)
         self.w_hat[self.labelled] = self.latest
@@ -318,6 +359,11 @@ class NumbaEngine(Engine):
 
     def _each_edge_range(self, work: Callable[..., Any]) -> list[Any]:
         return self.team.each(self.edge_cuts, work)
+
+
+def _long_rows(n: int) -> int:
+    """How many edges of a node make a long row."""
+    return IN_TWO_BLOCKS if is_wide(n) and n <= 2 * BLOCK else LONG_ROWS
 
 
 def _branch(penalty: Penalty) -> int:

@@ -56,12 +56,12 @@ def static_int(number: int) -> tuple[int, ...]:
     return (0,) * number
 
 
-def aligned(shape: tuple[int, ...]) -> Any:
+def aligned(shape: tuple[int, ...], dtype: Any = np.float64) -> Any:
     """Return zeros that begin where a cache line does, so that short rows do not lie across two."""
-    size = 8 * math.prod(shape)
+    size = np.dtype(dtype).itemsize * math.prod(shape)
     room = np.zeros(size + LINE, dtype=np.uint8)
     begin = -room.ctypes.data % LINE
-    return room[begin : begin + size].view(np.float64).reshape(shape)
+    return room[begin : begin + size].view(dtype).reshape(shape)
 
 
 class Stopwatch:

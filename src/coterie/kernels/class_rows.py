@@ -86,6 +86,27 @@ def _add_curvature(X, r, bend, line, half, H):
                 H[k * n + a, q] += x * line[q]
 
 
+@inline_llvm
+def _put_directions(X, r, factor, chance, line, Z):
+    """Rows of Z, from `line` on, ← the K − 1 directions of a row: factor (diag p − ppᵀ) ⊗ xxᵀ is their ZᵀZ.
+
+    diag p − ppᵀ = BBᵀ with the K − 1 columns B_j of which B_kj = 0 for k < j, B_jj = √(p_j t_j/(p_j + t_j)) and
+    B_kj = −B_jj p_k/t_j for k > j, t_j the sum of the p_k with k > j: nothing overflows, however small chances are.
+    """
+    n, K = X.shape[1], len(chance)
+    for j in range(K - 1):
+        tail = 0.0
+        for k in range(K - 1, j, -1):
+            tail += chance[k]
+        own = np.sqrt(factor * chance[j] * (tail / (chance[j] + tail))) if tail > 0 else 0.0
+        for k in range(K):
+            pull = own if k == j else 0.0
+            if k > j and own > 0:
+                pull = -own * (chance[k] / tail)
+            for a in range(n):
+                Z[line + j, k * n + a] = pull * X[r, a]
+
+
 @jit
 def objective(X, y, share, first, last, z):
     """Σ_r share_r log Σ_k e^{e_k} over the rows from first to last, e_k what class k has more than the row's own."""
@@ -103,14 +124,13 @@ def objective(X, y, share, first, last, z):
 
 
 @jit
-def gradient(X, y, share, first, last, z, g, size, bend):
-    """Add the gradient of that to g, and what it is made of, in absolute value, to size; bend ← curvatures of rows."""
+def gradient(X, y, share, first, last, z, g, size, chances):
+    """Add the gradient of that to g, and what it is made of, in absolute value, to size; chances ← those of rows."""
     n, K = X.shape[1], len(z) // X.shape[1]
-    chance, each = np.empty(K), K * K
     for r in range(first, last):
+        chance = chances[(r - first) * K : (r - first + 1) * K]
         _scores(X, r, z, chance)
         _to_chances(chance)
-        _bend(share[r], chance, bend[(r - first) * each : (r - first + 1) * each])
         for k in range(K):
             pull = share[r] * (-_others(chance, k) if k == int(y[r]) else chance[k])
             for j in range(n):
@@ -119,11 +139,21 @@ def gradient(X, y, share, first, last, z, g, size, bend):
 
 
 @jit
-def add_hessian(X, first, last, bend, H):
+def add_hessian(X, share, first, last, chances, H):
     """Add the curvature of the rows from first to last to the lower half of H."""
-    line, each = np.empty(len(H)), (len(H) // X.shape[1]) ** 2
+    K = len(H) // X.shape[1]
+    line, bend = np.empty(len(H)), np.empty(K * K)
     for r in range(first, last):
-        _add_curvature(X, r, bend[(r - first) * each : (r - first + 1) * each], line, True, H)
+        _bend(share[r], chances[(r - first) * K : (r - first + 1) * K], bend)
+        _add_curvature(X, r, bend, line, True, H)
+
+
+@jit
+def put_directions(X, share, first, last, chances, Z):
+    """Z ← rows whose ZᵀZ is that curvature, K − 1 for each row."""
+    K = Z.shape[1] // X.shape[1]
+    for r in range(first, last):
+        _put_directions(X, r, share[r], chances[(r - first) * K : (r - first + 1) * K], (r - first) * (K - 1), Z)
 
 
 @jit
@@ -191,13 +221,9 @@ def model(X, y, share, starts, ridge, w, before, slope, H):
 
 @jit
 def thin_model(X, y, share, starts, ridge, w, before, slope, Z):
-    """The same with the curvature 2 diag(ridge) + ZᵀZ, Z_i of K − 1 rows for each of node i, and zeros after them.
-
-    diag p − ppᵀ = BBᵀ with the K − 1 columns B_j of which B_kj = 0 for k < j, B_jj = √(p_j t_j/(p_j + t_j)) and
-    B_kj = −B_jj p_k/t_j for k > j, t_j the sum of the p_k with k > j: nothing overflows, however small chances are.
-    """
-    n, size, longest, known = X.shape[1], len(ridge), 0.0, len(before) > 0
-    K = size // n
+    """The same with the curvature 2 diag(ridge) + ZᵀZ, Z_i of K − 1 rows for each of node i, and zeros after them."""
+    size, longest, known = len(ridge), 0.0, len(before) > 0
+    K = size // X.shape[1]
     chance, moved, step = np.empty(K), np.empty(K), np.empty(size)
     for i in range(len(w)):
         Z[i, (starts[i + 1] - starts[i]) * (K - 1) :] = 0.0
@@ -205,18 +231,9 @@ def thin_model(X, y, share, starts, ridge, w, before, slope, Z):
             slope[i, k] = 2 * ridge[k] * w[i, k]
             if known:
                 step[k] = w[i, k] - before[i, k]
+        at, steep, rows = w[i], slope[i], Z[i]  # once: references to arrays are counted
         for r in range(starts[i], starts[i + 1]):
-            factor, far = _touch(X, y, share, r, w[i], step, known, chance, moved, slope[i])
+            factor, far = _touch(X, y, share, r, at, step, known, chance, moved, steep)
             longest = max(longest, far) if known else longest
-            for j in range(K - 1):
-                tail, line = 0.0, (r - starts[i]) * (K - 1) + j
-                for k in range(K - 1, j, -1):
-                    tail += chance[k]
-                own = np.sqrt(factor * chance[j] * (tail / (chance[j] + tail))) if tail > 0 else 0.0
-                for k in range(K):
-                    pull = own if k == j else 0.0
-                    if k > j and own > 0:
-                        pull = -own * (chance[k] / tail)
-                    for a in range(n):
-                        Z[i, line, k * n + a] = pull * X[r, a]
+            _put_directions(X, r, factor, chance, (r - starts[i]) * (K - 1), rows)
     return longest

@@ -9,6 +9,7 @@ What a pass does is its *plan*, made of numbers that the compiler knows (`static
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from coterie.kernels import ANCHORED, KEEPING, L1, L2, SQUARED, any_n, is_wide, 
 from coterie.kernels.compiling import inline_ir, inline_llvm, jit
 from coterie.kernels.forms import knows_n
 from coterie.kernels.prefetch import AHEAD, prefetch_node
-from coterie.kernels.vector import at, put
+from coterie.kernels.vector import at, inverse, put
 
 BEGIN = np.uint64(0)  # of the coordinates
 
@@ -40,7 +41,13 @@ def plan(kind: int, way: int, *, probe: bool, equal: bool, far: bool) -> Any:
     """The plan of a pass; for kernels of any n the penalty, how u moves, and whether it is a probe."""
     if not knows_n():
         return kind, way, probe
-    return Plan(*(static_int(int(number)) for number in (kind, way, probe, equal, far)))
+    return _plan(kind, way, probe, equal, far)
+
+
+@cache
+def _plan(*numbers: int) -> Plan:
+    """The same plan again and again: one is asked for in every iteration."""
+    return Plan(*(static_int(int(number)) for number in numbers))
 
 
 @inline_ir
@@ -107,7 +114,7 @@ def _load(t, i, start, xs):
 
 
 @inline_llvm
-def _add_residual(total, t, e, i, j, start, x, inverse, xs, u, w):
+def _add_residual(total, t, e, i, j, start, x, pace, xs, u, w):
     """total + |du|²/σ − 2⟨du, D dw⟩, by coordinate. (In short loops: long ones are not unrolled, and far slower.)"""
     n, du, dw = len(t), t, x
     for k in range(n):
@@ -117,7 +124,7 @@ def _add_residual(total, t, e, i, j, start, x, inverse, xs, u, w):
     for k in range(n):
         dw = put(dw, k, dw[k] - (xs[j, 0, at(start, k)] - w[j, at(start, k)]))
     for k in range(n):
-        total = put(total, k, total[k] + du[k] * (du[k] * inverse - dw[k]))
+        total = put(total, k, total[k] + du[k] * (du[k] * pace - dw[k]))
     return total
 
 
@@ -127,7 +134,7 @@ def _edge(plan, total, t, length, e, i, j, start, x, c, sigma, xs, u, u0, a, b, 
     n = len(t)
     t = dual_step(len(plan.penalty), t, length, c, sigma)
     if len(plan.probe) > 0:
-        total = _add_residual(total, t, e, i, j, start, x, 1 / sigma, xs, u, w)
+        total = _add_residual(total, t, e, i, j, start, x, inverse(sigma), xs, u, w)
         for k in range(n):
             u_hat[e, at(start, k)] = t[k]
     t = _mix(len(plan.way), e, start, t, u, u0, a, b, g)

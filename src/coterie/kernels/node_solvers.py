@@ -80,7 +80,7 @@ def _objective(kind, c, X, y, share, first, last, ridge, p, anchor, curvature, z
 
 @inline_llvm
 def _gradient(kind, c, room, X, y, share, first, last, ridge, p, anchor, curvature, z, g, size, bend):
-    """g ← the gradient of that, bend ← the curvature of each row, one number or (`class_rows`) several.
+    """g ← the gradient of that, bend ← the curvature of each row, or (`class_rows`) its chances.
 
     Return the largest entry of the gradient, and of the sum of what it is made of, in absolute value.
     """
@@ -108,7 +108,7 @@ def _gradient(kind, c, room, X, y, share, first, last, ridge, p, anchor, curvatu
 
 
 @inline_llvm
-def _hessian(kind, room, X, first, last, ridge, curvature, bend, H):
+def _hessian(kind, room, X, share, first, last, ridge, curvature, bend, H):
     """H ← the lower half of its Hessian."""
     n = len(room)
     for k in range(n):
@@ -116,7 +116,7 @@ def _hessian(kind, room, X, first, last, ridge, curvature, bend, H):
             H[k, q] = 0.0
         H[k, k] = 2 * ridge[k] + curvature
     if kind == CLASSES:
-        class_rows.add_hessian(X, first, last, bend, H)
+        class_rows.add_hessian(X, share, first, last, bend, H)
         return
     for r in range(first, last):
         for k in range(n):
@@ -140,16 +140,17 @@ def _way(kind, X, first, last, step):
 
 
 @inline_llvm
-def _go_by_rows(kind, rows, n):
-    """Whether Newton steps solve systems of as many unknowns as rows."""
-    return kind != CLASSES and are_few(rows, n)
+def _classes(kind, columns, n):
+    """How many classes a row tells apart."""
+    return n // columns if kind == CLASSES else 2
 
 
 @inline_llvm
-def _products(n, rows, few):
+def _products(n, rows, directions, few):
     """About how many a step takes."""
     margins = 20 * rows  # with their exponentials
-    return margins + (rows * (rows * rows // 6 + 6 * n) if few else n * n * (n // 6 + rows // 2 + 1))
+    by_rows = directions * (directions * directions // 6 + 6 * n)
+    return margins + (by_rows if few else n * n * (n // 6 + directions // 2 + 1))
 
 
 @for_families
@@ -209,26 +210,30 @@ def _newton(
     work,
 ):
     """Go on with this node and step; return the node and the step to go on with. `kept` is what a node left behind."""
-    n = len(room)
+    n, others = len(room), _classes(kind, X.shape[1], len(room)) - 1  # a row has a direction for each other class
     most, order, fewer = 0, 0, 0
     for i in range(len(out)):
         rows = starts[i + 1] - starts[i]
-        few = _go_by_rows(kind, rows, n)
-        most, order, fewer = max(most, rows), max(order, rows if few else n), max(fewer, rows if few else 0)
+        few = are_few(others * rows, n)
+        most, order = max(most, rows), max(order, others * rows if few else n)
+        fewer = max(fewer, others * rows if few else 0)
     H, K = np.empty((order, order)), np.empty((fewer, fewer))
-    bend = np.empty(most * ((n // X.shape[1]) ** 2 if kind == CLASSES else 1))
+    Z, ones = np.empty((fewer if kind == CLASSES else 0, n)), np.ones(fewer)
+    bend = np.empty(most * (others + 1 if kind == CLASSES else 1))
     g, size, trial, diagonal = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     pull, part, step = np.empty(fewer), np.empty(fewer), kept[2:]
     for i in range(node, len(out)):
         if work <= 0:
             return i, 0
         z, first, last = out[i], starts[i], starts[i + 1]
-        few = _go_by_rows(kind, last - first, n)
+        directions = others * (last - first)
+        few = are_few(directions, n)
         if few:
             for k in range(n):
                 diagonal[k] = 2 * ridge[k] + curvature[i]
-            inner_products(X, first, last, diagonal, trial, K)
-            work -= n * (last - first) * (last - first) // 2
+            if kind != CLASSES:
+                inner_products(X, first, last, diagonal, trial, K)
+                work -= n * directions * directions // 2
         before, damped = np.inf, False
         if first_step > 0:
             before, damped = kept[0], kept[1] > 0
@@ -244,10 +249,14 @@ def _newton(
                     z[k] -= step[k]
                 continue
             before = steepest
-            if few:
+            if few and kind == CLASSES:
+                class_rows.put_directions(X, share, first, last, bend, Z)
+                inner_products(Z, 0, directions, diagonal, trial, K)
+                step_by_rows(Z, 0, directions, diagonal, K, ones, g, step, H, pull, part)
+            elif few:
                 step_by_rows(X, first, last, diagonal, K, bend, g, step, H, pull, part)
             else:
-                _hessian(kind, room, X, first, last, ridge, curvature[i], bend, H)
+                _hessian(kind, room, X, share, first, last, ridge, curvature[i], bend, H)
                 solve_in_place(room, H, g, step)
             length = 1.0
             if damped:
@@ -266,7 +275,7 @@ def _newton(
                 z[k] += length * step[k]
             if length == 1 and psi.is_even(kind) and steepest * _way(kind, X, first, last, step) <= accuracy * largest:
                 break  # curvature has changed by no larger a part than that: what is left of the gradient is less
-            work -= _products(n, last - first, few)
+            work -= _products(n, last - first, directions, few)
             if work <= 0:
                 kept[0], kept[1] = before, 1.0 if damped else 0.0
                 return i, s + 1

@@ -76,6 +76,36 @@ def node_pass(
 
 
 @jit
+def single_node_pass(room, columns, first, last, tau, place, share3, centre, w, w0, xs, a, b, g, move):
+    """The same in single precision, share3 as one matrix, for vectors with more zeros than there are columns."""
+    n = len(room)
+    for i in range(first, last):
+        v = room
+        for k in range(n):
+            v = put(v, k, w[i, k] - tau[i] * xs[i, 1, k])
+        row, t = place[i], v
+        if row >= 0:
+            for r in range(len(columns)):
+                d = v[r] - centre[row, r]
+                for k in range(n):
+                    t = put(t, k, t[k] - d * share3[row, r, k])
+        for k in range(n):
+            v = put(v, k, w[i, k])
+        for k in range(n):
+            xs[i, 0, k] = t[k] + t[k] - v[k]
+        for k in range(n):
+            xs[i, 1, k] = room[0]
+        if move:
+            for k in range(n):
+                t = put(t, k, a * t[k] + b * v[k])
+            if g != 0:
+                for k in range(n):
+                    t = put(t, k, t[k] + g * w0[i, k])
+            for k in range(n):
+                w[i, k] = t[k]
+
+
+@jit
 def dual_node_pass(room, first, last, inverse, centre, xs):
     """x = ŵ_i − H_i⁻¹ s_i, the minimiser of f + ⟨s, ·⟩, where every node is labelled; s ← 0."""
     n = len(room)
@@ -131,19 +161,20 @@ def spread_copies(visited, copy, xs):
 
 
 @jit
-def full_share(tau, h, V, share):
+def full_share(room, tau, h, V, share):
     """K_i = V_iᵀ diag(τ_i h_i / (1 + τ_i h_i)) V_i for each labelled node."""
-    n = V.shape[2]
+    n = len(room)
     for row in range(len(V)):
         for p in range(n):
+            t = room
             for q in range(n):
-                share[row, p, q] = 0.0
-        for r in range(V.shape[1]):
-            factor = tau[row] * h[row, r] / (1 + tau[row] * h[row, r])
-            for p in range(n):
-                d = factor * V[row, r, p]
+                t = put(t, q, 0.0)
+            for r in range(V.shape[1]):
+                d = tau[row] * h[row, r] / (1 + tau[row] * h[row, r]) * V[row, r, p]
                 for q in range(n):
-                    share[row, p, q] += d * V[row, r, q]
+                    t = put(t, q, t[q] + d * V[row, r, q])
+            for q in range(n):
+                share[row, p, q] = t[q]
 
 
 @jit

@@ -27,6 +27,18 @@ def _put(vector, k, value):
     return into_array
 
 
+def inverse(x):
+    """Return 1 / x in the precision of x."""
+    raise NotImplementedError("for compiled code only")
+
+
+@overload(inverse, inline="always")
+def _inverse(x):
+    if x == types.float32:
+        return lambda x: np.float32(1) / x
+    return lambda x: 1 / x
+
+
 @inline_llvm
 def at(start, k):
     """start + k, unsigned: nothing to check for being negative, which would keep loops from becoming vectors."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from coterie.kernels.interruption import seconds_left
 
-FEW = 16  # results that are kept: a solve asks for up to seven, one with strengths of columns for twice as many
+FEW = 16  # results that are kept: a solve asks for up to eight, one with strengths of columns for twice as many
 
 Result = TypeVar("Result")
 

@@ -52,7 +52,7 @@ class Steps:
     def of(cls, problem: BoundProblem, lanczos: Lanczos | None = None) -> Steps:
         """Choose steps that suit a problem. `lanczos`: an engine's way to the norm of D, where it has one."""
         graph = problem.graph
-        s, d = scales(graph, np.ones(graph.n_edges) if problem.lam == 0 else graph.weights)
+        s, d = reused(scales, graph, np.ones(graph.n_edges) if problem.lam == 0 else graph.weights)
         ascent = _ascent(problem, s, d)
         if ascent is not None:
             return cls(s, d, ascent=ascent)
@@ -60,6 +60,12 @@ class Steps:
         eta = reused(_own_eta, graph, s, d) if lanczos is None else _longest_eta(graph, s, d, lanczos)
         check()
         return cls(s, d, eta, _first_omega(problem, d))
+
+    @classmethod
+    def near(cls, problem: BoundProblem, w: Array) -> Steps:
+        """Steps for primal-dual iterations where weights are about w."""
+        s, d = scales(problem.graph, problem.graph.weights)
+        return cls(s, d, _own_eta(problem.graph, s, d), _omega(problem, float((d @ w**2).sum())))
 
     @property
     def modes(self) -> tuple[Mode, ...]:
@@ -105,6 +111,11 @@ def _ascent(problem: BoundProblem, s: Array, d: Array) -> Array | None:
         return None
     poorer = _poorer_end(problem, h.min(axis=1) / d)
     return None if poorer is None else 0.5 * s * poorer
+
+
+def ascends(problem: BoundProblem) -> bool:
+    """Whether steps are those of accelerated dual ascent."""
+    return _ascent(problem, *reused(scales, problem.graph, problem.graph.weights)) is not None
 
 
 def suit_pairs(problem: BoundProblem) -> bool:
@@ -160,6 +171,10 @@ def _first_omega(problem: BoundProblem, d: Array) -> float:
     """Typical size of u over typical size of w: √(2n Σc²) / √(Σ d_i ‖w_pooled‖²)."""
     if not len(problem.M):
         return 1.0
-    size = np.sqrt(d.sum() * reused(_pooled_square, problem.f, len(problem.M)))
+    return _omega(problem, d.sum() * reused(_pooled_square, problem.f, len(problem.M)))
+
+
+def _omega(problem: BoundProblem, square: float) -> float:
+    """√(2n Σc²) / √square, where Σ d_i ‖w_i‖² is about that square."""
     flow = np.sqrt(2 * problem.n_features * float((problem.c**2).sum()))
-    return float(flow / size) if size > 0 and flow > 0 else 1.0
+    return float(flow / np.sqrt(square)) if square > 0 and flow > 0 else 1.0

@@ -34,6 +34,9 @@ MOST = 48  # rounds of repair altogether
 CHARGED, STRETCHED = 0.01, 0.4  # parts of what a bound may cost that are left to its charge, and to scaling
 NEAR = 10  # times the goal: nearer than that, few weights are worth every way of bounding a minimiser
 MINOR = 0.1  # a charge below this part of the rest of the gap is not worth another round
+UNSEEN = 6  # rounds of repair before the first bound, where glances say that they may lead to one
+SHRINKS = 3  # what is left of a charge by a round, one part in so many, at most
+UNSURE = 2  # times the goal: glances at losses that are not quadratic can be off by that
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,47 +80,56 @@ class Certifier:
         self.thorough = False  # whether duals in twice the precision are worth their time
 
     def __call__(
-        self,
-        w: Weights,
-        u: Duals,
-        *,
-        goal: float = 0.0,
-        rounds: int = MOST,
-        level: float | None = None,
-        hurry: bool = False,
-        glanced: float | None = None,
+        self, w: Weights, u: Duals, *, goal: float = 0.0, rounds: int = MOST, level: float | None = None
     ) -> Certificate:
         """Bound the optimum from below with a dual point near u, which is moved there; w helps and is not changed.
 
         Repair goes on for `rounds` rounds while the charge is what stands between the bound and a gap of
         `goal` (absolute); if the goal is in sight, for as long as it takes. `level` is the objective at w, where known.
-        In a hurry, only a gap within the goal is worth a second look. `glanced` is about what u proves before its
-        charge, where u comes from an iteration and that is known: it is then repaired before the first bound.
         """
         level = self.prover.objective(w) if level is None else level
+        proof, _ = self.attempt(w, u, goal=goal, rounds=rounds, level=level)
+        assert proof is not None
+        return proof
+
+    def attempt(
+        self,
+        w: Weights,
+        u: Duals,
+        *,
+        goal: float,
+        rounds: int,
+        level: float,
+        hurry: bool = False,
+        glanced: float | None = None,
+    ) -> tuple[Certificate | None, float]:
+        """The same, and what is proven before the charge.
+
+        In a hurry, only a gap within the goal is worth a second look. `glanced` is about what u proves before its
+        charge, where u comes from an iteration and that is known: it is then repaired before the first bound. If
+        another glance tells that this has cost too much, nothing is proven.
+        """
         self.prover.clip(u)
         given = [self.prover.copy(u)] if goal == 0 and self.n_duals <= FEW else []  # repair may lose what they prove
-        proof = self._repaired(w, u, level, goal, rounds, glanced)
-        if self.closer is None:
-            return proof
+        proof, shown = self._repaired(w, u, level, goal, rounds, glanced)
+        if self.closer is None or proof is None:
+            return proof, shown
         for dual in (*given, proof.u):
             proof = self.closer.second(w, dual, level, goal, goal if hurry else NEAR * goal, proof)
         if rounds > 0 and (self.thorough or goal == 0):
             proof = self.closer.third(w, given, level, goal, proof)
-        return proof
+        return proof, proof.bound_before_charge
 
     def _repaired(
-        self, w: Weights, u: Duals, level: float, goal: float, rounds: int, glanced: float | None = None
-    ) -> Certificate:
-        """The certificate of u, which is repaired for as long as it is worth it."""
+        self, w: Weights, u: Duals, level: float, goal: float, rounds: int, glanced: float | None
+    ) -> tuple[Certificate | None, float]:
+        """The certificate of u, which is repaired for as long as it is worth it, and what it is before the charge."""
         s = self.prover.split(w, u)
         done, more = 0, self.prover.needs_repair
         if more and glanced is not None:
-            beyond = level - glanced
-            allowed = max(MINOR * beyond, goal - max(beyond, 0.0))
-            most = max(abs(level), allowed, float_info.min)  # of the charge, which is not known yet
-            more = self.repair.rounds(u, BATCH, s, _enough(level, most, allowed))
-            done = BATCH
+            shown, done = self._repaired_unseen(w, u, s, level, goal, glanced), BATCH
+            if self._hopeless * goal < level - shown < inf:
+                return None, shown
         proof = self.bound(w, u, s, level, goal)
         while more and done + BATCH <= (MOST if level - proof.bound_before_charge <= goal else rounds):
             charge, beyond = proof.bound_before_charge - proof.dual_bound, level - proof.bound_before_charge
@@ -128,8 +140,31 @@ class Certifier:
             done += BATCH
             proof = self.bound(w, u, s, level, goal)
             if spare is not None and proof.dual_bound < before.dual_bound:
-                return replace(before, u=spare)
-        return proof
+                return replace(before, u=spare), before.bound_before_charge
+        return proof, proof.bound_before_charge
+
+    def _repaired_unseen(
+        self, w: Weights, u: Duals, s: Duals | None, level: float, goal: float, glanced: float
+    ) -> float:
+        """Repair u round by round, until nothing is left or a glance says that it is in vain; return the last glance.
+
+        A round moves duals in directions that data see, too, and mostly the first one shows what that costs.
+        """
+        below, most = glanced, abs(level)  # `most` of the charge, which is not known yet
+        for k in range(UNSEEN):
+            beyond = level - below
+            if k > 0 and beyond > self._hopeless * goal:
+                break
+            allowed = max(MINOR * beyond, goal - max(beyond, 0.0))
+            if not self.repair.rounds(u, 1, s, _enough(level, max(most, allowed, float_info.min), allowed)):
+                break
+            below, most = self.prover.glance(w, u, level), most / SHRINKS
+        return below
+
+    @property
+    def _hopeless(self) -> float:
+        """How many times the goal a gap before its charge is, at a glance, that is not worth a bound."""
+        return 1.0 if self.problem.f.quadratic is not None else UNSURE
 
     def bound(
         self, w: Weights, u: Duals, s: Duals | None, level: float, goal: float, local: bool = False

@@ -21,14 +21,16 @@ from coterie.kernels.interruption import (
 )
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
-from coterie.solver.balance import Steps, suit_pairs
+from coterie.solver.balance import Steps, ascends, suit_pairs
 from coterie.solver.certificate import BATCH, MOST
 from coterie.solver.epochs import BLOCK, Epoch, Race
 from coterie.solver.incumbent import Incumbent, unproven
+from coterie.solver.pace import LOOSE
 from coterie.solver.solution import Record, Solution, Status
 from coterie.solver.whole import interior
 from coterie.solver.whole.joint_system import is_small
 
+ROUGH = 1e-5  # of the largest residual: single precision has no more to give
 EXHAUSTED = 1e-12  # a residual this much smaller than the largest has no more to give
 SOONER = 2 / 3  # of the expected iterations have passed when the gap is first looked at …
 LATEST = 120  # … but it is after this many, as a warm start may be much better than expected
@@ -97,8 +99,9 @@ class Run:
         expected: int,
     ) -> None:
         self.problem, self.incumbent, self.max_iter, self.callback = problem, incumbent, max_iter, callback
-        self.plain, in_pairs = engine, engine.for_pairs()
-        self.engine = engine if in_pairs is None or not suit_pairs(problem) else in_pairs
+        self.plain, self.pairs = engine, engine.for_pairs() if suit_pairs(problem) else None
+        self.rough = engine.for_loose_gaps(problem) if incumbent.tol >= LOOSE and not ascends(problem) else None
+        self.engine = next(one for one in (self.pairs, self.rough, engine) if one is not None)
         here = incumbent.prover.arrays is not None
         self.small, self.forest = here and is_small(problem), here and interior.applies(problem)
         self.second_order = (PATIENT if incumbent.warm else CRAWLS) if self.small else max_iter + 1
@@ -110,7 +113,7 @@ class Run:
         """Set the engine up, and choose steps."""
         self.engine.setup(self.problem, w, u)
         check()
-        if self.engine is not self.plain:
+        if self.engine is self.pairs:
             self.steps = Steps.in_pairs()
         elif self.engine.steps is not None:
             self.steps = self.engine.steps()
@@ -146,16 +149,26 @@ class Run:
                 travel = self.engine.restart()
             if ended := self._look_if_due(epoch.last):
                 return ended
-        if epoch.went_wrong and self.engine is not self.plain:
-            w, u = self.engine.point()
-            self.engine = self.plain
-            self.begin(w, u)
+        if self.engine is not self.plain and (epoch.went_wrong or self._is_too_rough(epoch)):
+            self._go_on_plainly()
             return None
         if epoch.went_wrong:
             self.steps.be_careful()
         self.race.report(epoch)
         self.steps.rebalance(travel)
         return None
+
+    def _go_on_plainly(self) -> None:
+        """Let the engine that was given go on from this point, with steps of its own or, where it can, with these."""
+        w, u = self.engine.point()
+        omega, self.engine = None if self.engine is self.pairs else self.steps.omega, self.plain
+        self.begin(w, u)
+        self.steps.omega = self.steps.omega if omega is None else omega
+
+    def _is_too_rough(self, epoch: Epoch) -> bool:
+        """Whether an engine for loose gaps has no more to give, or has been at it for long and is far from the end."""
+        late = self.done >= PATIENT and self.incumbent.crawls
+        return self.engine is self.rough and (late or epoch.last <= ROUGH * self.largest)
 
     def _advance(self, epoch: Epoch) -> None:
         """One block of iterations."""
@@ -190,7 +203,8 @@ class Run:
             return Status.ITERATION_LIMIT
         if seconds_left() <= self.took:  # there is time for one more certificate, and no more
             return Status.TIME_LIMIT
-        if residual <= EXHAUSTED * self.largest and (residual == 0 or self.incumbent.stuck):
+        exhausted = residual <= EXHAUSTED * self.largest and self.engine is not self.rough
+        if exhausted and (residual == 0 or self.incumbent.stuck):
             return Status.STALLED
         return None
 

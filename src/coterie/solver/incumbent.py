@@ -14,13 +14,13 @@ from coterie.kernels.interruption import TimeUp
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.solver.bound import Bound
-from coterie.solver.certificate import BATCH, MOST, Certificate, Certifier, gap_unit, relative_gap
+from coterie.solver.certificate import MOST, Certificate, Certifier, gap_unit, relative_gap
 from coterie.solver.solution import Record, Solution, Status
 from coterie.solver.whole.improvements import Improvements
 
 STUCK = 5  # checks without progress, at rounding level, end the solve
 NEAR = 10  # times the gap that is asked for: from there on the weights of a contracted problem are tried
-FAR = 2  # times the gap that is asked for: a bound that is not worth proving
+LEAD = 3.0  # times the gap that is asked for: what weights on merged nodes take off, at least
 FALLS = 0.5  # of the last glance: while they fall that fast, a prover may wait for more than that
 
 
@@ -35,8 +35,10 @@ class Incumbent:
         least = _least(self.problem)
         self.proof = Certificate(self.objective, least, prover.no_duals(), least.value)
         self.improvements = None if prover.arrays is None else Improvements(prover.arrays)
+        self.lead = 1.0
         self.unproven, self.warm = True, False
         self.clusters: Clusters | None = None
+        self.equal_in: Clusters | None = None  # those in which the best weights are means already
         self.history: list[Record] = []
         self.checks: list[tuple[int, float]] = []
 
@@ -96,28 +98,29 @@ class Incumbent:
         The duals are repaired in place: they can be the largest array there is. In a hurry, nothing is proven that a
         glance tells is not good enough.
         """
-        self._offer(w)
         clusters = self.clusters = self.prover.dual_clusters(u)
-        aimed, below = None, None
-        if clusters is not None:
-            self._offer(self.prover.average(clusters, w))
+        aimed, below, before = None, None, self.objective
+        if clusters is not None and self._offer(self.prover.average(clusters, w)) < before:
+            self.equal_in = clusters
+        else:
+            self._offer(w)
+        if not self.unproven and self.reached() is Status.OPTIMAL:  # better weights were all that was missing
+            self.checks.append((n_iter, self._excess(self.proof.dual_bound)))
+            self._note(n_iter)
+            return
         if clusters is not None and self.improvements is not None:
-            if self.improvements.contracts(clusters):
-                below = self._glance(u)
-                if self._excess(below) <= NEAR:
-                    self._offer(self.improvements.refined(clusters, self.tol / 3))
+            below = self._refine(self.improvements, clusters, w, u)
             aimed = self._aim(self.improvements, clusters, w, u, n_iter, rounds, hurry)
         in_doubt = aimed is None and hurry and self.gap > self.tol
         if in_doubt and below is None:
             below = self._glance(u)
         excess = self._excess(below) if in_doubt and below is not None else 0.0
-        if self._too_early(excess, rounds):
-            self.checks.append((n_iter, excess))
-            self._note(n_iter)
-            return
-        proof = aimed if aimed is not None and self._in_reach(aimed) else self._prove(u, rounds, hurry, below)
-        beyond = self.objective - proof.bound_before_charge
-        self.checks.append((n_iter, beyond / self.goal if self.goal > 0 else inf))
+        if aimed is not None and self._in_reach(aimed):
+            below = aimed.bound_before_charge
+        elif not self._too_early(excess):
+            _, below = self._prove(u, rounds, hurry, below)
+        assert below is not None
+        self.checks.append((n_iter, self._excess(below)))
         self._note(n_iter)
 
     def _glance(self, u: Duals) -> float:
@@ -128,17 +131,14 @@ class Incumbent:
         """How many times the gap that is asked for is left, about, where this is proven; ∞ if none is asked for."""
         return (self.objective - below) / self.goal if self.goal > 0 else inf
 
-    def _too_early(self, excess: float, rounds: int = BATCH) -> bool:
+    def _too_early(self, excess: float) -> bool:
         """Whether this much of a gap, at a glance, is not worth a proof; ∞: nothing is known.
 
-        Where proofs take as long as hundreds of iterations, these go on while they bring much. And where duals are to
-        be repaired, and so few rounds of that are allowed that there will be none unless the goal is in sight, it has
-        to be.
+        A proof says what a glance says, or less where duals have to be repaired first. Where proofs take as long as
+        hundreds of iterations, these go on while they bring much.
         """
-        if 1 < excess < inf and rounds < BATCH and self.prover.needs_repair:
-            return True
         near, before = self.prover.near_enough, self.checks[-1][1] if self.checks else inf
-        return FAR < excess < inf or near < excess <= FALLS * before < inf
+        return 1 < excess < inf or near < excess <= FALLS * before < inf
 
     def improve_by_newton(self, n_iter: int) -> None:
         """Take what second-order steps offer, from the best weights, where these are small enough a problem."""
@@ -149,6 +149,23 @@ class Incumbent:
         self.certify.thorough = True
         self.improve(w, u, n_iter, MOST)
         self.certify.thorough = False
+
+    def _refine(self, improvements: Improvements, clusters: Clusters, w: Weights, u: Duals) -> float | None:
+        """Take weights from a smaller problem on the clusters, where it pays; return a glance, if there was one."""
+        self.lead = 1.0
+        if improvements.contracts(clusters):
+            below = self._glance(u)
+            if self._excess(below) <= NEAR:
+                self._offer(improvements.refined(clusters, self.tol / 3))
+            return below
+        if not improvements.merges(clusters):
+            return None
+        below = self._glance(u)
+        if 1 < self._excess(below) <= NEAR:
+            self._offer(improvements.merged(clusters, w, u))
+        else:  # that will come; once it has, what is left is left to the duals
+            self.lead = LEAD
+        return below
 
     def _aim(
         self,
@@ -170,24 +187,29 @@ class Incumbent:
         if settled is None:
             return None
         self.clusters = settled
-        return self._prove(u, rounds, hurry, self._glance(u) if hurry else None)
+        return self._prove(u, rounds, hurry, self._glance(u) if hurry else None)[0]
 
     def _suffice(self, w: Weights, u: Duals) -> bool:
         """Whether duals prove, about, what is asked for of these weights."""
         self._offer(w)
         return self._excess(self._glance(u)) <= 1
 
-    def _prove(self, u: Duals, rounds: int, hurry: bool, below: float | None) -> Certificate:
-        """Keep the better bound; `below` is what a glance says, if there was one."""
+    def _prove(self, u: Duals, rounds: int, hurry: bool, below: float | None) -> tuple[Certificate | None, float]:
+        """Keep the better bound; return the new one, if there is one, and what it is before its charge.
+
+        `below` is what a glance says, if there was one.
+        """
         glanced = below if below is not None and hurry and isfinite(below) else None
-        proof = self.certify(
+        proof, shown = self.certify.attempt(
             self.w, u, goal=self.goal, rounds=rounds, level=self.objective, hurry=hurry, glanced=glanced
         )
         now = self.objective, self._unit
+        if proof is None:
+            return None, shown
         first = self.unproven and not proof.bound.is_refuted_by(*now)
         if first or proof.bound.is_better_than(self.proof.bound, *now):
             self.proof, self.unproven = proof, False
-        return proof
+        return proof, shown
 
     def _in_reach(self, proof: Certificate) -> bool:
         return self.objective - proof.dual_bound <= self.goal
@@ -212,18 +234,22 @@ class Incumbent:
 
     @property
     def _wait(self) -> float:
-        """Iterations until the gap without charge reaches the goal, at the pace of the last two checks."""
+        """Iterations until the gap without charge reaches the goal, at the pace of the last two checks.
+
+        Where better weights take off the rest, a few times the goal will do.
+        """
         if len(self.checks) < 2:
             return inf
         (k_before, before), (k, excess) = self.checks[-2:]
-        return log(excess) * (k - k_before) / log(before / excess) if before > excess > 0 and k > k_before else inf
+        far = log(excess / (self.lead if excess > self.lead else 1.0))
+        return far * (k - k_before) / log(before / excess) if before > excess > 0 and k > k_before else inf
 
     def _offer(self, w: Weights) -> float:
         """Take these weights if they are better; return their objective."""
         w = self._inside(w)
         objective = self.prover.objective(w)
         if objective < self.objective:
-            self.objective, self.w = objective, self.prover.copy(w)
+            self.objective, self.w, self.equal_in = objective, self.prover.copy(w), None
         return objective
 
     def _inside(self, w: Weights) -> Weights:
@@ -246,7 +272,7 @@ class Incumbent:
 
     def _snap(self) -> None:
         """Make the weights of clusters exactly equal, where the tolerance allows it."""
-        if self.clusters is None:
+        if self.clusters is None or self.equal_in is self.clusters:
             return
         snapped = self.prover.average(self.clusters, self.w)
         objective = self.prover.objective(snapped)

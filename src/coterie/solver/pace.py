@@ -25,6 +25,8 @@ LOADING_N, COMPILING_N = 0.1, 4.0  # seconds saved that are worth kernels that k
 ITERATIONS = 400  # of a solve
 OVERHEAD, EACH = 6e-5, 1.5e-8  # seconds for an iteration in NumPy, and for each number that it works on
 LESS = 1.5e-9  # what of it kernels that know n save beside those for any n
+SINGLE = 1.5e-10  # what of it those in single precision save beside these
+LOOSE = 1e-4  # gaps from which on single precision is enough for iterations
 WORTH_A_GPU = 60.0  # seconds in NumPy from which on a GPU is worth starting
 CERTIFIED = 0.02  # seconds for the certificates of a solve, however small it is
 
@@ -53,6 +55,11 @@ def seconds_in_numpy(problem: BoundProblem, n_iter: int = ITERATIONS) -> float:
 def seconds_saved(problem: BoundProblem, n_iter: int = ITERATIONS) -> float:
     """About what kernels that know n save beside those for any n."""
     return n_iter * LESS * _numbers(problem)
+
+
+def _seconds_saved_by_single(problem: BoundProblem, n_iter: int) -> float:
+    """About what single precision saves, where there are kernels for it."""
+    return n_iter * SINGLE * _numbers(problem)
 
 
 def _numbers(problem: BoundProblem) -> int:
@@ -89,6 +96,7 @@ class Pace:
 
     def __init__(self, problem: BoundProblem) -> None:
         self.problem, self.kind, self.sort = problem, kind_of(problem), sort_of(problem)
+        self.single = f"{self.sort}-single"
         self.can_compile = problem.penalty.kernel is not None and has_compiler()
 
     def form(self, n_iter: int = 0) -> Form:
@@ -98,6 +106,12 @@ class Pace:
         if self.sort in _compiled or self._knowing_n_pays(n_iter):
             return Form.THIS_N
         return Form.ANY_N if self.kind in _compiled or self._compiling_pays(n_iter) else Form.NUMPY
+
+    def single_pays(self) -> bool:
+        """Whether kernels in single precision, too, are worth their time, for loose gaps."""
+        saved = max(_saved[self.single], _solves.get() * _seconds_saved_by_single(self.problem, ITERATIONS))
+        worth_loading = saved > LOADING_N and is_noted(self.single)
+        return self.single in _compiled or saved > COMPILING_N or worth_loading
 
     def suits_gpu(self) -> bool:
         """Whether there is a GPU on which a solve takes less time than here: very large ones with quadratic losses do.
@@ -111,6 +125,13 @@ class Pace:
 
         with compilation.running():
             return missing() is None and bytes_needed(self.problem) <= bytes_free(choose())
+
+    def ended_loosely(self, n_iter: int, in_single: bool) -> None:
+        """Note how precise the kernels of a solve to a loose gap were."""
+        if in_single:
+            _note(self.single)
+        else:
+            _saved[self.single] += _seconds_saved_by_single(self.problem, n_iter)
 
     def ended(self, n_iter: int, form: Form) -> None:
         """Note what a solve was done with, and how long it took."""

@@ -81,7 +81,7 @@ def balance_of(problem: BoundProblem, two: Sequence[Solution]) -> float | None:
     if len(two) < 2 or problem.lam == 0 or problem.graph.n_edges == 0:
         return None
     graph, (one, other) = problem.graph, two
-    s, d = scales(graph, graph.weights)
+    s, d = reused(scales, graph, graph.weights)
     du, dw = one.u - other.u, one.w - other.w
     dual = 2 * float(np.einsum("ek,ek,e->", du, du, 1 / s))
     primal = float(np.einsum("ik,ik,i->", dw, dw, d))

@@ -40,12 +40,12 @@ class PartCorrections(Corrections):
     def stretch(self, u: Array, s: Array | None, descent: Any) -> float:
         return self.crew.most(super().stretch(u, s, descent))
 
-    def _gradients(self, product: Callable[[Array, Array], None]) -> ConjugateGradients:
+    def _gradients(self, product: Callable[[Array, Array], None], keep: Callable[[Array], None]) -> ConjugateGradients:
         def told(x: Array, out: Array) -> None:
             self.part.halo(x)
             product(x, out)
 
-        return PartGradients(self.crew, told, self.rest, self.diagonal, self.keep_flat)
+        return PartGradients(self.crew, told, self.rest, self.diagonal, keep)
 
 
 class PartGradients(ConjugateGradients):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -18,6 +19,11 @@ from coterie.problem.losses.measure import LOG_LOSS
 from coterie.problem.losses.multinomial_losses import MultinomialLosses
 from coterie.problem.losses.row_loss import refuse_labels
 from coterie.problem.losses.squared import Reduction, check_reduction, row_scale
+
+
+def weight_names(columns: Sequence[str], classes: Sequence[Any]) -> list[str]:
+    """Names of all weights of a node, as they lie: each column with the name of each class, "cat: weight"."""
+    return [f"{name}: {column}" for name in classes for column in columns]
 
 
 @dataclass(frozen=True)
@@ -83,7 +89,11 @@ class Multinomial(Grounded, Loss):
         refuse_labels(rows, wrong, f"labels of {K} classes are 0 to {K - 1}")
         if rows.offset is not None:
             raise ValueError("the multinomial loss takes no offsets: leave them out, or make them a column of X")
-        if len(rows.y) and len(unseen := np.setdiff1d(np.arange(K), rows.y)):
+        self.check_seen(rows)
+
+    def check_seen(self, rows: LabelledRows) -> None:
+        """Refuse rows without a class: what is known of it nowhere can be anything."""
+        if len(rows.y) and len(unseen := np.setdiff1d(np.arange(int(self.n_classes)), rows.y)):
             raise ValueError(
                 f"no row has the label {unseen[0]}, so that nothing is known of this class: "
                 "give it a row, or number the classes without it"

@@ -10,14 +10,18 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.kernels import vector_buffer
 from coterie.kernels.blas import threads_for
+from coterie.kernels.choice import Either
 from coterie.kernels.interruption import FEW, aside, check, pieces
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
-from coterie.problem.losses.base import LocalLosses, by_node, dot
+from coterie.problem.losses.base import LocalLosses, by_node
 from coterie.problem.losses.design import Design, Support
 from coterie.problem.losses.pooling import pooled_minimiser
 from coterie.problem.losses.psi import SQUARED
+
+spectral = Either("spectral")
 
 UNEVEN = 1e-6  # a part of the largest curvature: what is less is hard to tell from rounding
 
@@ -167,11 +171,9 @@ class Quadratics(LocalLosses):
 
     def conjugate(self, p: Array, near: Array) -> tuple[Array, Array]:
         """L_i*(q) = ⟨q, ŵ⟩ + ½ qᵀH⁺q − floor, with q the part of p in the range of H_i."""
-        seen = self.h > 0
-        coordinates = by_node(self.V, p) * seen
-        q = by_node(self.V.transpose(0, 2, 1), coordinates)
-        inverse = np.divide(1.0, self.h, out=np.zeros_like(self.h), where=seen)
-        return q, dot(q, self.centre) + 0.5 * np.einsum("ir,ir->i", inverse, coordinates**2) - self.floor
+        q, values = np.empty_like(p), np.empty(len(p))
+        spectral.conjugate(vector_buffer(p.shape[1]), *self.spectrum, p, q, values)
+        return q, values
 
     def support(self, p: Array, w: Array) -> Support:
         """From the duals that are best at w, corrected until their forces are p as far as the data see."""
@@ -201,7 +203,9 @@ class Quadratics(LocalLosses):
         return self.V * (self.h > 0)[:, :, None]
 
     def _spectral(self, factors: Array, x: Array) -> Array:
-        return by_node(self.V.transpose(0, 2, 1), factors * by_node(self.V, x))
+        out = np.empty_like(x)
+        spectral.multiply(vector_buffer(x.shape[1]), self.V, factors, x, out)
+        return out
 
 
 def thin_svd(X: Array) -> tuple[Array, Array, Array]:

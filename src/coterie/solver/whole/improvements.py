@@ -5,7 +5,7 @@ from __future__ import annotations
 from coterie.engines.arrays import ArrayProver
 from coterie.problem.arrays import Array
 from coterie.proofs.dual_clusters import DualClusters
-from coterie.solver.whole import contraction, polish
+from coterie.solver.whole import contraction, merged, polish
 from coterie.solver.whole.newton import newton_point
 
 WORTH = 1.5  # times the cost of polishing must have gone into iterations since the last time
@@ -19,6 +19,7 @@ class Improvements:
     def __init__(self, prover: ArrayProver) -> None:
         self.problem, self.enclosure = prover.problem, prover.enclosure
         self.polishes, self.n_clusters = polish.applies(self.problem), 0
+        self.can_merge = merged.applies(self.problem)
         self.polish_after, self.polish_costs = 0.0, WORTH * polish.costs(self.problem)
 
     def begin_warm(self) -> None:
@@ -37,6 +38,14 @@ class Improvements:
     def refined(self, clusters: DualClusters, tol: float) -> Array:
         """The weights that are best on these clusters."""
         return contraction.refine(self.problem, clusters, tol)
+
+    def merges(self, clusters: DualClusters) -> bool:
+        """Whether nodes have many weights, and few are left where those with the same clusters are one."""
+        return self.can_merge and merged.are_few(self.problem, clusters)
+
+    def merged(self, clusters: DualClusters, w: Array, u: Array) -> Array:
+        """Weights that are better on these clusters."""
+        return merged.refine(self.problem, clusters, w, u)
 
     def are_settled(self, clusters: DualClusters, n_iter: int) -> bool:
         """Whether polishing is worth its time: clusters are few, or change little, and iterations have cost as much."""
