@@ -1,4 +1,4 @@
-"""OR-tools' PDLP, which is given quadratic programs with a diagonal objective.
+"""OR-tools' PDLP and MPAX, which are given quadratic programs with a diagonal objective.
 
 Two ways to write   min ‖Ax − b‖² + Σ c|Bx| + alpha Σ |x_charged|:
 
@@ -88,8 +88,34 @@ def pdlp(program: Program, tol: float) -> Any:
     criteria.eps_optimal_relative = criteria.eps_optimal_absolute = tol
     params.num_threads = 1
     result = ortools.primal_dual_hybrid_gradient(qp, params)
+    return Answer(_weights(program, result), result.solve_log.iteration_count)
+
+
+def mpax(program: Program, tol: float, max_iter: int = 10**6) -> Any:
+    """MPAX on whatever JAX runs on, in double precision."""
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    from jax.experimental.sparse import BCOO
+    from mpax import create_qp, raPDHG
+    from scipy.sparse import csr_array, diags_array
+
+    from benchmarks.peers import Answer
+
+    def held(matrix: Any) -> Any:
+        return BCOO.from_scipy_sparse(matrix.tocoo())
+
+    none = csr_array((0, len(program.linear)))
+    vectors = (jax.numpy.asarray(v) for v in (program.linear, program.right, np.zeros(0), program.low, program.high))
+    linear, right, nothing, low, high = vectors
+    Q = held(diags_array(program.quadratic))
+    qp = create_qp(Q, linear, held(program.K), right, held(none), nothing, low, high)
+    result = raPDHG(eps_abs=tol, eps_rel=tol, iteration_limit=max_iter).optimize(qp)
+    return Answer(_weights(program, result), int(result.iteration_count))
+
+
+def _weights(program: Program, result: Any) -> Array:
     if program.from_multipliers:
-        x = np.asarray(result.dual_solution)
-    else:
-        x = np.asarray(result.primal_solution)[: program.shape[0] * program.shape[1]]
-    return Answer(x.reshape(program.shape), result.solve_log.iteration_count)
+        return np.asarray(result.dual_solution).reshape(program.shape)
+    V, n = program.shape
+    return np.asarray(result.primal_solution)[: V * n].reshape(program.shape)
