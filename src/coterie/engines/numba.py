@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import cached_property
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -42,6 +42,16 @@ LONG_ROWS = 4  # edges that begin at a node, on average, from which on it pays t
 IN_TWO_BLOCKS = 3  # … and where these are more than one block of coordinates, and no more than two
 WAYS = {Mode.RELAXED: RELAXED, Mode.HALPERN: ANCHORED, Mode.DUAL: KEEPING}
 
+Factors = tuple[float, float, float]
+
+
+class Primal(NamedTuple):
+    """A node pass with primal updates inside: the kernel, room for vectors of each thread, and what else it takes."""
+
+    kernel: Callable[..., None]
+    rooms: Sequence[tuple[Any, ...]]
+    arrays: tuple[Any, ...]
+
 
 class NumbaEngine(Engine):
     """Kernels over z = (w, u) in a cache-friendly order, which stays invisible outside.
@@ -51,6 +61,7 @@ class NumbaEngine(Engine):
     An anchor u₀ is an anchor wherever it is, so large ones are kept in single precision (dual steps excepted).
     """
 
+    alone: ClassVar[bool] = True  # whether nobody else has to be told what a pass has found
     shared: Model | ThinModel | None  # the model that primal updates are ready for, with the present steps
 
     def __init__(self, threads: int | None = None, single: bool = True) -> None:
@@ -119,10 +130,9 @@ class NumbaEngine(Engine):
             self.u0 = self.u0.astype(np.float64, copy=False)
         if self.models is not None:
             self._model()
+        iterate = self._iteration(mode)
         for _ in range(n_iter - 1):
-            factors = self._factors(mode)
-            self._node_pass(factors, mode)
-            self._edge_pass(factors, mode)
+            iterate(self._factors(mode))
             check()
         return self._probe_and_move(self._factors(mode), mode)
 
@@ -243,7 +253,7 @@ class NumbaEngine(Engine):
             self.share3 = np.empty_like(self.model.H)
         model_share(self.rooms[0][0], self.tau_M, self.model.H, self.share3)
 
-    def _factors(self, mode: Mode) -> tuple[float, float, float]:
+    def _factors(self, mode: Mode) -> Factors:
         """(a, b, g) of z ← a Tz + b z + g z₀ for the next iteration."""
         self.k += 1
         if mode is Mode.RELAXED:
@@ -254,22 +264,50 @@ class NumbaEngine(Engine):
         share = self.k / (self.k + 1)
         return 2 * share, -share, 1 - share
 
-    def _node_pass(self, factors: tuple[float, float, float], mode: Mode, move: bool = True) -> None:
+    def _iteration(self, mode: Mode) -> Callable[[Factors], None]:
+        """One iteration, as a function of its factors.
+
+        Where one thread does it all, what its kernels take is looked up once for a block: on a thousand nodes that
+        would take as long as the kernels themselves.
+        """
+        primal = self._primal(mode)
+        if primal is None or not self.alone or self.T > 1 or len(self.u) == 0:
+            return partial(self._pass_by_pass, mode=mode)
+        kernel, (room,), arrays = primal
+        node_pass = partial(kernel, *room, 0, len(self.w), *arrays, self.xs[0])
+        edge_pass, before, after = self._dual(mode, slice(None), 0)
+
+        def iterate(factors: Factors) -> None:
+            node_pass(*factors, True)
+            edge_pass(*before, *factors, *after)
+
+        return iterate
+
+    def _pass_by_pass(self, factors: Factors, mode: Mode) -> None:
+        self._node_pass(factors, mode)
+        self._edge_pass(factors, mode)
+
+    def _primal(self, mode: Mode) -> Primal | None:
+        """The node pass of quadratic losses and models; None for other losses, and for dual steps."""
+        if mode is Mode.DUAL:
+            return None
+        if isinstance(self.model, ThinModel):
+            thin = self.V, self.share2, self.centre, self.slope
+            return Primal(self.thin_kernel, self.thin_rooms, (self.tau, self.place, *thin, self.w, self.w0))
+        if self.quadratic:
+            losses = self.low_rank, self.V, self.share2, self.share3, self.centre, self.slope
+            return Primal(self.node_kernel, self.rooms, (self.tau, self.place, *losses, self.w, self.w0))
+        return None
+
+    def _node_pass(self, factors: Factors, mode: Mode, move: bool = True) -> None:
         if mode is Mode.DUAL:
             loss = self.inverse, self.centre_by_node
             self._each_node_range(lambda t, i0, i1, xs: nodes.dual_node_pass(self.rooms[t][0], i0, i1, *loss, xs))
             return
-        moving = *factors, move
-        if isinstance(self.model, ThinModel):
-            thin = self.tau, self.place, self.V, self.share2, self.centre, self.slope, self.w, self.w0
-            self._each_node_range(
-                lambda t, i0, i1, xs: self.thin_kernel(*self.thin_rooms[t], i0, i1, *thin, xs, *moving)
-            )
-            return
-        if self.quadratic:
-            losses = self.place, self.low_rank, self.V, self.share2, self.share3, self.centre, self.slope
-            prox = self.tau, *losses, self.w, self.w0
-            self._each_node_range(lambda t, i0, i1, xs: self.node_kernel(*self.rooms[t], i0, i1, *prox, xs, *moving))
+        primal, moving = self._primal(mode), (*factors, move)
+        if primal is not None:
+            kernel, rooms, arrays = primal
+            self._each_node_range(lambda t, i0, i1, xs: kernel(*rooms[t], i0, i1, *arrays, xs, *moving))
             return
         self._each_node_range(
             lambda t, i0, i1, xs: nodes.node_gather(i0, i1, self.tau, self.w, xs, self.w_hat), spread=False
@@ -278,28 +316,32 @@ class NumbaEngine(Engine):
         update = f.prox if self.models is None else f.rough_prox
         self.latest = update(self.w_hat[self.labelled], self.tau_M, self.latest)
         self.w_hat[self.labelled] = self.latest
-        arrays = self.w_hat, self.w, self.w0
-        self._each_node_range(lambda t, i0, i1, xs: nodes.node_finish(i0, i1, *arrays, xs, *moving), gather=False)
+        moved = self.w_hat, self.w, self.w0
+        self._each_node_range(lambda t, i0, i1, xs: nodes.node_finish(i0, i1, *moved, xs, *moving), gather=False)
 
-    def _edge_pass(self, factors: tuple[float, float, float], mode: Mode, probe: bool = False) -> list[Any]:
+    def _edge_pass(self, factors: Factors, mode: Mode, probe: bool = False) -> list[Any]:
         if probe and self.u_hat is None:
             self.u_hat = np.empty_like(self.u)
         if len(self.u) == 0:
             return [0.0]
-        equal, u_hat = len(self.strength) == 1, self.u if self.u_hat is None else self.u_hat
-        plan = edges.plan(self.kind, WAYS[mode], probe=probe, equal=equal, far=self.far)
 
         def work(t: int, first: int, last: int) -> float:
-            part = slice(first, last)
-            strength = self.strength if equal else self.strength[part]
-            dual = self.u[part], self.u0[part], *factors
-            return self.edge_kernel(
-                self.blocks, plan, self.order.ends[part], strength, self.xs[t], *dual, self.w, u_hat[part]
-            )
+            kernel, before, after = self._dual(mode, slice(first, last), t, probe)
+            return kernel(*before, *factors, *after)
 
         return self._each_edge_range(work)
 
-    def _probe_and_move(self, factors: tuple[float, float, float], mode: Mode) -> float:
+    def _dual(
+        self, mode: Mode, part: slice, t: int, probe: bool = False
+    ) -> tuple[Callable[..., float], tuple[Any, ...], tuple[Any, ...]]:
+        """The edge pass over a part of the edges, by thread t, and what it takes before the factors and after them."""
+        equal, u_hat = len(self.strength) == 1, self.u if self.u_hat is None else self.u_hat
+        plan = edges.plan(self.kind, WAYS[mode], probe=probe, equal=equal, far=self.far)
+        strength = self.strength if equal else self.strength[part]
+        before = self.blocks, plan, self.order.ends[part], strength, self.xs[t], self.u[part], self.u0[part]
+        return self.edge_kernel, before, (self.w, u_hat[part])
+
+    def _probe_and_move(self, factors: Factors, mode: Mode) -> float:
         """One iteration that keeps Tz and its residual."""
         self._node_pass(factors, mode, move=False)
         if mode is Mode.DUAL:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.engines.base import LARGE, Mode
-from coterie.engines.numba import NumbaEngine
+from coterie.engines.numba import Factors, NumbaEngine, Primal
 from coterie.kernels import UNROLL_UP_TO, aligned, nodes
 from coterie.kernels.choice import form_here
 from coterie.kernels.forms import Form
@@ -58,12 +58,10 @@ class SingleEngine(NumbaEngine):
         own[:, :n] = values
         return own
 
-    def _factors(self, mode: Mode) -> tuple[float, float, float]:
+    def _factors(self, mode: Mode) -> Factors:
         a, b, g = super()._factors(mode)
         return np.float32(a), np.float32(b), np.float32(g)  # type: ignore[return-value]
 
-    def _node_pass(self, factors: tuple[float, float, float], mode: Mode, move: bool = True) -> None:
-        prox = self.tau, self.place, self.share3, self.centre, self.w, self.w0
-        self._each_node_range(
-            lambda t, i0, i1, xs: nodes.single_node_pass(self.blocks, self.columns, i0, i1, *prox, xs, *factors, move)
-        )
+    def _primal(self, mode: Mode) -> Primal:
+        arrays = self.tau, self.place, self.share3, self.centre, self.w, self.w0
+        return Primal(nodes.single_node_pass, [(self.blocks, self.columns)] * self.T, arrays)

@@ -7,7 +7,7 @@ from typing import Any
 
 from coterie.engines.base import Mode, Travel
 from coterie.engines.mpi.part import Part
-from coterie.engines.numba import NumbaEngine
+from coterie.engines.numba import Factors, NumbaEngine
 from coterie.engines.numpy import NumpyEngine
 from coterie.engines.ordering import Ordering
 from coterie.problem import BoundProblem
@@ -46,6 +46,8 @@ class NumbaPart(NumbaEngine):
     Kernels find x of a halo node where they find that of any other. Its w is needed for residuals alone, and told then.
     """
 
+    alone = False
+
     def __init__(self, part: Part) -> None:
         super().__init__(threads=1)
         self.part = part
@@ -74,7 +76,7 @@ class NumbaPart(NumbaEngine):
         """Let node passes be about these nodes."""
         self.node_cuts, self.node_parts = [first, last], [[(0, first, last, [])]]
 
-    def _node_pass(self, factors: tuple[float, float, float], mode: Mode, move: bool = True) -> None:
+    def _node_pass(self, factors: Factors, mode: Mode, move: bool = True) -> None:
         self.mode, x = mode, self.xs[0, :, 0]
         if not move:
             self.part.halo(self.w)
