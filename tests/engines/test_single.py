@@ -61,6 +61,61 @@ def test_columns_of_zeros_stay_zero(n: int) -> None:
     assert not engine.u[:, n:].any()
 
 
+def many_classes(n: int, K: int, size: float = 1.0) -> ct.Problem:
+    """Two rows at each of 20 nodes, one column of another size."""
+    rng = np.random.default_rng(n)
+    edges = np.stack([np.arange(19), np.arange(1, 20)], axis=1)
+    X = rng.standard_normal((40, n))
+    X[:, 0] *= size
+    data = ct.LocalDatasets.from_rows(X, np.arange(40) % K * 1.0, np.repeat(np.arange(20), 2))
+    return ct.Problem(ct.EmpiricalGraph.from_edges(edges), data, ct.Multinomial(K, ridge=0.02), lam=0.1)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize(("n", "K"), [(5, 3), (4, 4), (4, 3)])
+@pytest.mark.parametrize("mode", [Mode.RELAXED, Mode.HALPERN])
+def test_thin_models(threads: int, n: int, K: int, mode: Mode) -> None:
+    problem = many_classes(n, K)
+    with using(Form.THIS_N):
+        assert SingleEngine.suits(problem.bound)
+        engine, double = (begin(partial(one, threads=threads), problem)[0] for one in (SingleEngine, NumbaEngine))
+        for n_iter in (1, 4, 5):
+            assert engine.advance(n_iter, mode) == pytest.approx(double.advance(n_iter, mode), rel=1e-3)
+            for here, there in zip(engine.point(), double.point(), strict=True):
+                np.testing.assert_allclose(here, there, **CLOSE)
+            assert tuple(engine.restart()) == pytest.approx(double.restart(), rel=1e-3)
+    assert engine.w.shape[1] == 16
+    assert not engine.w[:, n * K :].any()
+    assert not engine.u[:, n * K :].any()
+
+
+@pytest.mark.parametrize(("size", "engines"), [(1.0, ["SingleEngine"]), (1e4, ["SingleEngine", "NumbaEngine"])])
+def test_tight_gaps_of_many_classes_are_reached_in_single_precision_unless_they_are_stiff(
+    size: float, engines: list[str], used: list[str]
+) -> None:
+    solution = ct.solve(many_classes(5, 3, size), 1e-6, engine="numba")
+    assert list(dict.fromkeys(used)) == engines
+    assert solution.gap <= 1e-6
+    assert solution.unconditional
+    used.clear()
+    assert solution.objective == pytest.approx(
+        ct.solve(many_classes(5, 3, size), 1e-6, engine="numpy").objective, rel=2e-6
+    )
+    assert not used
+
+
+def test_primal_updates_are_exact_where_models_do_not_come_to_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = many_classes(5, 3)
+    with using(Form.THIS_N):
+        engine, double = (begin(partial(one, threads=1), problem)[0] for one in (SingleEngine, NumbaEngine))
+        for one in (engine, double):
+            one.models.patience = 0
+            one.advance(5, Mode.RELAXED)
+        assert engine.models is None
+        for here, there in zip(engine.point(), double.point(), strict=True):
+            np.testing.assert_allclose(here, there, **CLOSE)
+
+
 def test_loose_gaps_are_reached_in_single_precision_and_others_in_double(used: list[str]) -> None:
     problem = instance("few points")
     loose, tight = (ct.solve(problem, tol, engine="numba") for tol in (1e-4, 1e-6))

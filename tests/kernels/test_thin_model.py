@@ -25,9 +25,11 @@ def test_what_is_kept_is_the_inverse(n: int, rank: int) -> None:
     R = np.linalg.inv(np.eye(n) + tau[:, None, None] * H)
     for module in (thin_model, plain):
         Y, keep = np.empty_like(Z), np.empty((5, n))
-        module.thin_share(tau, h, Z, Y, keep)
+        stiffest = module.thin_share(tau, h, Z, Y, keep)
         found = keep[:, :, None] * np.eye(n) - Y.transpose(0, 2, 1) @ Y
         np.testing.assert_allclose(found, R, rtol=1e-8, atol=1e-12)
+        stiff = np.linalg.eigvalsh(tau[:, None, None] * Z @ (keep[:, :, None] * Z.transpose(0, 2, 1)))
+        assert stiff.max() <= stiffest * (1 + 1e-9) <= rank * stiff.max() * (1 + 1e-6)
 
 
 def test_long_steps_and_equal_rows_leave_what_no_row_sees() -> None:

@@ -93,10 +93,10 @@ def test_single_precision_is_compiled_where_it_pays() -> None:
     assert not own.single_pays()
     with pace.expecting(100_000):
         assert own.single_pays()
-    own.ended_loosely(10_000_000, in_single=False)
+    own.ended_roughly(10_000_000, in_single=False)
     assert own.single_pays()
     pace._saved.clear()
-    own.ended_loosely(20, in_single=True)
+    own.ended_roughly(20, in_single=True)
     assert own.single_pays()  # compiled in this process
     pace._compiled.clear()
     assert not own.single_pays()

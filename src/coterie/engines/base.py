@@ -52,6 +52,10 @@ class Mode(Enum):
     PAIRS = "pairs"
 
 
+class TooRough(Exception):  # noqa: N818  it is no error
+    """An engine cannot iterate from where it is with the digits that it has."""
+
+
 class Travel(NamedTuple):
     """How far an epoch went: √Σ|Δw_i|²/τ_i and √Σ|Δu_e|²/σ_e."""
 
@@ -72,7 +76,7 @@ class Engine(Protocol):
     lanczos: Callable[[Array, Array, Array, int], tuple[Array, Array]] | None = None
     """(s, d, start, steps): what `kernels.norms` computes, where the numbers are."""
     was_rough: bool = False
-    """Whether its engine for loose gaps has been asked for."""
+    """Whether there was a rougher one for the last problem that it was asked for."""
     steps: Callable[[], Any] | None = None
     """The steps of a problem that nobody holds as a whole."""
 
@@ -98,8 +102,8 @@ class Engine(Protocol):
     def for_pairs(self) -> Engine | None:
         """Return the engine for Mode.PAIRS, where there is one."""
 
-    def for_loose_gaps(self, problem: BoundProblem) -> Engine | None:
-        """Return an engine that is faster and rougher, where there is one for a problem."""
+    def rougher(self, problem: BoundProblem) -> Engine | None:
+        """Return an engine that is faster and rougher, where there is one for a problem; it may raise `TooRough`."""
         return None
 
     def point(self) -> tuple[Weights, Duals]:

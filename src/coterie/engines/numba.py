@@ -74,7 +74,7 @@ class NumbaEngine(Engine):
     def for_pairs(self) -> PairsEngine:
         return PairsEngine(self.threads)
 
-    def for_loose_gaps(self, problem: BoundProblem) -> Engine | None:
+    def rougher(self, problem: BoundProblem) -> Engine | None:
         from coterie.engines.single import SingleEngine
 
         self.was_rough = self.single and SingleEngine.suits(problem)
@@ -100,7 +100,7 @@ class NumbaEngine(Engine):
         self.u = self.u if large else self._own(self.u)
         self.w0, self.u0 = self.w.copy(), self.u.astype(np.float32 if large else self.u.dtype)
         self.w_hat, self.u_hat = self.w.copy(), None
-        self.latest = self.w[self.M]  # ŵ at labelled nodes: the guess of the next primal update
+        self.latest = self._given(self.w[self.M])  # ŵ at labelled nodes: the guess of the next primal update
         self.xs = aligned((self.T, V, 2, self.w.shape[1]), self.w.dtype)
         self.c = self.order.edges_in(problem.c)
         self.k = 0
@@ -159,6 +159,14 @@ class NumbaEngine(Engine):
         own = aligned(values.shape)
         own[:] = values
         return own
+
+    def _given(self, values: Array) -> Array:
+        """Vectors of this engine as losses know them."""
+        return values
+
+    def _taken(self, values: Array) -> Array:
+        """Vectors of losses as kernels take them; they may be the same."""
+        return values
 
     def _ordering(self, problem: BoundProblem) -> Ordering:
         return reused(Ordering.of, problem.graph, problem.n_features)
@@ -229,15 +237,22 @@ class NumbaEngine(Engine):
     def _model(self) -> None:
         """Put quadratics in the place of the losses, around the present ŵ."""
         assert self.models is not None
-        self.latest, before = self.w_hat[self.M], self.model
+        self.latest, before = self._given(self.w_hat[self.M]), self.model
         self.model = self.models.around(self.latest)
         self.quadratic = self.model is not None
         if self.model is None:
             self.models = None if self.models.given_up else self.models
         elif self.model is not before:
-            self.centre, self.slope = self.models.centre, self.model.slope
+            self.centre, self.slope = self._taken(self.models.centre), self._taken(self.model.slope)
         if self.model is not self.shared:
             self._share_model()
+
+    def _thin_room(self, model: ThinModel) -> tuple[Array, Array]:
+        """Room for Y and D⁻¹ of a thin model."""
+        return np.empty_like(model.Z), np.empty_like(model.slope)
+
+    def _bear(self, stiffness: float) -> None:
+        """Take models whose directions are so stiff, at most."""
 
     def _share_model(self) -> None:
         """What the primal updates of the model need of the present steps."""
@@ -245,9 +260,9 @@ class NumbaEngine(Engine):
         if self.model is None:
             return
         if isinstance(self.model, ThinModel):
-            if self.V.shape != self.model.Z.shape:
-                self.V, self.share2 = np.empty_like(self.model.Z), np.empty_like(self.model.slope)
-            thin_model.thin_share(self.tau_M, self.model.h, self.model.Z, self.V, self.share2)
+            if self.V.shape[:2] != self.model.Z.shape[:2]:
+                self.V, self.share2 = self._thin_room(self.model)
+            self._bear(thin_model.thin_share(self.tau_M, self.model.h, self.model.Z, self.V, self.share2))
             return
         if self.share3.shape != self.model.H.shape:
             self.share3 = np.empty_like(self.model.H)
@@ -314,8 +329,8 @@ class NumbaEngine(Engine):
         )
         f = self.losses
         update = f.prox if self.models is None else f.rough_prox
-        self.latest = update(self.w_hat[self.labelled], self.tau_M, self.latest)
-        self.w_hat[self.labelled] = self.latest
+        self.latest = update(self._given(self.w_hat[self.labelled]), self.tau_M, self.latest)
+        self.w_hat[self.labelled, : self.latest.shape[1]] = self.latest
         moved = self.w_hat, self.w, self.w0
         self._each_node_range(lambda t, i0, i1, xs: nodes.node_finish(i0, i1, *moved, xs, *moving), gather=False)
 

@@ -28,9 +28,12 @@ def node_kernel(n: int) -> Any:
 
 @inline_llvm
 def _thin_inverse(own, tau, h, Z, Y, keep, C):
-    """keep, Y ← D⁻¹ and Y with (diag(own + τh) + τZᵀZ)⁻¹ = D⁻¹ − YᵀY; C is room for a square matrix."""
+    """keep, Y ← D⁻¹ and Y with (diag(own + τh) + τZᵀZ)⁻¹ = D⁻¹ − YᵀY; C is room for a square matrix.
+
+    Return the trace of τZD⁻¹Zᵀ, which bounds how stiff any direction is.
+    """
     rank, n = Z.shape
-    root = np.sqrt(tau)
+    root, trace = np.sqrt(tau), 0.0
     for k in range(n):
         keep[k] = 1 / (own + tau * h[k])
     for p in range(rank):
@@ -38,6 +41,7 @@ def _thin_inverse(own, tau, h, Z, Y, keep, C):
             Y[p, k] = root * Z[p, k] * keep[k]
         for q in range(p + 1):
             C[p, q] = root * dot(Y[p], Z[q])
+        trace += C[p, p]
     for p in range(rank):  # Y ← L⁻¹Y, while L is found row by row
         for q in range(p):
             for r in range(q):
@@ -51,14 +55,25 @@ def _thin_inverse(own, tau, h, Z, Y, keep, C):
         C[p, p] = 1 / np.sqrt(max(square, 1.0))  # on the diagonal, what divides
         for k in range(n):
             Y[p, k] *= C[p, p]
+    return trace
 
 
 @jit
 def thin_share(tau, h, Z, Y, keep):
-    """keep_i, Y_i ← D⁻¹ and Y of (I + τ(diag(h) + ZᵀZ))⁻¹ = D⁻¹ − YᵀY."""
-    C = np.empty((Z.shape[1], Z.shape[1]))
+    """keep_i, Y_i ← D⁻¹ and Y of (I + τ(diag(h) + ZᵀZ))⁻¹ = D⁻¹ − YᵀY, which may have more columns, and fewer digits.
+
+    Return how stiff directions are, at most: the largest trace of τZD⁻¹Zᵀ.
+    """
+    rank, n = Z.shape[1], Z.shape[2]
+    C, y, d, stiffest = np.empty((rank, rank)), np.empty((rank, n)), np.empty(n), 0.0
     for i in range(len(Z)):
-        _thin_inverse(1.0, tau[i], h, Z[i], Y[i], keep[i], C)
+        stiffest = max(stiffest, _thin_inverse(1.0, tau[i], h, Z[i], y, d, C))
+        for k in range(n):
+            keep[i, k] = d[k]
+        for p in range(rank):
+            for k in range(n):
+                Y[i, p, k] = y[p, k]
+    return stiffest
 
 
 @jit
@@ -140,6 +155,22 @@ def _add_each(t, c, x):
 
 
 @inline_llvm
+def _less(t, x):
+    """t − x."""
+    for k in range(len(t)):
+        t = put(t, k, t[k] - x[k])
+    return t
+
+
+@inline_llvm
+def _reflected(t, x):
+    """2t − x."""
+    for k in range(len(t)):
+        t = put(t, k, t[k] + t[k] - x[k])
+    return t
+
+
+@inline_llvm
 def _sum(t):
     """Of a block; neighbours are added last, which takes fewer instructions."""
     return ((t[0] + t[4]) + (t[2] + t[6])) + ((t[1] + t[5]) + (t[3] + t[7]))
@@ -154,16 +185,16 @@ def short_node_pass(head, tail, first, last, tau, place, Y, keep, centre, slope,
         p, q = _add(wp, t, _load(head, xs[i, 1], BEGIN)), _add(wq, t, _load(tail, xs[i, 1], REST))
         if row >= 0:
             cp, cq = _load(head, centre[row], BEGIN), _load(tail, centre[row], REST)
-            dp = _add(_add(p, t, _load(head, slope[row], BEGIN)), -1.0, cp)
-            dq = _add(_add(q, t, _load(tail, slope[row], REST)), -1.0, cq)
+            dp = _less(_add(p, t, _load(head, slope[row], BEGIN)), cp)
+            dq = _less(_add(q, t, _load(tail, slope[row], REST)), cq)
             p = _add_each(cp, _load(head, keep[row], BEGIN), dp)
             q = _add_each(cq, _load(tail, keep[row], REST), dq)
             for r in range(Y.shape[1]):
                 yp, yq = _load(head, Y[row, r], BEGIN), _load(tail, Y[row, r], REST)
                 c = -_sum(_add_each(_add_each(head, yp, dp), yq, dq))
                 p, q = _add(p, c, yp), _add(q, c, yq)
-        _keep(_add(_add(p, 1.0, p), -1.0, wp), xs[i, 0], BEGIN)
-        _keep(_add(_add(q, 1.0, q), -1.0, wq), xs[i, 0], REST)
+        _keep(_reflected(p, wp), xs[i, 0], BEGIN)
+        _keep(_reflected(q, wq), xs[i, 0], REST)
         _keep(head, xs[i, 1], BEGIN)
         _keep(tail, xs[i, 1], REST)
         if move:

@@ -8,7 +8,7 @@ from math import isfinite
 
 import numpy as np
 
-from coterie.engines.base import Engine
+from coterie.engines.base import Engine, TooRough
 from coterie.kernels.blas import one_thread
 from coterie.kernels.interruption import (
     TimeUp,
@@ -25,7 +25,7 @@ from coterie.solver.balance import Steps, ascends, suit_pairs
 from coterie.solver.certificate import BATCH, MOST
 from coterie.solver.epochs import BLOCK, Epoch, Race
 from coterie.solver.incumbent import Incumbent, unproven
-from coterie.solver.pace import LOOSE
+from coterie.solver.pace import may_be_rough
 from coterie.solver.solution import Record, Solution, Status
 from coterie.solver.whole import interior
 from coterie.solver.whole.joint_system import is_small
@@ -100,7 +100,8 @@ class Run:
     ) -> None:
         self.problem, self.incumbent, self.max_iter, self.callback = problem, incumbent, max_iter, callback
         self.plain, self.pairs = engine, engine.for_pairs() if suit_pairs(problem) else None
-        self.rough = engine.for_loose_gaps(problem) if incumbent.tol >= LOOSE and not ascends(problem) else None
+        rough = may_be_rough(problem, incumbent.tol) and not ascends(problem)
+        self.rough = engine.rougher(problem) if rough else None
         self.engine = next(one for one in (self.pairs, self.rough, engine) if one is not None)
         here = incumbent.prover.arrays is not None
         self.small, self.forest = here and is_small(problem), here and interior.applies(problem)
@@ -144,7 +145,11 @@ class Run:
         self.engine.set_steps(self.steps.tau, self.steps.sigma)
         epoch, travel = self.race.next_epoch(), None
         while travel is None:
-            self._advance(epoch)
+            try:
+                self._advance(epoch)
+            except TooRough:
+                self._go_on_plainly()
+                return None
             if epoch.is_over(self.done) or (self.forest and self.done >= FOREST):
                 travel = self.engine.restart()
             if ended := self._look_if_due(epoch.last):
@@ -166,7 +171,7 @@ class Run:
         self.steps.omega = self.steps.omega if omega is None else omega
 
     def _is_too_rough(self, epoch: Epoch) -> bool:
-        """Whether an engine for loose gaps has no more to give, or has been at it for long and is far from the end."""
+        """Whether a rougher engine has no more to give, or has been at it for long and is far from the end."""
         late = self.done >= PATIENT and self.incumbent.crawls
         return self.engine is self.rough and (late or epoch.last <= ROUGH * self.largest)
 

@@ -68,6 +68,11 @@ def _numbers(problem: BoundProblem) -> int:
     return (problem.graph.n_edges + problem.graph.n_nodes + rows) * problem.n_features
 
 
+def may_be_rough(problem: BoundProblem, tol: float) -> bool:
+    """Whether single precision is enough for iterations; with models of many weights it is for gaps of 1e-6, too."""
+    return tol >= LOOSE or problem.f.quadratic is None
+
+
 def is_long(problem: BoundProblem) -> bool:
     """Whether a solve takes long in NumPy."""
     return seconds_in_numpy(problem) > SHORT
@@ -126,8 +131,8 @@ class Pace:
         with compilation.running():
             return missing() is None and bytes_needed(self.problem) <= bytes_free(choose())
 
-    def ended_loosely(self, n_iter: int, in_single: bool) -> None:
-        """Note how precise the kernels of a solve to a loose gap were."""
+    def ended_roughly(self, n_iter: int, in_single: bool) -> None:
+        """Note how precise the kernels of a solve were for which single precision is enough."""
         if in_single:
             _note(self.single)
         else:

@@ -29,7 +29,7 @@ from coterie.solver.certify import check_point
 from coterie.solver.columns_of_one import Asked, ColumnsOfOne
 from coterie.solver.driver import drive
 from coterie.solver.incumbent import unproven
-from coterie.solver.pace import LOOSE, Pace
+from coterie.solver.pace import Pace, may_be_rough
 from coterie.solver.presolve import presolve
 from coterie.solver.reasons import LIMITS, in_words
 from coterie.solver.solution import NotConverged, Record, Solution, Status
@@ -161,8 +161,8 @@ def _solved(problem: BoundProblem, asked: Asked) -> tuple[Solution, Form]:
         w = zero_where_undetermined(problem, w)
         solution = units.back(replace(solution, w=w, u=u, undetermined=units.problem.undetermined, graph=problem.graph))
         pace.ended(solution.n_iter, form_here())
-        if asked.tol >= LOOSE and form_here() is Form.THIS_N:
-            pace.ended_loosely(solution.n_iter, chosen.was_rough)
+        if may_be_rough(problem, asked.tol) and form_here() is Form.THIS_N:
+            pace.ended_roughly(solution.n_iter, chosen.was_rough)
         return replace(solution, seconds=time.perf_counter() - began), form_here()
 
 

@@ -149,6 +149,11 @@ class LocalLosses(ABC):
         """
         return None
 
+    @property
+    def are_thin(self) -> bool:
+        """Whether models are thin, all of them."""
+        return False
+
     def thin_model(self, w: Array, before: Array | None) -> ThinModel | None:
         """That model with curvatures made up of few rows; None: these are not few, or there is none."""
         return None

@@ -76,11 +76,19 @@ class MultinomialLosses(LocalLosses):
         change = kernels.model(*self._data, w, w[:0] if before is None else before, slope, H)
         return Model(slope, H, change)
 
+    @property
+    def are_thin(self) -> bool:
+        return 2 * self._rank <= len(self.ridge)
+
+    @cached_property
+    def _rank(self) -> int:
+        """How many rows make up the curvature of a node, at most."""
+        return (self.n_classes - 1) * int(self.rows.m.max(initial=0))
+
     def thin_model(self, w: Array, before: Array | None) -> ThinModel | None:
-        rank = (self.n_classes - 1) * int(self.rows.m.max(initial=0))
-        if 2 * rank > len(self.ridge):
+        if not self.are_thin:
             return None
-        slope, Z = np.empty_like(w), np.empty((len(w), rank, w.shape[1]))
+        slope, Z = np.empty_like(w), np.empty((len(w), self._rank, w.shape[1]))
         change = kernels.thin_model(*self._data, w, w[:0] if before is None else before, slope, Z)
         return ThinModel(slope, 2 * self.ridge, Z, change)
 
