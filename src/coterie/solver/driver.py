@@ -25,14 +25,16 @@ from coterie.solver.balance import Steps, ascends, suit_pairs
 from coterie.solver.certificate import BATCH, MOST
 from coterie.solver.epochs import BLOCK, Epoch, Race
 from coterie.solver.incumbent import Incumbent, unproven
-from coterie.solver.pace import may_be_rough
+from coterie.solver.pace import LOOSE, may_be_rough
 from coterie.solver.solution import Record, Solution, Status
 from coterie.solver.whole import interior
 from coterie.solver.whole.joint_system import is_small
+from coterie.solver.whole.polish import is_large
 
 ROUGH = 1e-5  # of the largest residual: single precision has no more to give
 EXHAUSTED = 1e-12  # a residual this much smaller than the largest has no more to give
 SOONER = 2 / 3  # of the expected iterations have passed when the gap is first looked at …
+FAR = 60  # iterations after which a large problem is first looked at, where a tight gap is asked for
 LATEST = 120  # … but it is after this many, as a warm start may be much better than expected
 CRAWLS = 200  # iterations without success, after which a small problem is worth second-order steps …
 PATIENT = 1_000  # … or after so many, where the end seems near, or was from the start …
@@ -106,9 +108,15 @@ class Run:
         here = incumbent.prover.arrays is not None
         self.small, self.forest = here and is_small(problem), here and interior.applies(problem)
         self.second_order = (PATIENT if incumbent.warm else CRAWLS) if self.small else max_iter + 1
-        self.done, self.checked, self.look = 0, 0, max(BLOCK, min(int(SOONER * expected), LATEST))
+        self.done, self.checked = 0, 0
+        self.look = max(self._first_look(here), min(int(SOONER * expected), LATEST))
         self.began, self.unwatched = seconds_worked(), engine.unwatched
         self.largest, self.took = 0.0, 0.0  # the largest residual, and the seconds of the last certificate
+
+    def _first_look(self, here: bool) -> int:
+        """When the gap is first looked at, if nothing is expected."""
+        far = self.incumbent.tol < LOOSE and not self.incumbent.warm
+        return FAR if far and here and is_large(self.problem) else BLOCK
 
     def begin(self, w: Array, u: Array) -> None:
         """Set the engine up, and choose steps."""

@@ -21,6 +21,7 @@ from coterie.solver.whole.improvements import Improvements
 STUCK = 5  # checks without progress, at rounding level, end the solve
 NEAR = 10  # times the gap that is asked for: from there on the weights of a contracted problem are tried
 LEAD = 3.0  # times the gap that is asked for: what weights on merged nodes take off, at least
+TIE = 1e-3  # of the gap that is asked for: weights that cost no more than that are as good
 FALLS = 0.5  # of the last glance: while they fall that fast, a prover may wait for more than that
 
 
@@ -146,6 +147,7 @@ class Incumbent:
             return
         self._offer(self.prover.pooled_weights())
         w, u = self.improvements.newton_point(self.w, self.goal)
+        self._offer(w, TIE * self.goal)  # their duals prove them, and may prove less of others that are as good
         self.certify.thorough = True
         self.improve(w, u, n_iter, MOST)
         self.certify.thorough = False
@@ -244,11 +246,11 @@ class Incumbent:
         far = log(excess / (self.lead if excess > self.lead else 1.0))
         return far * (k - k_before) / log(before / excess) if before > excess > 0 and k > k_before else inf
 
-    def _offer(self, w: Weights) -> float:
-        """Take these weights if they are better; return their objective."""
+    def _offer(self, w: Weights, more: float = 0.0) -> float:
+        """Take these weights if they are better, or cost only so much more; return their objective."""
         w = self._inside(w)
         objective = self.prover.objective(w)
-        if objective < self.objective:
+        if objective < self.objective + more:
             self.objective, self.w, self.equal_in = objective, self.prover.copy(w), None
         return objective
 
