@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
@@ -15,6 +15,7 @@ from coterie.engines.bounded_rows import array_prover
 from coterie.engines.models import Models
 from coterie.engines.ordering import Ordering, are_far
 from coterie.engines.pairs import PairsEngine
+from coterie.engines.ranges import Ranges
 from coterie.kernels import (
     ANCHORED,
     BLOCK,
@@ -30,7 +31,6 @@ from coterie.kernels import (
 )
 from coterie.kernels.interruption import check, pieces
 from coterie.kernels.model import model_share
-from coterie.kernels.team import Team
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.base import LocalLosses, Model, ThinModel
@@ -94,7 +94,7 @@ class NumbaEngine(Engine):
         self.far = are_far(self.order.ends, V, n)
         self.blocks, self.edge_kernel = blocks(n), edges.kernel(self.kind, n, _long_rows(n) * V <= E)
         self.node_kernel = nodes.kernel()
-        self._share_out(V, E, n)
+        self._share_out(V, n)
         self.w, self.u = self._own(self.order.nodes_in(w)), self.order.edges_in(u)
         large = self.u.size > LARGE  # then there is no room for a copy
         self.u = self.u if large else self._own(self.u)
@@ -187,37 +187,13 @@ class NumbaEngine(Engine):
         """Sums over all nodes or edges, from those over the ones that are here."""
         return numbers
 
-    def _share_out(self, V: int, E: int, n: int) -> None:
-        """Cut nodes and edges into one contiguous range per thread.
-
-        Each thread has its own xs, and only nodes that several threads reach are copied between them. The home of a
-        node is the thread whose edges begin at it (edges are in the order of their first ends).
-        """
-        self.team = Team(self.threads, E, n)
-        self.T, self.edge_cuts, self.node_cuts = self.team.T, self.team.cuts(E), self.team.cuts(V)
-        self.homes = [0, *self.order.ends[self.edge_cuts[1:-1], 0].tolist(), V]
-        visits = [self._visited(t, V) for t in range(self.T)] if self.T > 1 else []
-        self.node_parts = [list(self._parts(first, last, visits)) for first, last in pairwise(self.node_cuts)]
+    def _share_out(self, V: int, n: int) -> None:
+        """Cut nodes and edges into ranges, and make room for the vectors of each thread."""
+        self.ranges = Ranges(self.threads, self.order.ends, V, n)
+        self.T = self.ranges.T
         self.rooms = [(vector_buffer(n), vector_buffer(n)) for _ in range(self.T)]
         self.thin_kernel, room = thin_model.node_kernel(n)
         self.thin_rooms = [room() for _ in range(self.T)]
-
-    def _parts(
-        self, first: int, last: int, visits: list[Array]
-    ) -> Iterator[tuple[int, int, int, list[tuple[int, Array]]]]:
-        """Cut a range of nodes by their homes; name the other threads that visit nodes there, and which."""
-        for home, (begin, end) in enumerate(pairwise(self.homes)):
-            begin, end = max(first, begin), min(last, end)
-            if begin < end:
-                here = (slice(*np.searchsorted(visited, (begin, end))) for visited in visits)
-                near = [(t, visits[t][part]) for t, part in enumerate(here) if t != home]
-                yield home, begin, end, [(t, visited) for t, visited in near if len(visited)]
-
-    def _visited(self, t: int, V: int) -> Array:
-        """The nodes at which edges of thread t end, in order."""
-        seen = np.zeros(V, dtype=bool)
-        seen[self.order.ends[self.edge_cuts[t] : self.edge_cuts[t + 1]]] = True
-        return np.flatnonzero(seen)
 
     def _setup_prox(self, n: int) -> None:
         f, q = self.losses, self.losses.quadratic
@@ -360,7 +336,7 @@ class NumbaEngine(Engine):
         """One iteration that keeps Tz and its residual."""
         self._node_pass(factors, mode, move=False)
         if mode is Mode.DUAL:
-            for t, (first, last) in enumerate(pairwise(self.homes)):
+            for t, (first, last) in enumerate(pairwise(self.ranges.homes)):
                 self.w[first:last] = self.xs[t, first:last, 0]
         dual = self._edge_pass(factors, mode, probe=True)
         arrays, moving = (self.tau, self.w_hat, self.w, self.w0), (*factors, mode is not Mode.DUAL)
@@ -394,28 +370,10 @@ class NumbaEngine(Engine):
         return inside
 
     def _each_node_range(self, work: Callable[..., Any], gather: bool = True, spread: bool = True) -> list[Any]:
-        """Do work(t, first, last, xs) on every range, with the xs that is its home.
-
-        Before, the sums of all threads are gathered there; after, x is spread to all that reach it.
-        """
-
-        def whole(t: int, first: int, last: int) -> list[Any]:
-            done = []
-            for home, begin, end, visitors in self.node_parts[t]:
-                xs = self.xs[home]
-                if gather:
-                    for thread, visited in visitors:
-                        nodes.gather_copies(visited, self.xs[thread], xs)
-                done.append(work(t, begin, end, xs))
-                if spread:
-                    for thread, visited in visitors:
-                        nodes.spread_copies(visited, self.xs[thread], xs)
-            return done
-
-        return [one for done in self.team.each(self.node_cuts, whole) for one in done]
+        return self.ranges.each_of_nodes(self.xs, work, gather, spread)
 
     def _each_edge_range(self, work: Callable[..., Any]) -> list[Any]:
-        return self.team.each(self.edge_cuts, work)
+        return self.ranges.each_of_edges(work)
 
 
 def _long_rows(n: int) -> int:

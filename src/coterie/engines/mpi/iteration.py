@@ -68,13 +68,13 @@ class NumbaPart(NumbaEngine):
     def _sums(self, *numbers: float) -> tuple[float, ...]:
         return self.part.crew.sums(*numbers)
 
-    def _share_out(self, V: int, E: int, n: int) -> None:
-        super()._share_out(V, E, n)
+    def _share_out(self, V: int, n: int) -> None:
+        super()._share_out(V, n)
         self._take(0, self.part.own)
 
     def _take(self, first: int, last: int) -> None:
         """Let node passes be about these nodes."""
-        self.node_cuts, self.node_parts = [first, last], [[(0, first, last, [])]]
+        self.ranges.node_cuts, self.ranges.node_parts = [first, last], [[(0, first, last, [])]]
 
     def _node_pass(self, factors: Factors, mode: Mode, move: bool = True) -> None:
         self.mode, x = mode, self.xs[0, :, 0]
