@@ -61,3 +61,16 @@ def test_starts_are_taken_in_every_form_and_left_alone(kind: str) -> None:
     assert again.status is ct.Status.OPTIMAL
     np.testing.assert_array_equal(before[0], w)
     np.testing.assert_array_equal(before[1], u)
+
+
+@pytest.mark.parametrize(("side", "tol", "first"), [(90, 1e-6, 60), (90, 1e-4, 20), (20, 1e-6, 20)])
+def test_large_problems_with_tight_gaps_are_looked_at_later(side: int, tol: float, first: int) -> None:
+    rng, number = np.random.default_rng(0), np.arange(side * side).reshape(side, side)
+    pairs = [np.stack([number[:-1], number[1:]], axis=-1), np.stack([number[:, :-1], number[:, 1:]], axis=-1)]
+    graph = ct.EmpiricalGraph.from_edges(np.concatenate([one.reshape(-1, 2) for one in pairs]))
+    X, y = rng.standard_normal((2 * side * side, 4)), rng.standard_normal(2 * side * side)
+    data = ct.LocalDatasets.from_rows(X, y, np.repeat(np.arange(side * side), 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ct.NotConverged)
+        found = ct.solve(ct.Problem(graph, data, lam=0.1), tol, max_iter=60, engine="numpy")
+    assert [record.n_iter for record in found.history[:2]] == [0, first]
