@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie.kernels import clusters
+from coterie.kernels import borders, clusters
 from coterie.kernels.edges import L1, L2
+from coterie.kernels.reference import borders as plain_borders
+from coterie.kernels.reference import clusters as plain_clusters
 from problems import Graph, graphs
 
 MARGIN = 1e-6
@@ -116,3 +118,17 @@ def test_multiply() -> None:
     out = np.empty(5)
     clusters.multiply(H, at, x, out)
     np.testing.assert_allclose(out, np.einsum("ika,ikm,imb,b->a", P, H, P, x), atol=1e-14)
+
+
+@given(graphs(), st.integers(1, 3), st.integers(0, 99))
+def test_both_forms_find_the_same_borders_and_components(graph: Graph, n: int, seed: int) -> None:
+    built, rng = graph.build(), np.random.default_rng(seed)
+    V, E, K = built.n_nodes, built.n_edges, 3 * n
+    unknown, u = rng.integers(0, 3, (V, n)) + 3 * np.arange(n), rng.standard_normal((E, n))
+    found = [form.borders(built.edges, unknown, built.weights, u, K) for form in (borders, plain_borders)]
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-14, atol=1e-14)
+    pairs = found[0][0]
+    (count, part), (expected, parts) = (form.connected(K, *pairs.T) for form in (clusters, plain_clusters))
+    assert count == expected
+    np.testing.assert_array_equal(part, parts)
