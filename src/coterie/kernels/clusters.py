@@ -223,18 +223,3 @@ def cut_forces(ends, c, w, out):
             force = c[e] * np.sign(w[i, k] - w[j, k])
             out[i, k] += force
             out[j, k] -= force
-
-
-@jit
-def multiply(H, at, x, out):
-    """out ← Σ_i PᵢᵀHᵢPᵢ x, where Pᵢ picks the values x[at[i]] of node i."""
-    n, values = at.shape[1], np.empty(at.shape[1])
-    out[:] = 0.0
-    for i in range(len(H)):
-        for k in range(n):
-            values[k] = x[at[i, k]]
-        for k in range(n):
-            total = 0.0
-            for m in range(n):
-                total += H[i, k, m] * values[m]
-            out[at[i, k]] += total
