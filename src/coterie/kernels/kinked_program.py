@@ -162,11 +162,11 @@ def _add_up(room, X, starts, at, pairs, give, D, place, first, where, L):
     L[:] = 0.0
     for i in range(len(at)):
         for k in range(n):
-            for j in range(n):
+            for j in range(k + 1):
                 total = put(total, j, 0.0)
             for r in range(starts[i], starts[i + 1]):
                 t = X[r, k] * give[r]
-                for j in range(n):
+                for j in range(k + 1):
                     total = put(total, j, total[j] + t * X[r, j])
             for j in range(k + 1):
                 L[where[p]] += total[j]
