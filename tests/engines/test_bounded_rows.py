@@ -7,7 +7,7 @@ import pytest
 
 import coterie as ct
 from coterie.engines.bounded_rows import BoundedRowsProver, array_prover
-from coterie.kernels import laplacian
+from coterie.kernels import laplacian, vector_buffer
 from coterie.kernels.reference import laplacian as plain_laplacian
 from coterie.solver.certificate import Certifier
 from coterie.solver.repair import Repair
@@ -75,6 +75,6 @@ def test_products_of_rows_in_both_forms():
     X, G, x = rng.standard_normal((7, 4)), rng.uniform(size=7), rng.standard_normal((5, 4))
     found = [np.ones((5, 4)), np.ones((5, 4))]
     for module, out in zip((laplacian, plain_laplacian), found, strict=True):
-        module.add_rows(X, starts, nodes, G, x, out)
+        module.add_rows(vector_buffer(4), X, starts, nodes, G, x, out)
     np.testing.assert_allclose(*found, rtol=1e-12)
     assert (found[0][[1, 4]] == 1).all()

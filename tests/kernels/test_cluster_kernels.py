@@ -6,8 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie.kernels import clusters
+from coterie.kernels import borders, cluster_systems, clusters
 from coterie.kernels.edges import L1, L2
+from coterie.kernels.reference import borders as plain_borders
+from coterie.kernels.reference import cluster_systems as plain_systems
+from coterie.kernels.reference import clusters as plain_clusters
 from problems import Graph, graphs
 
 MARGIN = 1e-6
@@ -109,10 +112,39 @@ def test_split() -> None:
     assert label.ravel().tolist() == [3, 0, 1, 1, 2]
 
 
-def test_multiply() -> None:
-    rng = np.random.default_rng(0)
-    H, at, x = rng.standard_normal((4, 3, 3)), rng.integers(0, 5, (4, 3)), rng.standard_normal(5)
-    P = np.eye(5)[at]
-    out = np.empty(5)
-    clusters.multiply(H, at, x, out)
-    np.testing.assert_allclose(out, np.einsum("ika,ikm,imb,b->a", P, H, P, x), atol=1e-14)
+@pytest.mark.parametrize("n", [3, 12])
+def test_both_forms_solve_the_systems_of_clusters(n: int) -> None:
+    rng = np.random.default_rng(n)
+    F, at, right = rng.standard_normal((40, n, n)), rng.integers(0, 20, (40, n)), rng.standard_normal(20)
+    H, P = F @ F.transpose(0, 2, 1), np.eye(20)[at]
+    A = np.einsum("ika,ikm,imb->ab", P, H, P)
+    ridge = 0.01 * np.diag(A)
+    A += np.diag(ridge)
+    for systems in (cluster_systems, plain_systems):
+        x = systems.solve(H, at, ridge, np.diag(A).copy(), right.copy(), right, 100, 1e-13)
+        np.testing.assert_allclose(x, np.linalg.solve(A, right), rtol=1e-8, atol=1e-10)
+        assert systems.solve(H, at, ridge, np.diag(A).copy(), right.copy(), right, 2, 1e-13) is None
+        assert not systems.solve(H, at, ridge, np.diag(A).copy(), right.copy(), 1e20 * right, 100, 1e-13).any()
+
+
+def test_systems_of_clusters_notice_a_limit_between_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    H, at, right = np.diag([1.0, 2.0, 3.0])[None] + 0.5, np.array([[0, 1, 2]]), np.ones(3)
+    monkeypatch.setattr(cluster_systems, "WORK", 1)
+    x = cluster_systems.solve(H, at, np.zeros(3), np.ones(3), right.copy(), right, 100, 1e-13)
+    np.testing.assert_allclose(x, np.linalg.solve(H[0], right), rtol=1e-8)
+    monkeypatch.setattr(cluster_systems, "time_is_up", lambda: True)
+    assert cluster_systems.solve(H, at, np.zeros(3), np.ones(3), right.copy(), right, 100, 1e-13) is None
+
+
+@given(graphs(), st.integers(1, 3), st.integers(0, 99))
+def test_both_forms_find_the_same_borders_and_components(graph: Graph, n: int, seed: int) -> None:
+    built, rng = graph.build(), np.random.default_rng(seed)
+    V, E, K = built.n_nodes, built.n_edges, 3 * n
+    unknown, u = rng.integers(0, 3, (V, n)) + 3 * np.arange(n), rng.standard_normal((E, n))
+    found = [form.borders(built.edges, unknown, built.weights, u, K) for form in (borders, plain_borders)]
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-14, atol=1e-14)
+    pairs = found[0][0]
+    (count, part), (expected, parts) = (form.connected(K, *pairs.T) for form in (clusters, plain_clusters))
+    assert count == expected
+    np.testing.assert_array_equal(part, parts)

@@ -19,6 +19,7 @@ from coterie.kernels import (
     L1,
     L2,
     SQUARED,
+    cluster_systems,
     clusters,
     conjugate,
     contract,
@@ -29,6 +30,7 @@ from coterie.kernels import (
     vector_buffer,
 )
 from coterie.kernels import reference as package
+from coterie.kernels.reference import cluster_systems as plain_systems
 from coterie.kernels.reference import clusters as plain_clusters
 from coterie.kernels.reference import conjugate as plain_conjugate
 from coterie.kernels.reference import contract as plain_contract
@@ -197,8 +199,9 @@ def test_clusters(case: Case, kind: int) -> None:
 @given(SEEDS, COLUMNS)
 def test_products_of_clusters(seed: int, n: int) -> None:
     rng = np.random.default_rng(seed)
-    H, x = rng.standard_normal((4, n, n)), rng.standard_normal(7)
-    agree(clusters.multiply, plain_clusters.multiply, H, rng.integers(0, 7, (4, n)), x, np.empty(7))
+    H, at, (ridge, x) = rng.standard_normal((4, n, n)), rng.integers(0, 7, (4, n)), rng.standard_normal((2, 7))
+    both = (partial(module.multiply, vector_buffer(n)) for module in (cluster_systems, plain_systems))
+    agree(*both, H, at, ridge, x, np.empty(7))
 
 
 @pytest.mark.slow

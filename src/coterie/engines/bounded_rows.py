@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from coterie.engines.arrays import ArrayProver
 from coterie.engines.base import Minorant
+from coterie.kernels import vector_buffer
 from coterie.kernels.choice import Either
 from coterie.kernels.gradients import ConjugateGradients
 from coterie.problem import BoundProblem
@@ -67,12 +68,14 @@ class BoundedRowsProver(ArrayProver):
         )
         self.diagonal[self.problem.M] += self._by_node(self.G[:, None] * self.X**2)
 
+        room, add_rows = vector_buffer(self.X.shape[1]), laplacian.add_rows
+
         def product(x: Array, out: Array) -> None:
             self._add_up(
                 lambda t, part, out: laplacian.apply(self.far, self.ends[part], self.S[part], ground[t], x, out),
                 out,
             )
-            laplacian.add_rows(self.X, self.f.rows.starts, self.problem.M, self.G, x, out)
+            add_rows(room, self.X, self.f.rows.starts, self.problem.M, self.G, x, out)
 
         return ConjugateGradients(product, self.rest, self.diagonal, lambda x: None)
 

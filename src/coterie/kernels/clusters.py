@@ -19,6 +19,21 @@ def _root(parent, i):
     return i
 
 
+@inline_llvm
+def _unite(parent, i, j):
+    a, b = _root(parent, i), _root(parent, j)
+    parent[max(a, b)] = min(a, b)
+
+
+@jit
+def connected(V, i, j):
+    """How many components there are, and the number of each node's."""
+    parent, label = np.arange(V), np.empty((V, 1), dtype=np.int64)
+    for e in range(len(i)):
+        _unite(parent, i[e], j[e])
+    return _number(parent, 0, label), label[:, 0]
+
+
 @jit
 def find_clusters(kind, ends, c, u, margin, label):
     """label[:, k] ← the cluster number of each node in coordinate k, numbered from 0; return how many there are.
@@ -44,11 +59,7 @@ def find_clusters(kind, ends, c, u, margin, label):
                     size += u[e, q] * u[e, q]
                 size = np.sqrt(size)
             if size < c[e] * (1 - margin):
-                a, b = _root(parent, ends[e, 0]), _root(parent, ends[e, 1])
-                if a < b:
-                    parent[b] = a
-                elif b < a:
-                    parent[a] = b
+                _unite(parent, ends[e, 0], ends[e, 1])
         counts[k] = _number(parent, k, label)
     return counts
 
@@ -84,8 +95,7 @@ def _join(parent, towards):
     joined = False
     for i in range(len(parent)):
         if towards[i] >= 0:
-            a, b = _root(parent, i), _root(parent, towards[i])
-            parent[max(a, b)] = min(a, b)
+            _unite(parent, i, towards[i])
             joined = True
     return joined
 
@@ -213,18 +223,3 @@ def cut_forces(ends, c, w, out):
             force = c[e] * np.sign(w[i, k] - w[j, k])
             out[i, k] += force
             out[j, k] -= force
-
-
-@jit
-def multiply(H, at, x, out):
-    """out ← Σ_i PᵢᵀHᵢPᵢ x, where Pᵢ picks the values x[at[i]] of node i."""
-    n, values = at.shape[1], np.empty(at.shape[1])
-    out[:] = 0.0
-    for i in range(len(H)):
-        for k in range(n):
-            values[k] = x[at[i, k]]
-        for k in range(n):
-            total = 0.0
-            for m in range(n):
-                total += H[i, k, m] * values[m]
-            out[at[i, k]] += total

@@ -14,13 +14,13 @@ from coterie.kernels.compiling import inline_llvm, jit
 from coterie.kernels.interruption import WORK, check
 
 LEAST = 1e-14  # of the diagonal: a pivot that small is rounding, and its unknown stays where it is
+GONE = np.iinfo(np.int64).max
 
 
 def order(near: Any) -> tuple[Any, Any, Any]:
     """place (K), first and row, by least degree; near (K, K), 1 where unknowns meet, is used up."""
     K = len(near)
-    np.fill_diagonal(near, 0)
-    degree, place = near.sum(axis=1, dtype=np.int64), np.full(K, -1)
+    degree, place = _degrees(near), np.full(K, -1)
     first, row, p = np.zeros(K + 1, dtype=np.int64), np.empty(8 * K, dtype=np.int64), 0
     while p < K:
         check()
@@ -29,19 +29,34 @@ def order(near: Any) -> tuple[Any, Any, Any]:
 
 
 @jit
+def _degrees(near):
+    """How many each unknown meets; it meets itself, too."""
+    degree = np.zeros(len(near), dtype=np.int64)
+    for i in range(len(near)):
+        near[i, i] = 1
+        for j in range(len(near)):
+            degree[i] += near[i, j]
+    return degree
+
+
+@jit
 def _eliminate(near, degree, place, first, row, begin, work):
-    """Go on with place `begin`; return `row`, which may have grown, and the place to go on with."""
+    """Go on with place `begin`; return `row`, which may have grown, and the place to go on with.
+
+    `degree` says how many of those that are left each of them meets, and which are gone.
+    """
     K, others = len(near), np.empty(len(near), dtype=np.int64)
     for p in range(begin, K):
         if work <= 0:
             return row, p
-        v = -1
+        least, v = GONE, 0
         for i in range(K):
-            if place[i] < 0 and (v < 0 or degree[i] < degree[v]):
-                v = i
-        place[v], count = p, 0
+            least = min(least, degree[i])
+        while degree[v] > least:
+            v += 1
+        place[v], degree[v], count = p, GONE, 0
         for i in range(K):
-            if near[v, i]:
+            if near[v, i] and place[i] < 0:
                 others[count] = i
                 count += 1
         first[p + 1] = first[p] + count + 1
@@ -49,22 +64,36 @@ def _eliminate(near, degree, place, first, row, begin, work):
             row = np.concatenate((row, np.empty(max(len(row), K), dtype=np.int64)))
         row[first[p]], row[first[p] + 1 : first[p + 1]] = v, others[:count]
         for j in others[:count]:
-            total = 0
-            for i in range(K):
-                near[j, i] |= near[v, i]
-                total += near[j, i]
-            degree[j] = total - 2  # less itself and v
-            near[j, j], near[j, v] = 0, 0
-        work -= (count + 2) * K
+            new = 0
+            for i in others[:count]:
+                new += 1 - near[j, i]
+                near[j, i] = 1
+            degree[j] += new - 1  # less v
+        work -= count * count + 2 * K
     return row, K
 
 
 @jit
 def _by_place(place, first, row):
-    """The unknowns of each column as places, in order."""
-    out = np.empty(first[-1], dtype=np.int64)
-    for p in range(len(place)):
-        out[first[p] : first[p + 1]] = np.sort(place[row[first[p] : first[p + 1]]])
+    """The unknowns of each column as places, in order: columns are filled by one place after the other."""
+    K = len(place)
+    begin, out = np.zeros(K + 1, dtype=np.int64), np.empty(first[-1], dtype=np.int64)
+    for q in range(first[-1]):
+        begin[place[row[q]] + 1] += 1
+    for p in range(K):
+        begin[p + 1] += begin[p]
+    free, column = begin[:-1].copy(), np.empty(first[-1], dtype=np.int64)  # the columns that a place is in
+    for p in range(K):
+        for q in range(first[p], first[p + 1]):
+            i = place[row[q]]
+            column[free[i]] = p
+            free[i] += 1
+    free[:] = first[:-1]
+    for i in range(K):
+        for q in range(begin[i], begin[i + 1]):
+            p = column[q]
+            out[free[p]] = i
+            free[p] += 1
     return out
 
 

@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from coterie.kernels import vector_buffer
 from coterie.kernels.cholesky import solve_in_place
 from coterie.kernels.compiling import inline_llvm, jit
 from coterie.kernels.interruption import WORK, time_is_up
 from coterie.kernels.reference.interior_point import BACK, CENTRING, ENOUGH, STEPS, TRACE
+from coterie.kernels.vector import put
 
 
 def interior_point(X: Any, y: Any, starts: Any, D: Any, c: Any, low: Any, high: Any, b: Any, z: Any) -> None:
@@ -17,9 +19,9 @@ def interior_point(X: Any, y: Any, starts: Any, D: Any, c: Any, low: Any, high: 
     e, u, v = np.empty((3, len(y)))
     _begin(X, y, starts, c, low, high, e, b, u, v)
     z[:] = 0.0
-    node = step = 0
+    room, node, step = vector_buffer(z.shape[1]), 0, 0
     while node < len(z) and not time_is_up():
-        node, step = _take_steps(X, e, starts, D, low, high, b, u, v, z, node, step, WORK)
+        node, step = _take_steps(room, X, e, starts, D, low, high, b, u, v, z, node, step, WORK)
     z[:] = c + np.where(np.isfinite(z), z, 0.0)
     b[:] = np.where(np.isfinite(b), b, 0.5 * (low + high))
 
@@ -48,9 +50,9 @@ def _size(e, first, last):
 
 
 @jit
-def _take_steps(X, e, starts, D, low, high, b, u, v, z, node, first_step, work):
+def _take_steps(room, X, e, starts, D, low, high, b, u, v, z, node, first_step, work):
     """Go on with this node and step; return the node and the step to go on with."""
-    n, most = D.shape[1], 0
+    n, most = len(room), 0
     for i in range(node, len(z)):
         most = max(most, starts[i + 1] - starts[i])
     A, g, dz, rest = np.empty((n, n)), np.empty(n), np.empty(n), np.empty(n)
@@ -64,12 +66,12 @@ def _take_steps(X, e, starts, D, low, high, b, u, v, z, node, first_step, work):
         rows = X[part], e[part], low[part], high[part]
         point, steps = (z[i], b[part], u[part], v[part]), (dz, db[:m], du[:m], dv[:m])
         for s in range(first_step, STEPS if m > 0 else 0):
-            if not _right_side(*rows, D[i], *point, give[:m], h[:m], rest):
+            if not _right_side(room, *rows, D[i], *point, give[:m], h[:m], rest):
                 break
             if by_rows:
                 _solve_by_rows(X[part], D[i], give[:m], h[:m], rest, A[:m, :m], g[:m], dz, db[:m])
             else:
-                _solve_by_columns(X[part], D[i], give[:m], h[:m], rest, A, g, dz, db[:m])
+                _solve_by_columns(room, X[part], D[i], give[:m], h[:m], rest, A, g, dz, db[:m])
             length = _reach(low[part], high[part], *point[1:], *steps[1:])
             gap, terms = move(low[part], high[part], D[i], size, length, *point, *steps)
             if not gap > ENOUGH * terms:
@@ -91,19 +93,22 @@ def _aim(low, high, b, u, v):
 
 
 @inline_llvm
-def _right_side(X, e, low, high, D, z, b, u, v, give, h, rest):
+def _right_side(room, X, e, low, high, D, z, b, u, v, give, h, rest):
     """What D dz − Xᵀdb = rest and X dz + db/give = −h make up for; False where duals are as good as at limits."""
-    aim, inside = _aim(low, high, b, u, v), True
-    for k in range(len(z)):
-        rest[k] = -D[k] * z[k]
+    n, aim, inside, total = len(room), _aim(low, high, b, u, v), True, room
+    for k in range(n):
+        total = put(total, k, -D[k] * z[k])
     for r in range(len(b)):
         inside = inside and low[r] < b[r] < high[r]
         upper, lower = 1 / (high[r] - b[r]), 1 / (b[r] - low[r])
         give[r] = 1 / (u[r] * upper + v[r] * lower)
-        h[r] = aim * (upper - lower) - e[r]
-        for k in range(len(z)):
-            h[r] += X[r, k] * z[k]
-            rest[k] += X[r, k] * b[r]
+        margin = 0.0
+        for k in range(n):
+            margin += X[r, k] * z[k]
+            total = put(total, k, total[k] + X[r, k] * b[r])
+        h[r] = aim * (upper - lower) - e[r] + margin
+    for k in range(n):
+        rest[k] = total[k]
     return inside
 
 
@@ -128,23 +133,26 @@ def _solve_by_rows(X, D, give, h, rest, A, g, dz, db):
 
 
 @inline_llvm
-def _solve_by_columns(X, D, give, h, rest, A, g, dz, db):
+def _solve_by_columns(room, X, D, give, h, rest, A, g, dz, db):
     """A system of as many unknowns as columns."""
-    A[:] = 0.0
-    for k in range(len(dz)):
+    n, total = len(room), room
+    for k in range(n):
         g[k] = -rest[k]
-    for r in range(len(db)):
-        for k in range(len(dz)):
+        for q in range(k + 1):
+            total = put(total, q, 0.0)
+        for r in range(len(db)):
             t = X[r, k] * give[r]
             g[k] += t * h[r]
             for q in range(k + 1):
-                A[k, q] += t * X[r, q]
-    for k in range(len(dz)):
+                total = put(total, q, total[q] + t * X[r, q])
+        for q in range(k + 1):
+            A[k, q] = total[q]
+    for k in range(n):
         A[k, k] = A[k, k] * (1 + TRACE) + D[k] + 1e-300
     solve_in_place(g, A, g, dz)
     for r in range(len(db)):
         db[r] = -h[r]
-        for k in range(len(dz)):
+        for k in range(n):
             db[r] -= X[r, k] * dz[k]
         db[r] *= give[r]
 

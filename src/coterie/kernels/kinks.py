@@ -10,6 +10,7 @@ from coterie.kernels.cholesky import solve_in_place
 from coterie.kernels.compiling import inline_llvm, jit
 from coterie.kernels.interruption import WORK, time_is_up
 from coterie.kernels.reference.kinks import MOST_ROWS, TRY_FREE
+from coterie.kernels.vector import another, put
 
 
 def box_ascent(
@@ -35,12 +36,31 @@ def box_ascent(
     return settled
 
 
+@jit
+def parabolas(p, anchor, curvature, ridge):
+    """D and c with ½(z − c)ᵀD(z − c) = ½ curvature ‖z − anchor‖² + Σ ridge_k z_k² − ⟨p, z⟩ + const, node by node."""
+    D, c = np.empty_like(p), np.empty_like(p)
+    for i in range(len(p)):
+        for k in range(p.shape[1]):
+            D[i, k] = curvature[i] + 2 * ridge[k]
+            c[i, k] = (p[i, k] + curvature[i] * anchor[i, k]) / D[i, k]
+    return D, c
+
+
 @inline_llvm
 def _residual(room, X, y, r, z):
     e = y[r]
     for k in range(len(room)):
         e -= X[r, k] * z[k]
     return e
+
+
+@inline_llvm
+def _moved(room, X, r, d, inverse, w):
+    """w, after the dual of row r has moved by d."""
+    for k in range(len(room)):
+        w = put(w, k, w[k] + d * X[r, k] * inverse[k])
+    return w
 
 
 @jit
@@ -51,21 +71,21 @@ def _box_ascent(room, X, y, starts, D, c, low, high, give, b, z, settled, accura
         most = max(most, starts[i + 1] - starts[i])
     most = min(most, MOST_ROWS)
     K, g, step, tried = np.empty((most, most)), np.empty(most), np.empty(most), np.empty(most)
-    free, at, inverse = np.empty(most, dtype=np.int64), np.empty(n), np.empty(n)
+    free = np.empty(most, dtype=np.int64)
+    w, at, inverse = room, another(room), another(room)
     for i in range(node, len(z)):
         if work <= 0:
             return i
-        first, last, w = starts[i], starts[i + 1], z[i]
+        first, last = starts[i], starts[i + 1]
         for k in range(n):
-            w[k], inverse[k] = c[i, k], 1 / D[i, k]
+            w, inverse = put(w, k, c[i, k]), put(inverse, k, 1 / D[i, k])
         scale = 0.0
         for r in range(first, last):
             scale = max(scale, abs(y[r]), abs(_residual(room, X, y, r, w)))
         enough = accuracy * scale
         for r in range(first, last):
             b[r] = min(max(b[r], low[r]), high[r])
-            for k in range(n):
-                w[k] += b[r] * X[r, k] * inverse[k]
+            w = _moved(room, X, r, b[r], inverse, w)
         for sweep in range(max_sweeps):
             if sweep % TRY_FREE == 0 and last - first <= MOST_ROWS:
                 count = 0
@@ -83,13 +103,12 @@ def _box_ascent(room, X, y, starts, D, c, low, high, give, b, z, settled, accura
                     K[p, p] += give[free[p]]
                 solve_in_place(g[:count], K[:count, :count], g[:count], step[:count])
                 for k in range(n):
-                    at[k] = w[k]
+                    at = put(at, k, w[k])
                 good = True
                 for p in range(count):
                     tried[p], b[free[p]] = b[free[p]], b[free[p]] + step[p]
                     good = good and low[free[p]] <= b[free[p]] <= high[free[p]]
-                    for k in range(n):
-                        at[k] += step[p] * X[free[p], k] * inverse[k]
+                    at = _moved(room, X, free[p], step[p], inverse, at)
                 if good:
                     for r in range(first, last):
                         e = _residual(room, X, y, r, at) - give[r] * b[r]
@@ -112,8 +131,7 @@ def _box_ascent(room, X, y, starts, D, c, low, high, give, b, z, settled, accura
                     new = high[r] if e > 0 else low[r]
                 d = new - b[r]
                 b[r] = new
-                for k in range(n):
-                    w[k] += d * X[r, k] * inverse[k]
+                w = _moved(room, X, r, d, inverse, w)
                 furthest = max(furthest, abs(d) * curvature)
             work -= 4 * (last - first) * n
             if furthest <= enough:
@@ -121,8 +139,9 @@ def _box_ascent(room, X, y, starts, D, c, low, high, give, b, z, settled, accura
         else:
             settled[i] = False
         for k in range(n):
-            w[k] = c[i, k]
+            w = put(w, k, c[i, k])
         for r in range(first, last):
-            for k in range(n):
-                w[k] += b[r] * X[r, k] * inverse[k]
+            w = _moved(room, X, r, b[r], inverse, w)
+        for k in range(n):
+            z[i, k] = w[k]
     return len(z)

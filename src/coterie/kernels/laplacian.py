@@ -93,15 +93,19 @@ def diagonal(ends, S, ground, out):
 
 
 @jit
-def add_rows(X, starts, nodes, G, x, out):
+def add_rows(room, X, starts, nodes, G, x, out):
     """out ← out + XᵀGXx: rows with weights G, each an edge from its node to a node of weight zero."""
-    n = X.shape[1]
+    n, total = len(room), room
     for i in range(len(nodes)):
         node = nodes[i]
+        for k in range(n):
+            total = put(total, k, out[node, k])
         for r in range(starts[i], starts[i + 1]):
             margin = 0.0
             for k in range(n):
                 margin += X[r, k] * x[node, k]
             margin *= G[r]
             for k in range(n):
-                out[node, k] += margin * X[r, k]
+                total = put(total, k, total[k] + margin * X[r, k])
+        for k in range(n):
+            out[node, k] = total[k]

@@ -27,6 +27,18 @@ def _put(vector, k, value):
     return into_array
 
 
+def another(vector):
+    """Return room for one more vector of this length."""
+    raise NotImplementedError("for compiled code only")
+
+
+@overload(another, inline="always")
+def _another(vector):
+    if isinstance(vector, types.BaseTuple):
+        return lambda vector: vector
+    return lambda vector: np.empty_like(vector)
+
+
 def inverse(x):
     """Return 1 / x in the precision of x."""
     raise NotImplementedError("for compiled code only")

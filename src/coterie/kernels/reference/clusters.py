@@ -11,7 +11,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from coterie.kernels import L2
-from coterie.kernels.reference.ends import Array, Integers, at_ends, by_group
+from coterie.kernels.reference.ends import Array, Integers, at_ends
 from coterie.kernels.reference.flow import differences
 
 NEVER = 2.0
@@ -126,9 +126,3 @@ def average(label: Integers, counts: Integers, x: Array, out: Array) -> None:
 def cut_forces(ends: Integers, c: Array, w: Array, out: Array) -> None:
     """out ← Dᵀ(c sign Dw): how total variation pulls at w."""
     out[:] = at_ends(ends, c[:, None] * np.sign(differences(ends, w)), len(w))
-
-
-def multiply(H: Array, at: Integers, x: Array, out: Array) -> None:
-    """out ← Σ_i PᵢᵀHᵢPᵢ x, where Pᵢ picks the values x[at[i]] of node i."""
-    products = np.einsum("ikm,im->ik", H, x[at])
-    out[:] = by_group(at.ravel(), products.reshape(-1, 1), len(out))[:, 0]

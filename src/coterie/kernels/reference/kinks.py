@@ -19,6 +19,13 @@ MOST_ROWS = 300  # for which that is tried
 
 
 @quiet
+def parabolas(p, anchor, curvature, ridge):
+    """D and c with ½(z − c)ᵀD(z − c) = ½ curvature ‖z − anchor‖² + Σ ridge_k z_k² − ⟨p, z⟩ + const, node by node."""
+    D = curvature[:, None] + 2 * ridge
+    return D, (p + curvature[:, None] * anchor) / D
+
+
+@quiet
 def box_ascent(room, X, y, starts, D, c, low, high, give, b, z, accuracy, max_sweeps):
     """b, z ← duals, from those given, and weights; return which nodes have settled."""
     all_settled = np.ones(len(z), dtype=bool)

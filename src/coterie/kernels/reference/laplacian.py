@@ -26,7 +26,7 @@ def diagonal(ends: Integers, S: Array, ground: Array, out: Array) -> None:
         out += ground
 
 
-def add_rows(X: Array, starts: Integers, nodes: Integers, G: Array, x: Array, out: Array) -> None:
+def add_rows(room: Any, X: Array, starts: Integers, nodes: Integers, G: Array, x: Array, out: Array) -> None:
     """out ← out + XᵀGXx: rows with weights G, each an edge from its node to a node of weight zero."""
     margins = np.einsum("rk,rk->r", X, x[np.repeat(nodes, np.diff(starts))])
     out[nodes] += np.add.reduceat((G * margins)[:, None] * X, starts[:-1], axis=0)

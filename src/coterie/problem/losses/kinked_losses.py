@@ -112,8 +112,7 @@ class KinkedLosses(RowLosses):
         Without sweeps by an interior-point method, which needs no guess, and takes longer; with `finish`, at the nodes
         that so many sweeps leave unsettled.
         """
-        D = curvature[:, None] + 2 * self.ridge
-        c, z = (p + curvature[:, None] * anchor) / D, np.empty_like(anchor)
+        (D, c), z = kinks.parabolas(p, anchor, curvature, self.ridge), np.empty_like(anchor)
         X, y, starts, (low, high) = self.rows.X, self.rows.y, self.rows.starts, self.limits_at(p, anchor, curvature)
         if not sweeps:
             programs.interior_point(X, y, starts, D, c, low, high, b, z)

@@ -87,9 +87,8 @@ class RowLosses(LocalLosses):
 
         Return those duals, and weights.
         """
-        design, D = self.design, curvature[:, None] + 2 * self.ridge
+        design, (D, c) = self.design, kinks.parabolas(p, anchor, curvature, self.ridge)
         (low, high), z, room = design.limits, np.empty_like(anchor), vector_buffer(len(self.ridge))
-        c = (curvature[:, None] * anchor + p) / D
         ends = -high, -low, self._give
         kinks.box_ascent(room, design.X, design.y, design.starts, D, c, *ends, b, z, ACCURACY, SWEEPS)
         return -b, z

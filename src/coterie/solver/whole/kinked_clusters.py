@@ -7,18 +7,14 @@ One value for each cluster is sought. Rows are rows of these values, and all edg
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.kernels.choice import Either
-from coterie.kernels.reference.clusters import connected
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.kinked_losses import KinkedLosses
 from coterie.proofs.dual_clusters import DualClusters
 
-program = Either("kinked_program")
-
-Integers = NDArray[np.int64]
+program, meetings, kernels = Either("kinked_program"), Either("borders"), Either("clusters")
 
 MOST = 4_000  # clusters, in all columns together
 ACCURACY = 1e-11  # of the optimum
@@ -37,7 +33,7 @@ def best_on(problem: BoundProblem, clusters: DualClusters, w: Array, u: Array, b
     assert isinstance(f, KinkedLosses)
     first = np.cumsum(clusters.counts) - clusters.counts
     unknown = clusters.label + first
-    pairs, c, across = _borders(unknown, problem.graph.edges, problem.c, u, K)
+    pairs, c, across = meetings.borders(problem.graph.edges, unknown, problem.c, u, K)
     low, high = (np.concatenate([limit, end]) for limit, end in zip(f.dual_limits, (-c, c), strict=True))
     ridge = np.bincount(unknown[M].ravel(), np.tile(2 * f.ridge, len(M)), minlength=K)
     z, duals = np.empty(K), np.concatenate([b, across])
@@ -46,19 +42,9 @@ def best_on(problem: BoundProblem, clusters: DualClusters, w: Array, u: Array, b
     if not (np.isfinite(z).all() and np.isfinite(duals).all()):
         return None
     b[:], across = np.split(duals, [len(b)])
-    count, part = connected(K, *pairs[np.abs(across) < (1 - SLACK) * c].T)
+    count, part = kernels.connected(K, *pairs[np.abs(across) < (1 - SLACK) * c].T)
     clusters.label[:] = part[unknown] - part[first]  # parts are numbered as clusters are, column after column
     clusters.counts[:] = np.diff(part[first], append=count)
     w = clusters.average(z[unknown])
     q, low, _ = f.design.forces(-b, 2 * f.ridge * w[M])
     return w, q + low
-
-
-def _borders(unknown: Integers, ends: Integers, c: Array, u: Array, K: int) -> tuple[Integers, Array, Array]:
-    """The pairs of clusters that share edges, (B, 2), how strong these are together, and their dual."""
-    one, other = unknown[ends[:, 0]], unknown[ends[:, 1]]
-    e, k = np.nonzero(one != other)
-    p, q = one[e, k], other[e, k]
-    keys, of = np.unique(np.minimum(p, q) * K + np.maximum(p, q), return_inverse=True)
-    strength, dual = (np.bincount(of, of_edge, minlength=len(keys)) for of_edge in (c[e], np.sign(p - q) * u[e, k]))
-    return np.stack(np.divmod(keys, K), axis=1), strength, dual

@@ -14,7 +14,6 @@ from functools import partial
 import numpy as np
 
 from coterie.kernels.choice import Either
-from coterie.kernels.gradients import ConjugateGradients
 from coterie.kernels.interruption import check
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
@@ -28,7 +27,8 @@ from coterie.solver.whole.spread import spread
 Enough = Callable[[Array, Array], bool]
 """Whether duals prove, about, what is asked for of weights."""
 
-flow, kernels, flows = Either("flow"), Either("clusters"), Either("route")
+flow, flows = Either("flow"), Either("route")
+kernels, systems = Either("clusters"), Either("cluster_systems")
 
 MOST = 5_000_000  # duals and numbers in Hessians, above which this is not tried
 NEWTON_STEPS = 20
@@ -133,8 +133,6 @@ def _minimise(problem: BoundProblem, partition: DualClusters, w: Array, guess: A
     kernels.cut_forces(problem.graph.edges, problem.c, w, force)
     pull = np.bincount(unknown.ravel(), weights=force.ravel(), minlength=offset[-1])
 
-    multiply = kernels.multiply
-
     def add_up(values: Array) -> Array:
         return np.bincount(at.ravel(), weights=values.ravel(), minlength=offset[-1])
 
@@ -142,16 +140,9 @@ def _minimise(problem: BoundProblem, partition: DualClusters, w: Array, guess: A
     for step in range(begin, begin + (NEWTON_STEPS if f.quadratic is None else 1)):
         H = _curvature(f, w[M], step)
         diagonal = add_up(np.einsum("ikk->ik", H))
-        ridge = RIDGE * diagonal
-
-        def product(x: Array, out: Array, H: Array = H, ridge: Array = ridge) -> None:
-            multiply(H, at, x, out)
-            out += ridge * x
-
-        descent = ConjugateGradients(product, -pull - add_up(f.gradient(w[M])), diagonal, lambda x: None)
-        descent.first = max(descent.first, float((pull * descent.inverse * pull).sum()))
-        change = descent.run(STEPS, CG_ACCURACY)
-        if descent.rz > CG_ACCURACY * descent.first or not np.isfinite(change).all():
+        right = -pull - add_up(f.gradient(w[M]))
+        change = systems.solve(H, at, RIDGE * diagonal, diagonal, right, pull, STEPS, CG_ACCURACY)
+        if change is None or not np.isfinite(change).all():
             return None
         w, before, longest = w + change[unknown], longest, float(np.abs(change).max())
         if longest <= SETTLED * np.abs(w).max() or longest > before:  # or clusters are not those of a minimum
