@@ -100,7 +100,12 @@ def _pooled(f: LocalLosses, component: NDArray[np.int64], n_components: int) -> 
 
 
 def _snapped(problem: BoundProblem, w: Array, u: Array, tol: float) -> Array:
-    """Weights that are equal in the clusters that duals show, unless that costs more than `tol` of the objective."""
+    """Weights that are equal in the clusters that duals show, unless that costs more than `tol` of the objective.
+
+    Duals that had to be repaired have been scaled, so that none is at its bound: they show one cluster.
+    """
+    if len(problem.M) < problem.graph.n_nodes or not problem.f.sees_all:
+        return _fused(problem, w)
     clusters = DualClusters.shown_by(problem, u)
     if clusters is None:
         return w
