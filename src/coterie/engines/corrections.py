@@ -33,7 +33,7 @@ class Corrections:
     def __init__(self, problem: BoundProblem, threads: int | None = None) -> None:
         self.problem = problem
         V, n, E, box = problem.graph.n_nodes, problem.n_features, problem.graph.n_edges, problem.f.l1_box
-        self.needs_repair = (E > 0 or box is not None) and (len(problem.M) < V or not problem.f.sees_all)
+        self.needs_repair = (E > 0 or box is not None) and not problem.sees_all
         self.largest_strength = float(problem.c.max(initial=0.0))
         self.kind = problem.penalty.kind
         self.team = Team(threads, E, n, MOST_THREADS)

@@ -58,6 +58,11 @@ class BoundProblem:
         """M as an index; a slice where that is all nodes, which copies nothing."""
         return slice(None) if len(self.M) == self.graph.n_nodes else self.M
 
+    @property
+    def sees_all(self) -> bool:
+        """Whether every node has a loss, and that sees every direction: duals can leave nothing that none takes up."""
+        return len(self.M) == self.graph.n_nodes and self.f.sees_all
+
     @cached_property
     def c(self) -> Array:
         """λA_e, the strength on each edge."""

@@ -115,6 +115,8 @@ def _ascent(problem: BoundProblem, s: Array, d: Array) -> Array | None:
 
 def ascends(problem: BoundProblem) -> bool:
     """Whether steps are those of accelerated dual ascent."""
+    if _curvatures(problem) is None:
+        return False
     return _ascent(problem, *reused(scales, problem.graph, problem.graph.weights)) is not None
 
 

@@ -104,7 +104,7 @@ def _snapped(problem: BoundProblem, w: Array, u: Array, tol: float) -> Array:
 
     Duals that had to be repaired have been scaled, so that none is at its bound: they show one cluster.
     """
-    if len(problem.M) < problem.graph.n_nodes or not problem.f.sees_all:
+    if not problem.sees_all:
         return _fused(problem, w)
     clusters = DualClusters.shown_by(problem, u)
     if clusters is None:

@@ -23,7 +23,7 @@ class Corrections:
     def __init__(self, problem: BoundProblem, device: Any) -> None:
         self.problem, self.device, self.edges = problem, device, Edges(problem, device)
         V, n, E, box = problem.graph.n_nodes, problem.n_features, problem.graph.n_edges, problem.f.l1_box
-        self.needs_repair = (E > 0 or box is not None) and (len(problem.M) < V or not problem.f.sees_all)
+        self.needs_repair = (E > 0 or box is not None) and not problem.sees_all
         self.largest_strength = float(problem.c.max(initial=0.0))
         self.M = self._in(problem.M)
         rows = problem.f.row_space
