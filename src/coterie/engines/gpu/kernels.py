@@ -2,7 +2,10 @@
 
 A program has one slab: C nodes, whose entries it goes through UN slots at a time. Coordinates come in up to three
 chunks of W0, W1 and W2; a chunk that is not there has width 0, and the compiler drops it. Sums over slots are kept
-apart until the end, so that no addition waits for another one.
+apart until the end, so that no addition waits for another one. Nodes come first in every block of entries, (C, UN, W):
+among dimensions along which a load is not contiguous the compiler gives the first to the lanes of a warp, so that one
+lane has one node, in gathers as in streams. With slots first, lanes of gathers had several slots, and traded numbers with
+each other through shared memory.
 """
 
 from __future__ import annotations
@@ -19,9 +22,9 @@ SQUARED = tl.constexpr(2)
 
 @triton.jit
 def entry(d, un, ln, N: tl.constexpr, C: tl.constexpr, K0: tl.constexpr, W: tl.constexpr):
-    """Where a chunk of the duals of slots d, d + C, … lies, from the slab's first; (UN, C, W)."""
+    """Where a chunk of the duals of slots d, d + C, … lies, from the slab's first; (C, UN, W)."""
     k = tl.arange(0, W)
-    return (d + un * C)[:, None, None] * N + K0 * C + ln[None, :, None] * W + k[None, None, :]
+    return (d + un * C)[None, :, None] * N + K0 * C + ln[:, None, None] * W + k[None, None, :]
 
 
 @triton.jit
@@ -61,7 +64,7 @@ def _pull(u, x, xi, at, m, e, j, sg, XS: tl.constexpr, K0: tl.constexpr, W: tl.c
         xj = tl.load(xj, mask=m, other=0.0, eviction_policy="evict_last")
     else:
         xj = tl.load(xj, mask=m, other=0.0)
-    return now, now + sg[:, :, None] * (xi[None, :, :] - xj)
+    return now, now + sg[:, :, None] * (xi[:, None, :] - xj)
 
 
 @triton.jit
@@ -147,30 +150,30 @@ def edge_step(
         u0_out += begin
     un = tl.arange(0, UN)
     x0 = tl.load(x + row_at(i, XS, 0, W0))
-    a0 = tl.zeros((UN, C, W0), x0.dtype)
+    a0 = tl.zeros((C, UN, W0), x0.dtype)
     x1 = x0
     x2 = x0
     a1 = a0
     a2 = a0
     if W1 > 0:
         x1 = tl.load(x + row_at(i, XS, W0, W1))
-        a1 = tl.zeros((UN, C, W1), x0.dtype)
+        a1 = tl.zeros((C, UN, W1), x0.dtype)
     if W2 > 0:
         x2 = tl.load(x + row_at(i, XS, W0 + W1, W2))
-        a2 = tl.zeros((UN, C, W2), x0.dtype)
+        a2 = tl.zeros((C, UN, W2), x0.dtype)
     h0s = a0
     h1s = a1
     h2s = a2
     d0s = a0
     d1s = a1
     d2s = a2
-    r2 = tl.zeros((UN, C), x0.dtype)
-    t2 = tl.zeros((UN, C), x0.dtype)
+    r2 = tl.zeros((C, UN), x0.dtype)
+    t2 = tl.zeros((C, UN), x0.dtype)
     if AHEAD:
         t, of, w_0, w_1, w_2 = state(w, tau, label, i, N, C, W0, W1, W2)
-        j_next = _of_slots(neighbour, un[:, None] * C + ln[None, :], count)
+        j_next = _of_slots(neighbour, un[None, :] * C + ln[:, None], count)
     for d in range(0, count, C * UN):
-        p = d + un[:, None] * C + ln[None, :]
+        p = d + un[None, :] * C + ln[:, None]
         pm = p < count
         if AHEAD:
             j = j_next
@@ -184,13 +187,13 @@ def edge_step(
         if BOX:
             b = tl.load(box + p, mask=pm, other=0.0, eviction_policy="evict_first")
         else:
-            b = tl.zeros((UN, C), x0.dtype) + b_all
+            b = tl.zeros((C, UN), x0.dtype) + b_all
         if SIGMA == 2:
             sg = tl.load(sigma + p, mask=pm, other=0.0, eviction_policy="evict_first")
         elif SIGMA == 1:
             sg = sg_all * tl.sqrt(b)
         else:
-            sg = tl.zeros((UN, C), x0.dtype) + sg_all
+            sg = tl.zeros((C, UN), x0.dtype) + sg_all
         k0 = tl.arange(0, W0)
         m0 = pm[:, :, None] & (k0 >= 0)[None, None, :]
         at0 = _place(d, un, ln, e, N, C, 0, W0, ONCE)
@@ -243,9 +246,9 @@ def edge_step(
                 d2s += tl.where(m2, h2 - n2, 0.0)
                 r2 += tl.sum(tl.where(m2, (h2 - n2) * (h2 - n2), 0.0), 2) * per
                 t2 += tl.sum(tl.where(m2, away * away, 0.0), 2) * per
-    s0 = tl.sum(a0, 0)
-    s1 = tl.sum(a1, 0)
-    s2 = tl.sum(a2, 0)
+    s0 = tl.sum(a0, 1)
+    s1 = tl.sum(a1, 1)
+    s2 = tl.sum(a2, 1)
     if NODES:
         if not AHEAD:
             t, of, w_0, w_1, w_2 = state(w, tau, label, i, N, C, W0, W1, W2)
@@ -260,13 +263,13 @@ def edge_step(
         if W2 > 0:
             tl.store(sums + row_at(row, N, W0 + W1, W2), s2)
     if PROBE:
-        tl.store(residual + row, tl.sum(r2, 0))
-        tl.store(travel + row, tl.sum(t2, 0))
-        tl.store(sums_hat + row_at(row, N, 0, W0), tl.sum(h0s, 0))
-        tl.store(moves + row_at(row, N, 0, W0), tl.sum(d0s, 0))
+        tl.store(residual + row, tl.sum(r2, 1))
+        tl.store(travel + row, tl.sum(t2, 1))
+        tl.store(sums_hat + row_at(row, N, 0, W0), tl.sum(h0s, 1))
+        tl.store(moves + row_at(row, N, 0, W0), tl.sum(d0s, 1))
         if W1 > 0:
-            tl.store(sums_hat + row_at(row, N, W0, W1), tl.sum(h1s, 0))
-            tl.store(moves + row_at(row, N, W0, W1), tl.sum(d1s, 0))
+            tl.store(sums_hat + row_at(row, N, W0, W1), tl.sum(h1s, 1))
+            tl.store(moves + row_at(row, N, W0, W1), tl.sum(d1s, 1))
         if W2 > 0:
-            tl.store(sums_hat + row_at(row, N, W0 + W1, W2), tl.sum(h2s, 0))
-            tl.store(moves + row_at(row, N, W0 + W1, W2), tl.sum(d2s, 0))
+            tl.store(sums_hat + row_at(row, N, W0 + W1, W2), tl.sum(h2s, 1))
+            tl.store(moves + row_at(row, N, W0 + W1, W2), tl.sum(d2s, 1))

@@ -33,8 +33,8 @@ from coterie.proofs.rest import Rest
 SUM_ERROR = 32 * EPS  # of the size of its terms: far more than sums in twice the precision can be off
 
 
-SLOTS = (4, 4, 4, 4, 2, 2, 1, 2, 2, 2, 1, 1, 1, 1, 1)  # at a time, for 1, 2, … 15 coordinates
-SHORT = 12  # entries of a row on average, below which most of four slots would often be empty
+SLOTS = (4, 4, 2, 4, 4, 4, 2, 2, 2, 2, 2, 2, 1, 1, 1)  # at a time, for 1, 2, … 15 coordinates
+SHORT = 12  # entries of a row on average, below which programs with one or two coordinates are over too soon
 
 
 def lanes(n: int, row: float) -> tuple[int, int, int]:
@@ -44,8 +44,8 @@ def lanes(n: int, row: float) -> tuple[int, int, int]:
     """
     if n >= 16:
         return (16, 32 // n, 2) if n <= 32 else (8, 1, 2)
-    slots = 1 if row < SHORT and 3 <= n <= 8 else SLOTS[n - 1]
-    return (64, slots, 2) if n == 1 else (32, slots, 1)
+    two_warps = n == 7 or (n <= 2 and row < SHORT)
+    return (64, SLOTS[n - 1], 2) if two_warps else (32, SLOTS[n - 1], 1)
 
 
 class DeviceRest(NamedTuple):

@@ -41,16 +41,16 @@ def _chunk_laplacian(
     un = tl.arange(0, UN)
     k = tl.arange(0, W)
     xi = tl.load(x + row_at(i, XS, K0, W))
-    acc = tl.zeros((UN, C, W), xi.dtype)
+    acc = tl.zeros((C, UN, W), xi.dtype)
     for d in range(0, count, C * UN):
-        p = d + un[:, None] * C + ln[None, :]
+        p = d + un[None, :] * C + ln[:, None]
         pm = p < count
         m = pm[:, :, None] & (k >= 0)[None, None, :]
         j = tl.load(neighbour + p, mask=pm, other=0)
         s = tl.load(S + entry(d, un, ln, N, C, K0, W), mask=m, other=0.0)
         xj = tl.load(x + j[:, :, None] * XS + K0 + k[None, None, :], mask=m, other=0.0)
-        acc += s.to(xi.dtype) * (xi[None, :, :] - xj)
-    tl.store(out + row_at(row, XS, K0, W), tl.sum(acc, 0))
+        acc += s.to(xi.dtype) * (xi[:, None, :] - xj)
+    tl.store(out + row_at(row, XS, K0, W), tl.sum(acc, 1))
 
 
 @triton.jit
@@ -79,15 +79,15 @@ def row_sums(
     lo = tl.load(offset + slab)
     count = (tl.load(offset + slab + 1) - lo).to(tl.int32)
     edge += lo
-    acc = tl.zeros((UN, C, W), tl.float64)
+    acc = tl.zeros((C, UN, W), tl.float64)
     for d in range(0, count, C * UN):
-        p = d + un[:, None] * C + ln[None, :]
+        p = d + un[None, :] * C + ln[:, None]
         e = tl.load(edge + p, mask=p < count, other=0)
         at = (tl.abs(e) - 1).to(tl.int64)[:, :, None] * n + k[None, None, :]
         flow = tl.load(u + at, mask=(e != 0)[:, :, None] & (k < n)[None, None, :], other=0.0)
         acc += tl.where((e > 0)[:, :, None], flow, -flow)
     at = (tl.program_id(0) * C + ln)[:, None] * XS + k[None, :]
-    tl.store(out + at, tl.sum(acc, 0), mask=(k < n)[None, :] & (ln >= 0)[:, None])
+    tl.store(out + at, tl.sum(acc, 1), mask=(k < n)[None, :] & (ln >= 0)[:, None])
 
 
 @triton.jit
