@@ -2,10 +2,11 @@
 
 A program has one slab: C nodes, whose entries it goes through UN slots at a time. Coordinates come in up to three
 chunks of W0, W1 and W2; a chunk that is not there has width 0, and the compiler drops it. Sums over slots are kept
-apart until the end, so that no addition waits for another one. Nodes come first in every block of entries, (C, UN, W):
-among dimensions along which a load is not contiguous the compiler gives the first to the lanes of a warp, so that one
-lane has one node, in gathers as in streams. With slots first, lanes of gathers had several slots, and traded numbers with
-each other through shared memory.
+apart until the end, so that no addition waits for another one.
+
+Nodes come first in every block of entries, (C, UN, W): of dimensions along which a load is not contiguous the compiler
+gives the first to the lanes of a warp. One lane then has one node, in gathers as in streams. With slots first, lanes of
+gathers had several slots, and traded numbers with each other through shared memory.
 """
 
 from __future__ import annotations
