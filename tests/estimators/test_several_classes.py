@@ -181,7 +181,64 @@ def test_criteria_choose_lam_for_several_classes(table: Any, graph: ct.Empirical
     assert model.aicc_ == pytest.approx(-2 * np.log(fit).sum() + 2 * k * N / (N - k - 1), rel=1e-6)
 
 
-def test_classes_are_not_refitted(table: Any, graph: ct.EmpiricalGraph) -> None:
+@pytest.mark.parametrize(("lam", "weight_by"), [(0.1, "rows"), (0.3, "nodes"), (100.0, "rows")])
+def test_a_refit_is_one_regression_in_the_fused_groups(
+    table: Any, graph: ct.EmpiricalGraph, lam: float, weight_by: str
+) -> None:
+    """Written as a loop over rows: slopes add up to zero in every group, and errors come from their covariance."""
+    X, y, towns = (part[4:] for part in table)  # the first town has fewer rows
+    given = {"lam": lam, "ridge": 1e-3, "standardize": False, "weight_by": weight_by}
+    model = ct.NetworkedLogisticRegression(graph, refit="clusters", **given).fit(X, y, groups=towns)
+    plain = ct.NetworkedLogisticRegression(graph, **given).fit(X, y, groups=towns)
+    assert model.gap_ == plain.gap_ <= 1e-6
+    assert np.array_equal(model.coef_penalised_, plain.coef_)
+    less = log_loss(y, plain.predict_proba(X, towns)) - log_loss(y, model.predict_proba(X, towns))
+    assert less == pytest.approx(0, abs=1e-9) if lam == 100 else less > 0.01  # one cluster is not shrunken
+    labels = model.solution_.clusters().by_coordinate
+    count = labels.max(axis=0) + 1
+    at = labels + np.concatenate([[0], np.cumsum(count)[:-1]])
+    assert (count == 1).all() == (lam == 100)
+    p, Z = model.predict_proba(X, towns), np.column_stack([X, np.ones(len(X))])
+    s = (1 / len(y) if weight_by == "rows" else 1 / np.bincount(towns)[towns]) * np.ones(len(y))
+    s *= len(np.unique(towns)) if weight_by == "rows" else 1
+    slope, T, C = np.zeros(count.sum()), np.zeros((count.sum(),) * 2), np.zeros((count.sum(),) * 2)
+    for r, town in enumerate(towns):
+        B = np.zeros((9, count.sum()))
+        B[np.arange(9), at[town]] = 1
+        slope += s[r] * B.T @ np.kron(p[r] - (y[r] == SPECIES), Z[r])
+        H = B.T @ np.kron(np.diag(p[r]) - np.outer(p[r], p[r]), np.outer(Z[r], Z[r])) @ B
+        T, C = T + s[r] * H, C + s[r] ** 2 * H
+    w, ridge = model.weights_, np.tile([1e-3, 1e-3, 0.0], 3)
+    for town in range(8):
+        np.add.at(slope, at[town], 2 * ridge * w[town])
+        np.add.at(T, (at[town], at[town]), 2 * ridge)
+    assert np.abs(slope).max() < 1e-6
+    V = np.linalg.pinv(T, rcond=1e-10, hermitian=True)
+    centre = np.kron(np.eye(3) - 1 / 3, np.eye(3))
+    for town in range(8):
+        B = np.zeros((9, count.sum()))
+        B[np.arange(9), at[town]] = 1
+        errors = np.sqrt(np.diag(centre @ B @ V @ C @ V @ B.T @ centre))
+        np.testing.assert_allclose(model._refit.errors[town], errors, rtol=1e-4)
+
+
+def test_refits_of_classes_are_saved_and_have_a_frame(table: Any, graph: ct.EmpiricalGraph, tmp_path: Any) -> None:
     X, y, towns = table
-    with pytest.raises(ValueError, match="one prediction per row"):
-        ct.NetworkedLogisticRegression(graph, lam=0.3, refit="clusters").fit(X, y, groups=towns)
+    model = ct.NetworkedLogisticRegressionCV(graph, n_lams=4, cv=2, random_state=0, refit="clusters")
+    model.fit(X, y, groups=towns).save(tmp_path / "model")
+    frame = model.coef_frame(errors=True)
+    assert (frame[["cat: size_se_given_clusters", "owl: intercept_se_given_clusters"]] > 0).all(axis=None)
+    again = ct.load(tmp_path / "model")
+    assert again.coef_frame(errors=True).equals(frame)
+    np.testing.assert_array_equal(again.predict_proba(X, towns), model.predict_proba(X, towns))
+    assert np.isfinite(model.aicc_)
+
+
+def test_units_do_not_matter_to_errors_of_refits(table: Any, graph: ct.EmpiricalGraph) -> None:
+    X, y, towns = table
+    one, other = (
+        ct.NetworkedLogisticRegression(graph, lam=0.3, ridge=0.0, refit="clusters").fit(Z, y, towns)._refit.errors
+        for Z in (X, X * [100.0, 0.01] + [5.0, -3.0])
+    )
+    scale = np.tile([100.0, 0.01], (8, 3, 1))
+    np.testing.assert_allclose(one.reshape(8, 3, 3)[..., :2], scale * other.reshape(8, 3, 3)[..., :2], rtol=1e-4)

@@ -263,8 +263,13 @@ class NetworkedModel(MakesGraph, InputMixin, ExportMixin, PersistenceMixin, Base
             return None
         likelihood, n = likelihood_of(self, problem), w.shape[1]
         again = refitted(problem.bound.at(self.lam_), w)
-        back = self.scaling_.weights_back(np.eye(n)) - self.scaling_.weights_back(np.zeros((1, n)))
-        return Refit(again, standard_errors(likelihood, self.lam_, again, w, back))
+        each, none = (self.scaling_.weights_back(self._by_class(v)) for v in (np.eye(n), np.zeros((1, n))))
+        effect = each - none
+        if (
+            effect.ndim == 3
+        ):  # one vector more for all classes changes nothing: what counts is what is beyond their mean
+            effect -= effect.mean(axis=1, keepdims=True)
+        return Refit(again, standard_errors(likelihood, self.lam_, again, w, effect.reshape(n, n)))
 
     def _take(self, solution: Solution, refit: Refit | None = None) -> None:
         """Set what is known of a fitted model from its solution."""

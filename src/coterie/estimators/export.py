@@ -43,8 +43,9 @@ class ExportMixin:
         errors : bool, default=False
             Whether every coefficient is followed by its standard error, of a model with refit="clusters". The column
             "x_se_given_clusters" says what it is: it treats the clusters as if they had been known before the data
-            were seen, and so is too small where other data would have given other clusters. nan: the rows do not
-            determine the coefficient, or it is held at zero.
+            were seen, and so is too small where other data would have given other clusters. Of more than two classes,
+            it is that of what a class has beyond the mean of all classes at the node. nan: the rows do not determine
+            it, or it is held at zero.
 
         Returns
         -------

@@ -10,7 +10,7 @@ difference z for ℓ2. Degrees of freedom, refits and standard errors all follow
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -22,6 +22,7 @@ from scipy.sparse.linalg import splu
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.design import Design
+from coterie.problem.losses.multinomial_losses import MultinomialLosses
 from coterie.problem.penalties import GroupTotalVariation, SquaredVariation, TotalVariation
 from coterie.problem.penalties.by_column import without_strengths
 from coterie.solver import Clusters
@@ -108,17 +109,26 @@ class Fused:
         assert self.problem.f.below is not None
         return self.problem.f.below.ridge
 
+    def value(self, w: Array) -> float:
+        """Σ of loss and ridge at w, without any variation."""
+        design = self.problem.f.design
+        each = self.problem.f.smooth_part.value if design is None else design.values
+        return float(each(w[self.problem.M]).sum())
+
     def loss(self, w: Array, scale: Array | float = 1.0) -> Any:
-        """Xᵀ diag(scale s ψ'') X at w; of a loss that is no sum over such rows, the sum of its Hessians."""
+        """Xᵀ diag(scale s ψ'') X at w; of several classes, whose rows have no such ψ, the same from their Hessians."""
         if self.problem.f.design is None:
-            return self._of_nodes(w)
+            return self._of_nodes(w, scale)
         bend = scale * self.design.bend(w[self.problem.M])
         return (self.X.T @ sparse.diags_array(bend) @ self.X).tocsc()
 
-    def _of_nodes(self, w: Array) -> Any:
+    def _of_nodes(self, w: Array, scale: Array | float) -> Any:
         """BᵀHB from the Hessian of each node, less its ridge."""
-        at = self.at[self.problem.M]
-        H = self.problem.f.smooth_part.hessian(w[self.problem.M]) - np.diag(2 * self._ridge)
+        at, f = self.at[self.problem.M], self.problem.f.smooth_part
+        if np.any(scale != 1):
+            assert isinstance(f, MultinomialLosses)
+            f = replace(f, scale=scale * f.scale)
+        H = f.hessian(w[self.problem.M]) - np.diag(2 * self._ridge)
         row, column = (np.broadcast_to(part, H.shape) for part in (at[:, :, None], at[:, None, :]))
         there = (row >= 0) & (column >= 0)
         shape = self.count, self.count
@@ -130,9 +140,13 @@ class Fused:
 
     def slope(self, w: Array) -> Array:
         """The gradient of loss and ridge at w, without any variation, by group."""
-        a, b = self.design.slopes(w[self.problem.M])
-        at = self.at[self.problem.M]
-        return self.X.T @ a + np.bincount(at[at >= 0], b[at >= 0], minlength=self.count)
+        at, w, rows = self.at[self.problem.M], w[self.problem.M], 0.0
+        if self.problem.f.design is None:
+            b = self.problem.f.smooth_part.gradient(w)
+        else:
+            a, b = self.design.slopes(w)
+            rows = self.X.T @ a
+        return rows + np.bincount(at[at >= 0], b[at >= 0], minlength=self.count)
 
     @property
     def variation(self) -> Any:

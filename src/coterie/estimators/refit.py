@@ -2,7 +2,7 @@
 
 Every coefficient has clusters of its own, so the refit is one joint regression in the fused groups (`fused.py`):
 min_θ Σ_i L_i((Bθ)_i) with the ridge of the loss, without variation and without alpha; zeros of a Lasso stay zero.
-Directions that no row sees keep the weights of the penalised fit.
+Directions that no row sees keep the weights of the penalised fit: of several classes, one vector for all of them.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from coterie.estimators.fused import Factors, Fused, can_fuse
 from coterie.estimators.information import Likelihood
 from coterie.problem import BoundProblem, Problem
 from coterie.problem.arrays import Array
+from coterie.problem.losses.multinomial_losses import MultinomialLosses
 
 STEPS = 100  # of Newton's method; squared error takes one, and one to refine it
 SETTLED = 1e-14  # of the loss: a step that promises less is the last
 SHORTEST = 1e-8  # of a step, before none is taken
-DETERMINED = 1e-3  # how far T⁺T may be from one on the diagonal where rows determine a group
+DETERMINED = 1e-3  # the part of an effect, squared, that rows may not see where they determine it
 
 
 class Refit(NamedTuple):
@@ -42,15 +43,17 @@ def check_refit(model: Any, problem: Problem) -> None:
         raise ValueError(f'refit="clusters" needs clusters, which {problem.penalty!r} does not make; use "l1" or "l2"')
     if problem.bound.f.bounds is not None:
         raise ValueError('refit="clusters" would not keep bounds on weights: leave lower, upper and positive out')
-    if problem.bound.f.design is None or not can_fuse(problem.bound):
+    f = problem.bound.f
+    of_rows = f.design is not None or isinstance(f.smooth_part, MultinomialLosses)
+    if not (of_rows and can_fuse(problem.bound)):
         name = type(problem.loss).__name__
-        raise ValueError(f'refit="clusters" is for smooth losses of one prediction per row, which {name} is not')
+        raise ValueError(f'refit="clusters" is for losses that are smooth functions of rows, which {name} is not')
 
 
 def refitted(problem: BoundProblem, w: Array) -> Array:
     """The weights that fit the rows best among those with the clusters of w."""
     fused = Fused.of(problem, w)
-    value = first = float(fused.design.values(w[problem.M]).sum())
+    value = first = fused.value(w)
     for _ in range(STEPS):
         slope = fused.slope(w)
         step = Factors(fused.ridged(fused.loss(w))).solve(-slope)
@@ -59,14 +62,15 @@ def refitted(problem: BoundProblem, w: Array) -> Array:
             return w
         while length > SHORTEST:
             moved = fused.moved(w, length * step)
-            then = float(fused.design.values(moved[problem.M]).sum())
+            then = fused.value(moved)
             if then <= value - 0.1 * length * promised:
                 break
             length *= 0.5
         else:
             return w  # rounding hides what is left
         w, value = moved, then
-    why = fused.design.psi.no_minimiser or "Newton's method did not settle."
+    assert problem.f.below is not None
+    why = problem.f.below.psi.no_minimiser or "Newton's method did not settle."
     warnings.warn(f"the refit of the clusters has not converged: {why}", ConvergenceWarning, stacklevel=2)
     return w
 
@@ -76,8 +80,8 @@ def standard_errors(likelihood: Likelihood, lam: float, w: Array, groups: Array,
 
     T⁻¹CT⁻¹ is the covariance of the groups, C that of the slope: rows count in the objective by weight_by, and are
     independent. ψ' of a row has the variance that a likelihood implies, ψ''; of a loss that is none (squared error, the
-    Huber loss) one for all rows, Σψ'²/(N − p). `back` (n, n) has the effect of each weight on those in the units of the
-    user. nan: rows do not determine it, or it is held at zero.
+    Huber loss) one for all rows, Σψ'²/(N − p). `back` (n, n) has the effect of each weight on what errors are asked of.
+    nan: rows do not determine that, or it is held at zero.
     """
     fused = Fused.of(likelihood.problem.bound.at(lam), groups)
     loss, more = fused.loss(w), likelihood.factors
@@ -100,13 +104,11 @@ def standard_errors(likelihood: Likelihood, lam: float, w: Array, groups: Array,
 def _errors(at: Array, T: Any, factors: Factors, C: Any, back: Array) -> Array:
     """Of the weights of one node, whose groups are `at`."""
     free = np.flatnonzero(at >= 0)
-    picks = np.zeros((len(factors.unit), len(free)))
-    picks[at[free], np.arange(len(free))] = 1.0
-    V = factors.solve(picks)
-    unknown = np.zeros(len(at), dtype=bool)
-    unknown[free] = np.abs((T @ V)[at[free], np.arange(len(free))] - 1) > DETERMINED
-    V[:, unknown[free]] = 0.0
-    J = back[free]
-    variance = ((V.T @ (C @ V) @ J) * J).sum(axis=0)
-    nowhere = (back[unknown] != 0).any(axis=0) | ~(J != 0).any(axis=0)  # the second: all that it depends on is held
-    return np.where(nowhere, np.nan, np.sqrt(np.maximum(variance, 0.0)))
+    effect = np.zeros((len(factors.unit), back.shape[1]))
+    np.add.at(effect, at[free], back[free])
+    V = factors.solve(effect)
+    size = (effect**2).sum(axis=0)
+    seen = (effect * (T @ V)).sum(axis=0)
+    known = (size > 0) & (np.abs(seen - size) <= DETERMINED * size)  # size: zero where all that it depends on is held
+    variance = (V * (C @ V)).sum(axis=0)
+    return np.where(known, np.sqrt(np.maximum(variance, 0.0)), np.nan)
