@@ -267,7 +267,7 @@ class NetworkedModel(MakesGraph, InputMixin, ExportMixin, PersistenceMixin, Base
         effect = each - none
         if (
             effect.ndim == 3
-        ):  # one vector more for all classes changes nothing: what counts is what is beyond their mean
+        ):  # one vector more for all classes changes nothing: errors are of what is beyond their mean
             effect -= effect.mean(axis=1, keepdims=True)
         return Refit(again, standard_errors(likelihood, self.lam_, again, w, effect.reshape(n, n)))
 
