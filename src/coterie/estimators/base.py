@@ -265,9 +265,7 @@ class NetworkedModel(MakesGraph, InputMixin, ExportMixin, PersistenceMixin, Base
         again = refitted(problem.bound.at(self.lam_), w)
         each, none = (self.scaling_.weights_back(self._by_class(v)) for v in (np.eye(n), np.zeros((1, n))))
         effect = each - none
-        if (
-            effect.ndim == 3
-        ):  # one vector more for all classes changes nothing: errors are of what is beyond their mean
+        if effect.ndim == 3:  # one vector more for all classes changes nothing: errors are of what is beyond the mean
             effect -= effect.mean(axis=1, keepdims=True)
         return Refit(again, standard_errors(likelihood, self.lam_, again, w, effect.reshape(n, n)))
 

@@ -45,8 +45,7 @@ class FusedIteration:
         dtype: Any,
     ) -> None:
         self.problem, self.layout, self.losses, self.dtype = problem, layout, losses, dtype
-        wide = layout.once and dtype is torch.float64
-        self.warps = 2 * layout.warps if wide else layout.warps  # else there are too few registers
+        self.warps = layout.warps_for_double if dtype is torch.float64 else layout.warps
         self.M = torch.as_tensor(problem.M, device=layout.device)
         self.w, self.u = layout.packed(layout.nodes_in(w, dtype)), layout.duals_in(u, dtype)
         self.w0, self.u0, self.u_hat = self.w.clone(), self.u.clone(), torch.empty_like(self.u)
