@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression
 from test_information import PATH, rows
 
@@ -192,3 +193,29 @@ def test_bounds_on_weights_are_not_refitted():
     problem = ct.Problem(ct.EmpiricalGraph.from_edges(PATH), data, ct.Huber(positive=True), lam=0.1)
     with pytest.raises(ValueError, match="would not keep bounds on weights"):
         check_refit(SimpleNamespace(refit="clusters"), problem)
+
+
+def test_an_intercept_behind_a_column_that_is_constant_has_no_error():
+    """In the units of the user it depends on that column's weight, which a year's, of any size, must not hide."""
+    rng, nodes = np.random.default_rng(0), np.repeat(np.arange(8), 12)
+    X = np.column_stack([2015 + 6 * rng.standard_normal(96), 4 + rng.standard_normal(96)])
+    X[nodes == 3, 1] = 5.0
+    model = ct.NetworkedLinearRegression([(i, i + 1) for i in range(7)], 0.1, refit="clusters", column_strength={1: 0.0})
+    unknown = np.isnan(model.fit(X, rng.standard_normal(96), nodes)._refit.errors)
+    assert unknown[3].tolist() == [False, True, True]
+    assert unknown.sum() == 2
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_class_that_a_cluster_has_no_rows_of_is_told(classes):
+    rng, nodes = np.random.default_rng(1), np.repeat([0, 1], 30)
+    X, y = rng.standard_normal((60, 1)), rng.integers(0, classes, 60)
+    y[(nodes == 0) & (y == classes - 1)] = 0
+    with pytest.warns(ConvergenceWarning, match="weights grow without end.*A larger lam makes larger clusters"):
+        ct.NetworkedLogisticRegression([(0, 1)], lam=0.05, refit="clusters").fit(X, y, nodes)
+
+
+def test_weighted_classes_have_no_errors():
+    X, y, nodes = rows(3, m=10)
+    model = ct.NetworkedLogisticRegression(PATH, lam=0.3, refit="clusters", class_weight="balanced")
+    assert np.isnan(model.fit(X, y > 0.5, nodes)._refit.errors).all()

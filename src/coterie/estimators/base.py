@@ -65,6 +65,7 @@ class NetworkedModel(MakesGraph, InputMixin, ExportMixin, PersistenceMixin, Base
     first_problem_: Problem
     first_graph_: EmpiricalGraph | None = None
     made_: Remade | None = None
+    _weighs_classes = False
 
     def _keep(self, given: dict[str, Any]) -> None:
         """Set the parameters of a constructor from its locals(): under their names and as they came."""
@@ -262,7 +263,9 @@ class NetworkedModel(MakesGraph, InputMixin, ExportMixin, PersistenceMixin, Base
         if self.refit is None:
             return None
         likelihood, n = likelihood_of(self, problem), w.shape[1]
-        again = refitted(problem.bound.at(self.lam_), w)
+        again = refitted(problem.bound.at(self.lam_), w, quietly=False)
+        if self._weighs_classes:  # labels are not drawn as such a fit says
+            return Refit(again, np.full(w.shape, np.nan))
         each, none = (self.scaling_.weights_back(self._by_class(v)) for v in (np.eye(n), np.zeros((1, n))))
         effect = each - none
         if effect.ndim == 3:  # one vector more for all classes changes nothing: errors are of what is beyond the mean

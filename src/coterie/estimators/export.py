@@ -45,7 +45,7 @@ class ExportMixin:
             "x_se_given_clusters" says what it is: it treats the clusters as if they had been known before the data
             were seen, and so is too small where other data would have given other clusters. Of more than two classes,
             it is that of what a class has beyond the mean of all classes at the node. nan: the rows do not determine
-            it, or it is held at zero.
+            it, it is held at zero, or classes are weighted, so that labels are not drawn as the model says.
 
         Returns
         -------

@@ -148,6 +148,17 @@ class Fused:
             rows = self.X.T @ a
         return rows + np.bincount(at[at >= 0], b[at >= 0], minlength=self.count)
 
+    def stir(self, step: Array) -> float:
+        """How much a step moves what is predicted, at most: of several classes, their scores beside each other."""
+        f = self.problem.f
+        if f.design is not None:
+            return float(np.abs(self.X @ step).max(initial=0.0))
+        assert isinstance(f.smooth_part, MultinomialLosses)
+        rows = f.smooth_part.rows
+        moved = self.moved(np.zeros_like(self.w), step)[self.problem.M].reshape(len(rows.m), -1, rows.X.shape[1])
+        scores = np.einsum("rkj,rj->rk", np.repeat(moved, rows.m, axis=0), rows.X)
+        return float(np.ptp(scores, axis=1).max(initial=0.0))
+
     @property
     def variation(self) -> Any:
         """K."""

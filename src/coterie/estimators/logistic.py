@@ -91,6 +91,10 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
 
     _scales_labels = False
 
+    @property
+    def _weighs_classes(self) -> bool:  # type: ignore[override]
+        return self.class_weight is not None
+
     def decision_function(self, X: Any, groups: Any = None) -> Array:
         """Return ⟨x, w⟩ + b of each row: the log-odds of the second of two classes, or the score of each of more.
 

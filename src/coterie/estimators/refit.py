@@ -22,8 +22,9 @@ from coterie.problem.losses.multinomial_losses import MultinomialLosses
 
 STEPS = 100  # of Newton's method; squared error takes one, and one to refine it
 SETTLED = 1e-14  # of the loss: a step that promises less is the last
+CALM = 0.1  # what the last step may change of scores: near a minimiser it is far less, on the way to infinity about one
 SHORTEST = 1e-8  # of a step, before none is taken
-DETERMINED = 1e-3  # the part of an effect, squared, that rows may not see where they determine it
+UNSEEN = 1e-6  # the part of an effect that rows may not see where they determine it: rounding
 
 
 class Refit(NamedTuple):
@@ -50,16 +51,20 @@ def check_refit(model: Any, problem: Problem) -> None:
         raise ValueError(f'refit="clusters" is for losses that are smooth functions of rows, which {name} is not')
 
 
-def refitted(problem: BoundProblem, w: Array) -> Array:
-    """The weights that fit the rows best among those with the clusters of w."""
+def refitted(problem: BoundProblem, w: Array, quietly: bool = True) -> Array:
+    """The weights that fit the rows best among those with the clusters of w.
+
+    Where there are none, or they are not found, a warning says so; not where folds or criteria ask, who see it.
+    """
     fused = Fused.of(problem, w)
-    value = first = fused.value(w)
+    value, settled = fused.value(w), False
+    first = value
     for _ in range(STEPS):
         slope = fused.slope(w)
         step = Factors(fused.ridged(fused.loss(w))).solve(-slope)
         promised, length = float(-slope @ step), 1.0
-        if not promised > SETTLED * max(value, SETTLED * first):
-            return w
+        if settled := not promised > SETTLED * max(value, SETTLED * first):
+            break
         while length > SHORTEST:
             moved = fused.moved(w, length * step)
             then = fused.value(moved)
@@ -67,11 +72,14 @@ def refitted(problem: BoundProblem, w: Array) -> Array:
                 break
             length *= 0.5
         else:
-            return w  # rounding hides what is left
+            settled = True  # rounding hides what is left
+            break
         w, value = moved, then
     assert problem.f.below is not None
-    why = problem.f.below.psi.no_minimiser or "Newton's method did not settle."
-    warnings.warn(f"the refit of the clusters has not converged: {why}", ConvergenceWarning, stacklevel=2)
+    endless = problem.f.below.psi.no_minimiser
+    if not quietly and (not settled or (endless and fused.stir(step) > CALM)):
+        why = f"{endless} A larger lam makes larger clusters." if endless else "Newton's method did not settle."
+        warnings.warn(f"the refit of the clusters has not converged: {why}", ConvergenceWarning, stacklevel=2)
     return w
 
 
@@ -107,8 +115,8 @@ def _errors(at: Array, T: Any, factors: Factors, C: Any, back: Array) -> Array:
     effect = np.zeros((len(factors.unit), back.shape[1]))
     np.add.at(effect, at[free], back[free])
     V = factors.solve(effect)
-    size = (effect**2).sum(axis=0)
-    seen = (effect * (T @ V)).sum(axis=0)
-    known = (size > 0) & (np.abs(seen - size) <= DETERMINED * size)  # size: zero where all that it depends on is held
+    unit = factors.unit[:, None]
+    size, left = (np.linalg.norm(unit * part, axis=0) for part in (effect, effect - T @ V))
+    known = (size > 0) & (left <= UNSEEN * size)  # size: zero where all that it depends on is held
     variance = (V * (C @ V)).sum(axis=0)
     return np.where(known, np.sqrt(np.maximum(variance, 0.0)), np.nan)

@@ -170,7 +170,7 @@ class Layout:
 
     @property
     def warps_for_double(self) -> int:
-        """Warps of a program in double precision, where a lane of more than two coordinates is two threads' work."""
+        """Warps of a program for iterations in double precision: more than two coordinates are two threads' work."""
         return self.warps if self.N <= 2 else 2 * self.warps
 
     @property
