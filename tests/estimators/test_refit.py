@@ -200,7 +200,8 @@ def test_an_intercept_behind_a_column_that_is_constant_has_no_error():
     rng, nodes = np.random.default_rng(0), np.repeat(np.arange(8), 12)
     X = np.column_stack([2015 + 6 * rng.standard_normal(96), 4 + rng.standard_normal(96)])
     X[nodes == 3, 1] = 5.0
-    model = ct.NetworkedLinearRegression([(i, i + 1) for i in range(7)], 0.1, refit="clusters", column_strength={1: 0.0})
+    path = [(i, i + 1) for i in range(7)]
+    model = ct.NetworkedLinearRegression(path, 0.1, refit="clusters", column_strength={1: 0.0})
     unknown = np.isnan(model.fit(X, rng.standard_normal(96), nodes)._refit.errors)
     assert unknown[3].tolist() == [False, True, True]
     assert unknown.sum() == 2
