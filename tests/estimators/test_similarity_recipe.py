@@ -59,13 +59,31 @@ def test_k_is_chosen_with_lam(tmp_path) -> None:
         model.add_nodes({"new": ["site 0"]})
 
 
+def test_a_threshold_is_chosen_with_lam(tmp_path) -> None:
+    X, y, names = sites()
+    recipe = ct.SimilarityGraph(threshold=[0.05, 0.5, 3.0])
+    model = ct.NetworkedLinearRegressionCV(recipe, over="rows", **CHOOSING).fit(X, y, groups=names)
+    chosen = int(np.argmin(model.cv_results_["mean_error"]))
+    assert sorted(set(model.cv_results_["threshold"])) == [0.05, 0.5, 3.0]
+    assert model.threshold_ == model.cv_results_["threshold"][chosen] > 0.05
+    assert "threshold 0.5" in [text.get_text() for text in ct.plot.lam_choice(model).get_legend().get_texts()]
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(ct.load(tmp_path / "model").cv_results_["threshold"], model.cv_results_["threshold"])
+    near = ct.NetworkedLinearRegression(ct.SimilarityGraph(threshold=0.5), lam=0.1, **FAST).fit(X, y, groups=names)
+    kind = np.array([int(name[5:]) % 2 for name in near.graph_.ids])
+    assert (kind[near.graph_.edges[:, 0]] == kind[near.graph_.edges[:, 1]]).all()
+    assert (near.threshold_, near.graph_.n_edges) == (0.5, 30)
+    compared = ct.compare_baselines(model, X, y, names)
+    assert compared.errors[compared.methods.index("networked")].mean() < 0.5
+
+
 def test_a_fold_makes_its_graph_of_its_training_rows_alone(monkeypatch) -> None:
     X, y, names = sites()
     seen: list[np.ndarray] = []
 
-    def made(recipe: ct.SimilarityGraph, problem: ct.Problem, k: int) -> ct.Problem:
+    def made(recipe: ct.SimilarityGraph, problem: ct.Problem, value: float) -> ct.Problem:
         seen.append(problem.data.y)
-        return joined(recipe, problem, k)
+        return joined(recipe, problem, value)
 
     monkeypatch.setattr(variants, "joined", made)
     model = ct.NetworkedLinearRegressionCV(ct.SimilarityGraph(k=2), over="rows", **CHOOSING).fit(X, y, groups=names)
@@ -106,6 +124,9 @@ def test_what_it_does_not_go_with() -> None:
         (ct.NetworkedLinearRegression(ct.SimilarityGraph([2, 3])), "estimators that end in CV"),
         (ct.NetworkedLinearRegression(ct.SimilarityGraph([])), "at least one number"),
         (ct.NetworkedLinearRegression(ct.SimilarityGraph(12)), "between 1 and 11"),
+        (ct.NetworkedLinearRegression(ct.SimilarityGraph(threshold=[0.5, 1])), "estimators that end in CV"),
+        (ct.NetworkedLinearRegression(ct.SimilarityGraph(threshold=())), "threshold is an empty sequence"),
+        (ct.NetworkedLinearRegression(ct.SimilarityGraph(threshold=0.0)), "threshold must be a number > 0"),
         (ct.NetworkedLinearRegression(ct.SimilarityGraph(2.5)), "k must be a whole number"),
         (ct.NetworkedLinearRegression(ct.SimilarityGraph(by="places")), "by must be"),
         (ct.NetworkedLinearRegression(ct.SimilarityGraph(), shared=True), "graph that is given"),

@@ -76,6 +76,28 @@ def test_unlabelled_nodes_join_labelled_ones() -> None:
     assert not near[0] & {3, 4}
 
 
+@pytest.mark.parametrize("threshold", [1e-3, 0.2, 1.0, 10.0])
+def test_a_threshold_joins_what_is_near(threshold: float) -> None:
+    X, y, groups = rows(sizes=(2, 5, 9, 3, 6, 4, 7), noise=1.0)
+    every = ct.similarity_graph(X, y, groups, k=6, weight=lambda d: d)
+    graph = ct.similarity_graph(X, y, groups, weight=lambda d: d, threshold=threshold)
+    near = every.weights <= threshold * np.median(every.weights)
+    np.testing.assert_array_equal(graph.edges, every.edges[near])
+    np.testing.assert_allclose(graph.weights, every.weights[near])
+    assert graph.n_nodes == 7
+    with pytest.raises(ValueError, match="threshold must be a number > 0"):
+        ct.similarity_graph(X, y, groups, threshold="near")  # type: ignore[arg-type]
+
+
+def test_medians_of_many_nodes_are_drawn_and_unlabelled_nodes_have_a_neighbour() -> None:
+    X, y, groups = rows(sizes=(3,) * 600)
+    y[np.isin(groups, [3, 4])] = np.nan
+    graph = ct.similarity_graph(X, y, groups, threshold=1e-9)
+    assert graph.degrees[[3, 4]].tolist() == [1, 1]
+    wide = ct.similarity_graph(X, y, groups, threshold=1.0)
+    assert wide.n_edges == pytest.approx(0.5 * 598 * 597 / 2, rel=0.02)
+
+
 def test_it_ends_in_a_better_model_than_each_node_alone() -> None:
     X, y, groups = rows(sizes=(6,) * 40, noise=1.0)
     graph = ct.similarity_graph(X, y, groups)

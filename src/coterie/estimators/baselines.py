@@ -27,7 +27,7 @@ from coterie.estimators.progress import listener
 from coterie.estimators.refit import refitted
 from coterie.estimators.space_time import carried, last_known
 from coterie.estimators.variants import Variant, one_after_the_other, recipe_of, variants_of, varies
-from coterie.graphs.similarity_recipe import joined, numbers_of_neighbours
+from coterie.graphs.similarity_recipe import choices, joined
 from coterie.problem import LocalDatasets, Problem, largest_useful_lam
 from coterie.problem.arrays import Array
 from coterie.problem.penalties import SquaredVariation
@@ -264,12 +264,12 @@ def _best_inside(model: NetworkedModel, tried: list[Variant], fold: Fold) -> Var
 
 
 def _graph_made(model: NetworkedModel, known: LamChoice | None) -> Remade | None:
-    """What makes the graph of the rows, with the number of neighbours that is known to be best, or else the first."""
+    """What makes the graph of the rows, with the k or threshold that is known to be best, or else the first."""
     recipe = recipe_of(model)
     if recipe is None:
         return None
-    chosen = None if known is None or known.neighbours is None else int(known.neighbours[known.best])
-    return partial(joined, recipe, k=chosen or numbers_of_neighbours(recipe)[0])
+    chosen = None if known is None or known.varied is None else float(known.varied[known.best])
+    return partial(joined, recipe, value=chosen or choices(recipe)[0])
 
 
 def _alone(model: NetworkedModel, training: Problem, tested: Nodes | None = None) -> Array:

@@ -19,7 +19,7 @@ from coterie.estimators.refine_strength import RefinesStrength
 from coterie.estimators.scaling import Scaling
 from coterie.estimators.space_time import STRENGTHS, SpaceTime
 from coterie.estimators.tested_rows import ones_of
-from coterie.estimators.variants import Variant, variants_of, varies
+from coterie.estimators.variants import CHOSEN, Variant, variants_of, varies
 from coterie.problem import Problem
 from coterie.problem.arrays import Array, as_floats
 
@@ -51,7 +51,6 @@ class ChoosesLam(RefinesStrength):
     time_strengths: Any = None
     space_time_: SpaceTime | None
     time_strength_: float
-    n_neighbours_: int
     _in_time: Callable[[Problem, float], Problem]
 
     @property
@@ -88,10 +87,8 @@ class ChoosesLam(RefinesStrength):
         chosen = choice.by_rule(self.rule)
         paths = [FoldPath.joined(of_fold, by_lam) for of_fold in zip(*(paths for _, paths in tried), strict=True)]
         self.held_out_ = held_out_of(problem, paths, choice, chosen, self.rule, self.scaling_, self.shared)
-        if choice.time_strengths is not None:
-            self.time_strength_ = float(choice.time_strengths[chosen])
-        if choice.neighbours is not None:
-            self.n_neighbours_ = int(choice.neighbours[chosen])
+        if choice.varied is not None:
+            setattr(self, CHOSEN[varies(self)], choice.varied[chosen].item())
         return float(choice.lams[chosen])
 
     def _choose_by_criterion(self, problem: Problem) -> float:

@@ -207,8 +207,8 @@ feature_names_in_ : array of shape (n_features_in_,)
 
 CHOICE = """\
 cv_results_ : dict of arrays
-    For each λ: lam, time_strength or k where several were tried, mean_error (what held_out_.measure names, of
-    all rows held out, in units of y), standard_error, the error of each fold, and the largest gap any fold had left.
+    For each λ: lam, time_strength, k or threshold where several were tried, mean_error (what held_out_.measure names,
+    of all rows held out, in units of y), standard_error, the error of each fold, and the largest gap any fold had left.
 lam_choice_ : LamChoice
     The same, with both rules.
 held_out_ : HeldOut

@@ -36,6 +36,8 @@ class LamChoice(ErrorsOnFolds):
         The strength in time that each λ was tried with; None where that was not chosen.
     neighbours : array of shape (K,), or None
         The number of neighbours that each λ was tried with, likewise.
+    thresholds : array of shape (K,), or None
+        The threshold of distances that each λ was tried with, likewise.
     """
 
     lams: Array
@@ -47,6 +49,7 @@ class LamChoice(ErrorsOnFolds):
     degree: int = 1
     time_strengths: Array | None = None
     neighbours: Array | None = None
+    thresholds: Array | None = None
 
     @classmethod
     def joined(cls, choices: Sequence[Self], values: Sequence[float], what: str) -> tuple[Self, NDArray[np.int64]]:
@@ -64,7 +67,8 @@ class LamChoice(ErrorsOnFolds):
     @property
     def varied(self) -> Array | None:
         """What was chosen together with λ, for each of them; None where nothing was."""
-        return self.neighbours if self.time_strengths is None else self.time_strengths
+        tried = self.time_strengths, self.neighbours, self.thresholds
+        return next((values for values in tried if values is not None), None)
 
     def curves(self) -> list[tuple[float | None, Self]]:
         """The same for each value of what was chosen together with λ; None where there is one only."""
@@ -73,7 +77,7 @@ class LamChoice(ErrorsOnFolds):
         return [(float(value), self._only(self.varied == value)) for value in np.unique(self.varied)]
 
     def _only(self, kept: NDArray[np.bool_]) -> Self:
-        alone = replace(self, time_strengths=None, neighbours=None)
+        alone = replace(self, time_strengths=None, neighbours=None, thresholds=None)
         return replace(alone, lams=self.lams[kept], errors=self.errors[kept], gaps=self.gaps[kept])
 
     @property
@@ -114,7 +118,7 @@ class LamChoice(ErrorsOnFolds):
 
     def results(self) -> dict[str, Array]:
         """The same as a dictionary of columns, which makes a frame."""
-        others = {"time_strength": self.time_strengths, "k": self.neighbours}
+        others = {"time_strength": self.time_strengths, "k": self.neighbours, "threshold": self.thresholds}
         tried = {name: values for name, values in others.items() if values is not None}
         columns = {"lam": self.lams, **tried, "mean_error": self.mean, "standard_error": self.standard_error}
         folds = {f"fold{k}_error": self.errors[:, k] for k in range(self.errors.shape[1])}

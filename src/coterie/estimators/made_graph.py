@@ -9,8 +9,8 @@ from typing import Any
 from coterie.estimators.adaptive import adapted
 from coterie.estimators.fold_paths import Remade
 from coterie.estimators.learnt_graph import learnt
-from coterie.estimators.variants import recipe_of
-from coterie.graphs.similarity_recipe import joined, numbers_of_neighbours
+from coterie.estimators.variants import CHOSEN, recipe_of, varies
+from coterie.graphs.similarity_recipe import choices, joined
 from coterie.problem import Problem
 
 Reweights = Callable[..., Problem]
@@ -24,7 +24,6 @@ class MakesGraph:
     shared: bool
     adaptive: bool = False
     learn_graph: bool = False
-    n_neighbours_: int
 
     @property
     def _reweights(self) -> Reweights | None:
@@ -32,13 +31,13 @@ class MakesGraph:
         return adapted if self.adaptive else learnt if self.learn_graph else None
 
     def _made(self) -> Remade | None:
-        """What makes the graph of the rows, with the number of neighbours that was chosen; None: it is given."""
-        recipe = recipe_of(self)
+        """What makes the graph of the rows, with the k or threshold that was chosen; None: it is given."""
+        recipe, chosen = recipe_of(self), CHOSEN[varies(self)]
         if recipe is None:
             return None
-        if len(several := numbers_of_neighbours(recipe)) == 1:
-            self.n_neighbours_ = several[0]
-        return partial(joined, recipe, k=self.n_neighbours_)
+        if len(several := choices(recipe)) == 1:
+            setattr(self, chosen, several[0])
+        return partial(joined, recipe, value=getattr(self, chosen))
 
     def _check_graph(self) -> None:
         """Refuse what graphs that are made of rows, or weighed anew, do not go with."""
@@ -59,8 +58,9 @@ class MakesGraph:
                 "SimilarityGraph makes a graph for each fold, which refine_strength and criteria other than "
                 '"cv" do not know; leave them out, or give the graph that ct.similarity_graph makes'
             )
-        if len(numbers_of_neighbours(recipe)) > 1 and not hasattr(self, "n_lams"):
-            raise ValueError(f"k={recipe.k}: one of several is chosen by the estimators that end in CV; give one")
+        if len(several := choices(recipe)) > 1 and not hasattr(self, "n_lams"):
+            name = "k" if recipe.threshold is None else "threshold"
+            raise ValueError(f"{name}={several}: one of several is chosen by the estimators that end in CV; give one")
 
     def _check_new_nodes(self) -> None:
         """Refuse nodes that are added after the fit."""

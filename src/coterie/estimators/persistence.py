@@ -26,6 +26,7 @@ from coterie.estimators.saved_graph import edges_of, graph_of, names_of
 from coterie.estimators.scaling import Scaling
 from coterie.estimators.shared import without_hub
 from coterie.estimators.space_time import SpaceTime
+from coterie.estimators.variants import CHOSEN
 from coterie.io.errors import ModelFileError
 from coterie.io.model import read_model, write_model
 from coterie.io.preparation import Preparation
@@ -121,7 +122,7 @@ class PersistenceMixin(InformationMixin):
         if isinstance(choice := getattr(self, "lam_choice_", None), LamChoice):
             record |= {"over": choice.over, "degree": choice.degree}
             arrays |= {f"cv_{name}": getattr(choice, name) for name in ("lams", "errors", "gaps", "weights")}
-            others = {name: getattr(choice, name) for name in ("time_strengths", "neighbours")}
+            others = {name: getattr(choice, name) for name in CHOSEN}
             arrays |= {f"cv_{name}": values for name, values in others.items() if values is not None}
         if self._refit is not None:
             arrays |= {"refit_w": self._refit.w, "refit_errors": self._refit.errors}
@@ -226,8 +227,9 @@ def _restore(record: dict[str, Any], arrays: dict[str, Array]) -> NetworkedModel
         measure = model._loss(()).measure
         if "degree" not in record:  # means of errors of rows, as they were once written
             errors = measure.of_mean(errors)
-        how = model.cv_repeats, measure.degree, arrays.get("cv_time_strengths"), arrays.get("cv_neighbours")
-        model.lam_choice_ = LamChoice(lams, errors, gaps, record["over"], weights, *how)
+        varied: dict[str, Any] = {name: arrays.get(f"cv_{name}") for name in CHOSEN}
+        how = model.cv_repeats, measure.degree
+        model.lam_choice_ = LamChoice(lams, errors, gaps, record["over"], weights, *how, **varied)
         model.cv_results_ = model.lam_choice_.results()
     if "held_out" in record:
         model.held_out_ = HeldOut.joined(

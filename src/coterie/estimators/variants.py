@@ -1,4 +1,4 @@
-"""What is chosen together with λ: a strength in time, or the number of neighbours in a graph that rows make."""
+"""What is chosen together with λ: a strength in time, or the neighbours in a graph that rows make."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from coterie.estimators.fold_paths import Remade
-from coterie.graphs.similarity_recipe import SimilarityGraph, joined, numbers_of_neighbours
+from coterie.graphs.similarity_recipe import SimilarityGraph, choices, joined
 from coterie.problem import Problem
+
+CHOSEN = {"time_strengths": "time_strength_", "neighbours": "n_neighbours_", "thresholds": "threshold_"}
+"""Where a model keeps what was chosen of each."""
 
 
 class Variant(NamedTuple):
-    """One of the problems to choose from, by its strength in time or number of neighbours.
+    """One of the problems to choose from, by its strength in time, number of neighbours or threshold.
 
     `made` makes the problem that is solved of this one, or of what a fold knows of it; None: it is solved as it is.
     """
@@ -31,12 +34,15 @@ def variants_of(model: Any, problem: Problem) -> list[Variant]:
     recipe = recipe_of(model)
     if recipe is None:
         return [Variant(kappa, model._in_time(problem, kappa), None) for kappa in model._strengths]
-    return [Variant(k, problem, partial(joined, recipe, k=k)) for k in numbers_of_neighbours(recipe)]
+    return [Variant(value, problem, partial(joined, recipe, value=value)) for value in choices(recipe)]
 
 
 def varies(model: Any) -> str:
     """What differs between them, as an attribute of :class:`LamChoice`."""
-    return "time_strengths" if recipe_of(model) is None else "neighbours"
+    recipe = recipe_of(model)
+    if recipe is None:
+        return "time_strengths"
+    return "neighbours" if recipe.threshold is None else "thresholds"
 
 
 def one_after_the_other(first: Remade | None, second: Remade) -> Remade:

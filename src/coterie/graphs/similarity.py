@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from coterie.problem.losses import Loss, SquaredError
 from coterie.problem.losses.base import by_node, check_strength
 
 SQUARED = SquaredError()
+FEW, DRAWN = 500, 100_000  # points, all pairs of which count in a median; pairs that are drawn of more
 SEEN = 1e-10  # of the largest curvature, columns in unit length: directions with less are not compared
 
 
@@ -29,8 +31,9 @@ def similarity_graph(
     loss: Loss = SQUARED,
     ridge: float = 0.1,
     by: str = "models",
+    threshold: float | None = None,
 ) -> EmpiricalGraph:
-    """Join every node to the k labelled nodes whose local models predict most alike.
+    """Join every node to the k labelled nodes whose local models predict most alike, or to all that are near enough.
 
     Each labelled node gets a local model, drawn towards the pooled model w₀ of all nodes as if it had `ridge` more
     points that agree with w₀. With g_i and H_i the gradient and the Hessian of its loss at w₀, and H the mean of the
@@ -61,12 +64,16 @@ def similarity_graph(
         What is compared. "gradients": H^−½ g_i, where the data of a node would move the pooled model to; it takes
         no inverse of H_i, and says little of nodes with few points that agree. "means": the means of features and
         label, in units of their spread; it knows nothing of how labels follow from features.
+    threshold : float, default=None
+        In place of k: join labelled nodes whose distance d is at most so many times the median distance of two of
+        them. A node that is near none stays alone.
 
     Returns
     -------
     EmpiricalGraph
         Its ids are the different groups in the order of their first rows. A node without labels has the pooled
-        model, so it is joined to the k labelled nodes closest to that, and never to another such node.
+        model, so it is joined to the labelled nodes closest to that (k of them, or those within the threshold, and at
+        least one), and never to another such node.
 
     Raises
     ------
@@ -87,11 +94,18 @@ def similarity_graph(
     >>> ct.similarity_graph(X, y, list("aabbccdd"), k=1).edges.tolist()
     [[0, 1], [2, 3]]
     """
-    return similar_nodes(*_as_data(X, y, groups), k, weight, loss, ridge, by)
+    return similar_nodes(*_as_data(X, y, groups), k, weight, loss, ridge, by, threshold)
 
 
 def similar_nodes(
-    data: LocalDatasets, ids: Sequence[Hashable] | None, k: int, weight: Weight, loss: Loss, ridge: float, by: str
+    data: LocalDatasets,
+    ids: Sequence[Hashable] | None,
+    k: int,
+    weight: Weight,
+    loss: Loss,
+    ridge: float,
+    by: str,
+    threshold: float | None = None,
 ) -> EmpiricalGraph:
     """See :func:`similarity_graph`; here of rows that are in the nodes of a graph already."""
     check_strength(ridge, "ridge")
@@ -100,17 +114,43 @@ def similar_nodes(
     if len(data.labelled.M) < 2:
         raise ValueError(f"at least two nodes need labels; {len(data.labelled.M)} of {data.n_nodes} have any")
     z = _means(data) if by == "means" else _embed(data, loss, ridge, by)
-    M = data.labelled.M
-    neighbours, distances = nearest(z, check_k(k, len(M), "nodes with labels, of which a fold has fewer"), "euclidean")
-    pairs, d = unite(M, M[neighbours], distances)
-    unlabelled = np.setdiff1d(np.arange(data.n_nodes), M)
+    M, from_pooled = data.labelled.M, np.linalg.norm(z, axis=1)
+    if threshold is None:
+        k = check_k(k, len(M), "nodes with labels, of which a fold has fewer")
+        pairs, d = unite(np.arange(len(M)), *nearest(z, k, "euclidean"))
+    else:
+        reach = check_threshold(threshold) * _median_distance(z)
+        pairs, d = _within(z, reach)
+        k = max(int((from_pooled <= reach).sum()), 1)
+    pairs, unlabelled = M[pairs], np.setdiff1d(np.arange(data.n_nodes), M)
     if unlabelled.size:
-        from_pooled = np.linalg.norm(z, axis=1)
         closest = np.argsort(from_pooled, kind="stable")[:k]
         pairs = np.concatenate([pairs, np.stack([np.repeat(unlabelled, k), np.tile(M[closest], len(unlabelled))], 1)])
         d = np.concatenate([d, np.tile(from_pooled[closest], len(unlabelled))])
     called = range(data.n_nodes) if ids is None else ids
-    return EmpiricalGraph.from_edges(pairs, edge_weights(d, weight, pairs, called), n_nodes=data.n_nodes, ids=ids)
+    A = edge_weights(d, weight, pairs, called) if len(d) else d
+    return EmpiricalGraph.from_edges(pairs, A, n_nodes=data.n_nodes, ids=ids)
+
+
+def check_threshold(threshold: Any) -> float:
+    """Return the threshold, or say what it has to be."""
+    if not isinstance(threshold, Real) or not 0 < float(threshold) < np.inf:
+        raise ValueError(f"threshold must be a number > 0, in median distances of two nodes; got {threshold!r}")
+    return float(threshold)
+
+
+def _median_distance(z: Array) -> float:
+    """Of two of these points; where there are many pairs, of some drawn from a fixed seed."""
+    i, j = np.triu_indices(len(z), 1) if len(z) <= FEW else np.random.default_rng(0).integers(len(z), size=(2, DRAWN))
+    return float(np.median(np.linalg.norm(z[i] - z[j], axis=1)[i != j]))
+
+
+def _within(z: Array, reach: float) -> tuple[NDArray[np.int64], Array]:
+    """Every pair of points that are no further apart than that, and how far they are."""
+    from scipy.spatial import cKDTree
+
+    pairs = cKDTree(z).query_pairs(reach, output_type="ndarray").astype(np.int64)
+    return pairs, np.linalg.norm(z[pairs[:, 0]] - z[pairs[:, 1]], axis=1)
 
 
 def as_rows(groups: Any) -> list[Hashable]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from coterie.graphs.knn import Weight
-from coterie.graphs.similarity import SQUARED, as_rows, similar_nodes
+from coterie.graphs.similarity import SQUARED, as_rows, check_threshold, similar_nodes
 from coterie.problem import EmpiricalGraph, Problem
 from coterie.problem.arrays import as_whole
 from coterie.problem.losses import Loss
@@ -20,7 +20,7 @@ class SimilarityGraph:
     """The :func:`similarity_graph` of the rows that a model learns from: give it to an estimator as its graph.
 
     The nodes are the different groups of the rows. In cross-validation every fold makes the graph again from its
-    training rows, and of several k, the one with the smallest error is chosen, together with λ. What is compared
+    training rows, and of several k or thresholds, the best is chosen, together with λ. What is compared
     are models with the loss of the estimator, or with squared error where that is not smooth.
 
     Parameters
@@ -33,6 +33,9 @@ class SimilarityGraph:
         As in :func:`similarity_graph`.
     by : {"models", "gradients", "means"}, default="models"
         As in :func:`similarity_graph`.
+    threshold : float or sequence of float, default=None
+        In place of k, as in :func:`similarity_graph`: how near nodes must be to be joined, in median distances of two
+        of them; several as for k.
 
     Examples
     --------
@@ -51,15 +54,18 @@ class SimilarityGraph:
     weight: Weight = "inverse"
     ridge: float = 0.1
     by: str = "models"
+    threshold: float | Sequence[float] | None = None
 
 
-def numbers_of_neighbours(recipe: SimilarityGraph) -> list[int]:
-    """The k to choose from."""
-    several = isinstance(recipe.k, Sequence | np.ndarray) and not isinstance(recipe.k, str)
-    given: list[Any] = list(recipe.k) if several else [recipe.k]  # type: ignore[arg-type]
+def choices(recipe: SimilarityGraph) -> list[float]:
+    """The k, or the thresholds, to choose from."""
+    by_k = recipe.threshold is None
+    name, value = ("k", recipe.k) if by_k else ("threshold", recipe.threshold)
+    several = isinstance(value, Sequence | np.ndarray) and not isinstance(value, str)
+    given: list[Any] = list(value) if several else [value]  # type: ignore[arg-type]
     if not given:
-        raise ValueError("k is an empty sequence; give at least one number of neighbours")
-    return [as_whole(k, "k") for k in given]
+        raise ValueError(f"{name} is an empty sequence; give at least one number")
+    return [as_whole(k, "k") if by_k else check_threshold(k) for k in given]
 
 
 def nodes_of(groups: Any) -> EmpiricalGraph:
@@ -68,12 +74,11 @@ def nodes_of(groups: Any) -> EmpiricalGraph:
     return EmpiricalGraph.from_edges([], n_nodes=len(ids), ids=ids)
 
 
-def joined(recipe: SimilarityGraph, problem: Problem, k: int) -> Problem:
-    """The same problem with the graph that its rows make."""
-    graph = similar_nodes(
-        problem.data, problem.graph.ids, k, recipe.weight, _comparing(problem), recipe.ridge, recipe.by
-    )
-    return replace(problem, graph=graph)
+def joined(recipe: SimilarityGraph, problem: Problem, value: float) -> Problem:
+    """The same problem with the graph that its rows make, for one of the choices."""
+    by_k, ids = recipe.threshold is None, problem.graph.ids
+    how = int(value) if by_k else 1, recipe.weight, _comparing(problem), recipe.ridge, recipe.by
+    return replace(problem, graph=similar_nodes(problem.data, ids, *how, None if by_k else value))
 
 
 def _comparing(problem: Problem) -> Loss:

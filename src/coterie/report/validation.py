@@ -30,7 +30,9 @@ def _marks(choice: LamChoice) -> list[tuple[str, float, str, str]]:
 
 def _which(choice: LamChoice, value: float) -> str:
     """What was chosen together with λ."""
-    return f"k = {value:.0f}" if choice.time_strengths is None else f"{short(value, 3)} times λ in time"
+    if choice.neighbours is not None:
+        return f"k = {value:.0f}"
+    return f"threshold {short(value, 3)}" if choice.time_strengths is None else f"{short(value, 3)} times λ in time"
 
 
 def _scale(choice: LamChoice) -> str:
