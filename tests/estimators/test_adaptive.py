@@ -7,10 +7,12 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 import coterie as ct
-from coterie.estimators.adaptive import EPSILON, reweighted
+from coterie.estimators import made_graph
+from coterie.estimators.adaptive import EPSILON, adapted, reweighted
 from coterie.estimators.assessment import assess
 from coterie.estimators.fold_paths import solve_folds
 from coterie.estimators.folds import folds_of
+from coterie.estimators.lam_choice import LamChoice
 
 
 def blocks(seed: int = 0):
@@ -46,6 +48,28 @@ def test_two_fits_in_one(penalty: str) -> None:
     np.testing.assert_allclose(second.coef_, again.coef_, atol=1e-3)
     assert np.abs(second.coef_).mean() > np.abs(first.coef_).mean()  # less is lost across the wrong edges
     assert second.gap_ <= 1e-6
+
+
+def test_a_fold_has_the_first_lam_that_others_choose(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, X, y, nodes = blocks()
+    used, first = [], []
+
+    def noted(problem: ct.Problem, lam: float, options: dict) -> ct.Problem:
+        used.append(lam)
+        return adapted(problem, lam, options)
+
+    def chosen(self: LamChoice, rule: str) -> np.ndarray:
+        np.testing.assert_array_equal(lams_elsewhere(self, rule), self.lams[self.chosen_elsewhere(rule)])
+        first.append(self.lams[self.by_rule(rule)])
+        return self.lams[:4]  # others, one for each fold
+
+    lams_elsewhere = LamChoice.lams_elsewhere
+    monkeypatch.setattr(made_graph, "adapted", noted)
+    monkeypatch.setattr(LamChoice, "lams_elsewhere", chosen)
+    options = {"lams": [9.0, 3.0, 1.0, 0.3, 0.1], "cv": 4, "over": "rows", "engine": "numpy", "tol": 1e-3}
+    model = ct.NetworkedLinearRegressionCV(graph, adaptive=True, fit_intercept=False, **options)
+    model.fit(X, y, groups=nodes)
+    assert used == [*first, 9.0, 3.0, 1.0, 0.3]
 
 
 def test_both_lam_are_chosen(tmp_path) -> None:

@@ -119,7 +119,8 @@ def test_new_nodes_keep_to_them(penalty, lam):
             assert grown.problem_.objective(other) >= at - 1e-9
     alone = old.weights_for(joined)
     assert alone.coef[0] == pytest.approx(old.coef_[0, 0], rel=1e-12)
-    assert alone.intercept == 0
+    near, A = old.graph_.numbers(list(joined)), list(joined.values())
+    assert alone.intercept == pytest.approx(np.average(old.intercept_[near], weights=A))
 
 
 def test_refining_is_a_search_one_column_at_a_time():
@@ -131,11 +132,29 @@ def test_refining_is_a_search_one_column_at_a_time():
         goal, at = np.log([16.0, 1e-3, 1.0]), np.log(np.clip(strength, 1e-3, 1e3))
         return 1.0 + float(((at - goal) ** 2).sum()), 0.5
 
-    np.testing.assert_array_equal(refine(np.array([0.9, 1.0, 3.0]), tried), [16.0, 0.0, 1.0])
+    np.testing.assert_allclose(refine(np.array([0.9, 1.0, 3.0]), tried), [14.4, 0.0, 0.75])
     assert asked[0] is None
     assert set(asked[1:]) == {0.5}
     np.testing.assert_array_equal(refine(np.array([0.0, np.inf, 1.0]), tried), [0.0, np.inf, 1.0])
-    np.testing.assert_array_equal(refine(np.array([2.0, 1.0, 1.0]), lambda s, lam: (1.0, 0.1)), [1.0, 1.0, 1.0])
+    given = np.array([1000.0, 2.0, 1e9])  # where nothing is better, they stay
+    np.testing.assert_array_equal(refine(given, lambda s, lam: (1.0, 0.1)), given)
+
+
+def test_no_folds_where_nothing_is_held_out():
+    with pytest.raises(ValueError, match="holds nothing out"):
+        fitted(ct.NetworkedLinearRegressionCV, criterion="aicc", refine_strength=True)
+
+
+def test_levels_of_nodes_without_labels_are_those_of_others():
+    """Of counts, a level that nothing is known of must not be that of one per row."""
+    rng = np.random.default_rng(0)
+    nodes, X = np.repeat(np.arange(6), 20), rng.standard_normal((120, 1))
+    y = rng.poisson(1000 * np.exp(0.1 * X[:, 0])).astype(float)
+    y[nodes == 3] = np.nan
+    model = quick(ct.NetworkedPoissonRegression, empirical(), column_strength={0: INF, "intercept": 0.0}, lam=0.1)
+    predicted = model.fit(X, y, names(nodes)).predict(X[nodes == 3], names(nodes[nodes == 3]))
+    assert (predicted > 500).all()
+    assert (predicted < 2000).all()
 
 
 @pytest.mark.slow

@@ -124,6 +124,27 @@ def test_groups_that_lie_far_apart_have_a_tree_too():
     assert (model.solution_.clusters().joint == model.labels_).all()
 
 
+def test_it_does_not_matter_where_zero_is():
+    points = np.random.default_rng(0).standard_normal((20, 2))
+    model = ct.ConvexClustering(lam=1.44).fit(points)
+    for shift in (1e6, 1e8):
+        other = ct.ConvexClustering(lam=1.44).fit(points + shift)
+        assert other.labels_.tolist() == model.labels_.tolist()
+        np.testing.assert_allclose(other.distances_[-4:], model.distances_[-4:], rtol=0.01)
+        np.testing.assert_allclose(other.solution_.w - shift, model.solution_.w, atol=1e-6)
+    for scale in (1e155, 1e-200):
+        with pytest.raises(ValueError, match="away from it in one column; scale X"):
+            ct.ConvexClustering().fit(points * scale)
+
+
+@pytest.mark.parametrize(("seed", "wanted"), [(1, 3), (2, 1), (0, 5), (4, 9)])
+def test_the_solution_has_the_clusters_of_the_cut(seed, wanted):
+    points = np.random.default_rng(seed).standard_normal((30, 2))
+    model = ct.ConvexClustering(wanted).fit(points)
+    assert model.solution_.clusters().joint.tolist() == model.labels_.tolist()
+    assert ct.ConvexClustering(lam=model.lam_).fit(points).n_clusters_ == wanted
+
+
 def test_equal_points_are_one_at_once():
     many = np.repeat(X[:4], 5, axis=0)
     model = ct.ConvexClustering(4, n_neighbors=2).fit(many)  # all neighbours are equal points

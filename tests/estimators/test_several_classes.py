@@ -228,6 +228,9 @@ def test_refits_of_classes_are_saved_and_have_a_frame(table: Any, graph: ct.Empi
     model.fit(X, y, groups=towns).save(tmp_path / "model")
     frame = model.coef_frame(errors=True)
     assert (frame[["cat: size_se_given_clusters", "owl: intercept_se_given_clusters"]] > 0).all(axis=None)
+    each = model.weights_.reshape(8, 3, -1)  # errors are of what a class has beyond the mean of all
+    np.testing.assert_allclose(frame["cat: size"], (each - each.mean(axis=1, keepdims=True))[:, 0, 0])
+    np.testing.assert_allclose(model.coef_frame()["cat: size"], each[:, 0, 0])
     again = ct.load(tmp_path / "model")
     assert again.coef_frame(errors=True).equals(frame)
     np.testing.assert_array_equal(again.predict_proba(X, towns), model.predict_proba(X, towns))

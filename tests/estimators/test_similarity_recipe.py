@@ -68,7 +68,9 @@ def test_a_threshold_is_chosen_with_lam(tmp_path) -> None:
     assert model.threshold_ == model.cv_results_["threshold"][chosen] > 0.05
     assert "threshold 0.5" in [text.get_text() for text in ct.plot.lam_choice(model).get_legend().get_texts()]
     model.save(tmp_path / "model")
-    np.testing.assert_array_equal(ct.load(tmp_path / "model").cv_results_["threshold"], model.cv_results_["threshold"])
+    back = ct.load(tmp_path / "model")
+    np.testing.assert_array_equal(back.cv_results_["threshold"], model.cv_results_["threshold"])
+    assert back.threshold_ == model.threshold_
     near = ct.NetworkedLinearRegression(ct.SimilarityGraph(threshold=0.5), lam=0.1, **FAST).fit(X, y, groups=names)
     kind = np.array([int(name[5:]) % 2 for name in near.graph_.ids])
     assert (kind[near.graph_.edges[:, 0]] == kind[near.graph_.edges[:, 1]]).all()

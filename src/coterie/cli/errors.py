@@ -41,6 +41,8 @@ def plain_errors(quiet: bool = False) -> Iterator[None]:
             end(error, next(CODES[kind] for kind in type(error).__mro__ if kind in CODES))
         except (MissingExtraError, OSError) as error:
             end(error, ExitCode.FAILED)
+        except MemoryError as error:
+            end(str(error) or "there is not enough memory", ExitCode.TOO_LARGE)
         except KeyboardInterrupt:
             end("interrupted; nothing was written", ExitCode.INTERRUPTED)
 

@@ -135,7 +135,7 @@ def fit(
             raise BadInputError("--profile, --checkpoint and --partition belong to --engine mpi")
         numbers = {"alpha": alpha, "ridge": ridge, "delta": delta, "quantile": quantile}
         of_loss = own_options(loss, **numbers, offset=offset, exposure=exposure)
-        place = place_column(node, time, time_strength, over)
+        place = place_column(node, time, time_strength, over, shared)
         nearest = check_choice(graph, knn, weight, distance)
         if refine_strength and lam != CV:
             raise BadInputError(

@@ -106,8 +106,10 @@ def read_network(
     return Network(found, note)
 
 
-def place_column(node: str, time: str | None, strength: float | None, over: str) -> str:
+def place_column(node: str, time: str | None, strength: float | None, over: str, shared: bool = False) -> str:
     """The column of --node that names places; without --time, the only one."""
+    from coterie.problem.arrays import LARGEST
+
     names = split_names(node)
     if time is None:
         if len(names) > 1:
@@ -119,6 +121,12 @@ def place_column(node: str, time: str | None, strength: float | None, over: str)
     places = [name for name in names if name != time]
     if len(places) != 1 or len(names) > 2:
         raise BadInputError(f"--node {node} --time {time}: give two columns, of places and of times, as place,{time}")
+    if shared:
+        raise BadInputError("--shared is for nodes of one graph, and --time makes two; leave one of them out")
+    if strength is not None and not 0 < strength <= LARGEST:
+        raise BadInputError(
+            f"--time-strength {strength:g}: give a positive number, {LARGEST:g} at most; 0 would leave times apart"
+        )
     return places[0]
 
 
@@ -129,8 +137,6 @@ def in_time(model: NetworkedModel, space: EmpiricalGraph, times: list[Any], stre
     parameters: dict[str, Any] = {"graph": (space, time_graph(times))}
     if strength is None:
         return parameters
-    if strength == 0:
-        raise BadInputError("--time-strength 0 would leave times apart; give a positive number")
     choosing = "time_strengths" in model.get_params(deep=False)
     return parameters | ({"time_strengths": [strength]} if choosing else {"time_strength": strength})
 

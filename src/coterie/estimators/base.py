@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -18,7 +19,7 @@ from coterie.estimators.export import ExportMixin
 from coterie.estimators.fold_paths import Remade, how_to_solve
 from coterie.estimators.information import likelihood_of
 from coterie.estimators.input import InputMixin
-from coterie.estimators.made_graph import MakesGraph
+from coterie.estimators.made_graph import MakesGraph, weighed_anew
 from coterie.estimators.new_nodes import (
     LocalModel,
     is_place,
@@ -32,7 +33,6 @@ from coterie.estimators.progress import Verbose, follow, listener
 from coterie.estimators.refit import Refit, check_refit, refitted, standard_errors
 from coterie.estimators.shared import inner_edges, without_hub
 from coterie.estimators.tables import node_ids
-from coterie.estimators.variants import one_after_the_other
 from coterie.problem import EmpiricalGraph, Problem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.base import with_offset
@@ -73,11 +73,18 @@ class NetworkedModel(MakesGraph, InputMixin, ExportMixin, PersistenceMixin, Base
             if name != "self":
                 setattr(self, name, value)
 
-    def _choose_lam(self, problem: Problem, order: Array | None, made: Remade | None = None) -> float:
+    def _choose_lam(
+        self,
+        problem: Problem,
+        order: Array | None,
+        made: Remade | None = None,
+        in_folds: Callable[[float], Remade] | None = None,
+    ) -> float:
         """λ for these data, whose row k is row order[k] of X.
 
         order None: its rows are condensed, those of a node belong together. made: what makes the problem that is solved
-        of the data of all rows, or of those of a fold.
+        of the data of all rows, or of those of a fold; in_folds: the same with the λ of a first fit, of which each fold
+        has the one that the others choose.
         """
         return self.lam
 
@@ -209,7 +216,9 @@ class NetworkedModel(MakesGraph, InputMixin, ExportMixin, PersistenceMixin, Base
         self._check_graph()
         self._condensed = order is None
         problem, how = self._refined(problem, order), {"tol": self.tol, **how_to_solve(self)}
-        clusters = None if self.graph is None else self.n_clusters  # without a graph there is one model
+        clusters = None if self.graph is None else self.n_clusters
+        if self.graph is None and self.n_clusters not in (None, 1):
+            raise ValueError(f"n_clusters={self.n_clusters}, but without a graph there is one model; give graph=")
         if clusters is not None and self.shared:
             raise ValueError("n_clusters= is for models without shared=True, whose nodes are all joined")
         if clusters is None:
@@ -222,12 +231,13 @@ class NetworkedModel(MakesGraph, InputMixin, ExportMixin, PersistenceMixin, Base
             self.lam_, start = lam_of_clusters(problem, clusters, **how)
         self.first_graph_ = None
         if self._reweights is not None:
-            self.first_graph_, again = problem.graph, partial(self._reweights, lam=self.lam_, options=how)
-            problem, self.made_ = again(problem), one_after_the_other(self.made_, again)
+            again = partial(weighed_anew, self.made_, self._reweights, how)
+            self.first_graph_, self.made_ = problem.graph, again(self.lam_)
+            problem = self._reweights(problem, lam=self.lam_, options=how)
             if clusters is not None:
                 self.lam_, start = lam_of_clusters(problem, clusters, **how)
             else:
-                self.lam_ = float(self._choose_lam(self.first_problem_, order, self.made_))
+                self.lam_ = float(self._choose_lam(self.first_problem_, order, self.made_, again))
         return problem, start or self._warm(problem.graph, problem.n_features)
 
     def _learn(self, problem: Problem, start: Solution | None) -> Self:

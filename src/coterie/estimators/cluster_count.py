@@ -48,6 +48,8 @@ def lam_of_clusters(problem: Problem, k: int, **options: Any) -> tuple[float, So
             high, solution, few = middle, last, count
     if few != k:
         other = f"and {many} at {low:.9g}" if low > 0 else "and no more at any smaller one"
+        if problem.strength is not None and not problem.strength.all():
+            other += "; columns of strength 0 tell nodes apart at any λ"
         raise ValueError(f"n_clusters={k}: no λ leaves so many; {few} remain at {high:.9g}, {other}")
     return high, solution
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -15,8 +16,13 @@ from coterie.estimators.merge_tree import MergeTree
 from coterie.estimators.tables import check_numbers, refuse_gaps
 from coterie.graphs.neighbours import neighbour_graph
 from coterie.problem import EmpiricalGraph, largest_useful_lam
+from coterie.problem.arrays import Array
 from coterie.problem.penalties import Penalty, as_penalty
 from coterie.solver import solve
+
+ABOVE = 1.01  # times the λ of a merge: there it shows whatever the gap, where clusters have just met at λ itself
+CLOSER = 0.01  # times the gap that is asked for: what is one at a λ of the tree is told by less than what it costs
+SMALLEST, LARGEST = 1e-100, 1e100  # how far from their mean points may be, at most: squares must be numbers
 
 
 class ConvexClustering(ClusterMixin, BaseEstimator):
@@ -44,7 +50,7 @@ class ConvexClustering(ClusterMixin, BaseEstimator):
         How many λ the tree is grown with at most; they lie where most clusters merge. Merges between two of them are
         noted at the larger.
     tol : float, default=1e-6
-        The relative gap to reach.
+        The relative gap to reach; the tree is grown to a hundredth of it.
 
     Attributes
     ----------
@@ -57,7 +63,7 @@ class ConvexClustering(ClusterMixin, BaseEstimator):
     distances_ : array of shape (V − 1,)
         The λ of each merge, ascending; 0 for points that are equal.
     lam_ : float
-        The λ of `solution_`: the one that was given, or that of the last merge before the tree is cut.
+        The λ of `solution_`: the one that was given, or one just above the last merge before the tree is cut.
     solution_ : Solution
         The certified answer at `lam_`, on all points. Where several merges are noted at this λ and the tree is cut
         between them, `labels_` tells apart what is one here.
@@ -131,6 +137,8 @@ class ConvexClustering(ClusterMixin, BaseEstimator):
         X = validate_data(self, X, dtype=np.float64, ensure_all_finite=False)
         refuse_gaps(X, getattr(self, "feature_names_in_", None))
         penalty = self._checked()
+        centre = X.mean(axis=0)
+        X = _checked_size(X - centre)  # far from zero, gaps would be relative to objectives of that size
         self.graph_ = self._graph_of(X)
         points = Stage.of_points(self.graph_, X)
         different = len(points.m)
@@ -139,12 +147,14 @@ class ConvexClustering(ClusterMixin, BaseEstimator):
             of = f"there are {len(X)} points" if different == len(X) else f"only {different} of {len(X)} points differ"
             raise ValueError(f"n_clusters={wanted}, but {of}")
         problem = points_problem(self.graph_, X, np.ones(len(X)), penalty, 0.0)
-        tree = MergeTree(self.graph_, X, stages(points, penalty, largest_useful_lam(problem), self.n_lams, self.tol))
+        largest = largest_useful_lam(problem)
+        tree = MergeTree(self.graph_, X, stages(points, penalty, largest, self.n_lams, CLOSER * self.tol))
         self.children_, self.distances_ = np.array(tree.children).reshape(-1, 2), np.array(tree.lams)
         cut = len(X) - wanted  # so many merges are made
-        self.lam_ = float(self.lam if self.lam is not None else self.distances_[cut - 1] if cut else 0.0)
-        self.solution_ = solve(problem.bound.at(self.lam_), self.tol)
-        self.labels_ = tree.labels(wanted) if self.lam is None else self.solution_.clusters().joint
+        self.lam_ = float(self.lam if self.lam is not None else self._after(cut))
+        solution = solve(problem.bound.at(self.lam_), self.tol)
+        self.solution_ = replace(solution, w=solution.w + centre)
+        self.labels_ = tree.labels(wanted) if self.lam is None else solution.clusters().joint
         self.n_clusters_ = int(self.labels_.max()) + 1
         return self
 
@@ -173,6 +183,12 @@ class ConvexClustering(ClusterMixin, BaseEstimator):
         linkage = np.column_stack([self.children_, self.distances_, size[V:]]).astype(np.float64)
         return dendrogram(linkage, ax=ax, **options)
 
+    def _after(self, merges: int) -> float:
+        """A λ after so many merges, and those that are noted at the λ of the last of them, and before the next one."""
+        last = self.distances_[merges - 1] if merges else 0.0
+        after = self.distances_[self.distances_ > last]
+        return float(min(ABOVE * last, np.sqrt(last * after[0]) if len(after) else np.inf))
+
     def _checked(self) -> Penalty:
         """The penalty, unless parameters contradict each other."""
         penalty = as_penalty(self.penalty)
@@ -194,3 +210,14 @@ class ConvexClustering(ClusterMixin, BaseEstimator):
         if graph.ids is not None and set(graph.ids) == set(range(len(X))):  # the points, in some other order
             return EmpiricalGraph.from_edges(np.array(graph.ids)[graph.edges], graph.weights, n_nodes=len(X))
         return graph
+
+
+def _checked_size(X: Array) -> Array:
+    """Points around their mean; an error where they are so near it, or so far away, that squares are no numbers."""
+    furthest = float(np.abs(X).max(initial=0.0))
+    if furthest > 0 and not SMALLEST <= furthest <= LARGEST:
+        raise ValueError(
+            f"the point furthest from the mean is {furthest:g} away from it in one column; scale X, so that this lies "
+            f"between {SMALLEST:g} and {LARGEST:g}"
+        )
+    return X

@@ -14,6 +14,7 @@ from coterie.estimators.folds import folds_for
 from coterie.estimators.held_out import HeldOut, held_out_of
 from coterie.estimators.lam_choice import LamChoice
 from coterie.estimators.lam_errors import PATH_TOL, choice_of, lam_values, steps
+from coterie.estimators.made_graph import Reweights
 from coterie.estimators.progress import Verbose, listener
 from coterie.estimators.refine_strength import RefinesStrength
 from coterie.estimators.scaling import Scaling
@@ -52,6 +53,8 @@ class ChoosesLam(RefinesStrength):
     space_time_: SpaceTime | None
     time_strength_: float
     _in_time: Callable[[Problem, float], Problem]
+    _folds: tuple[list[Fold], str]
+    _reweights: Reweights | None
 
     @property
     def _strengths(self) -> list[float]:
@@ -66,9 +69,16 @@ class ChoosesLam(RefinesStrength):
             raise ValueError("time_strengths is empty; give at least one number, or None")
         return strengths
 
-    def _choose_lam(self, problem: Problem, order: Array | None, made: Remade | None = None) -> float:
+    def _choose_lam(
+        self,
+        problem: Problem,
+        order: Array | None,
+        made: Remade | None = None,
+        in_folds: Callable[[float], Remade] | None = None,
+    ) -> float:
         if self.rule not in ("best", "one_se"):
             raise ValueError(f'rule must be "best" or "one_se", got {self.rule!r}')
+        first = getattr(self, "lam_choice_", None) if in_folds is not None else None
         for of_the_last_fit in ("lam_choice_", "cv_results_", "held_out_", "criterion_choice_"):
             self.__dict__.pop(of_the_last_fit, None)
         if self.criterion in CRITERIA:
@@ -77,11 +87,14 @@ class ChoosesLam(RefinesStrength):
             raise ValueError(f'criterion must be "cv", "aicc" or "bic", got {self.criterion!r}')
         drawn = self.over, order, self.random_state, self.cv_repeats
         variants = variants_of(self, problem) if made is None else [Variant(1.0, problem, made)]
-        folds, over = folds_for(self, problem, self.cv, *drawn)
+        folds, over = folds_for(self, problem, self.cv, *drawn) if first is None else self.__dict__.pop("_folds")
+        if self._reweights is not None and first is None:
+            self._folds = folds, over  # for the second fit, in which they have a λ of the first one each
+        each = None if first is None or in_folds is None else [*map(in_folds, first.lams_elsewhere(self.rule).tolist())]
         n_lams, tell = self.n_lams if self.lams is None else len(self.lams), listener(self.verbose)
         told = None if tell is None else steps(tell, len(folds), n_lams * len(variants))
         ones = ones_of(problem, order is None, self.fit_intercept)
-        tried = [self._tried(one.problem, folds, over, ones, told, one.made) for one in variants]
+        tried = [self._tried(one, folds, over, ones, told, each or one.made) for one in variants]
         choice, by_lam = LamChoice.joined([found for found, _ in tried], [one.value for one in variants], varies(self))
         self.lam_choice_, self.cv_results_ = choice, choice.results()
         chosen = choice.by_rule(self.rule)
@@ -104,15 +117,16 @@ class ChoosesLam(RefinesStrength):
 
     def _tried(
         self,
-        problem: Problem,
+        one: Variant,
         folds: Sequence[Fold],
         over: str,
         ones: Array | None,
         told: Told | None,
-        made: Remade | None,
+        made: Remade | Sequence[Remade] | None,
     ) -> tuple[LamChoice, list[FoldPath]]:
         """A path on each fold, and what that says of each λ."""
-        whole = problem if made is None or self.lams is not None else made(problem)
+        problem = one.problem
+        whole = problem if one.made is None or self.lams is not None else one.made(problem)
         values = lam_values(whole, self.n_lams if self.lams is None else self.lams)
         options: dict[str, Any] = {"progress": told, "ones": ones, "tol": PATH_TOL, "n_jobs": self.n_jobs, "made": made}
         paths = solve_folds(problem, values, folds, refit=self.refit is not None, **options, **how_to_solve(self))

@@ -32,8 +32,13 @@ class ExportMixin:
     @property
     def weights_(self) -> Array:
         """coef_ and, where there is one, intercept_ as the last column; those of one class after those of another."""
+        return self._by_column.reshape(len(self.coef_), -1)
+
+    @property
+    def _by_column(self) -> Array:
+        """The same (nodes, columns), or (nodes, classes, columns) where each class has its own."""
         each = [self.coef_, self.intercept_[..., None]] if self.fit_intercept else [self.coef_]
-        return np.concatenate(each, axis=-1).reshape(len(self.coef_), -1)
+        return np.concatenate(each, axis=-1)
 
     def coef_frame(self, errors: bool = False) -> Any:
         """Return the coefficients, intercept and cluster of every node as a frame.
@@ -44,8 +49,9 @@ class ExportMixin:
             Whether every coefficient is followed by its standard error, of a model with refit="clusters". The column
             "x_se_given_clusters" says what it is: it treats the clusters as if they had been known before the data
             were seen, and so is too small where other data would have given other clusters. Of more than two classes,
-            it is that of what a class has beyond the mean of all classes at the node. nan: the rows do not determine
-            it, it is held at zero, or classes are weighted, so that labels are not drawn as the model says.
+            coefficients are then what a class has beyond the mean of all classes at the node, which predicts the same,
+            and which rows determine. nan: the rows do not determine it, it is held at zero, or classes are weighted,
+            so that labels are not drawn as the model says.
 
         Returns
         -------
@@ -63,7 +69,10 @@ class ExportMixin:
 
     def _coef_columns(self, errors: bool = False) -> dict[str, Any]:
         """The same as a dictionary of columns."""
-        named, nodes = list(zip(column_names(self), self.weights_.T, strict=True)), node_columns(self)
+        w, nodes = self._by_column, node_columns(self)
+        if errors and w.ndim == 3:
+            w = w - w.mean(axis=1, keepdims=True)
+        named = list(zip(column_names(self), w.reshape(len(w), -1).T, strict=True))
         if errors:
             if self._refit is None:
                 raise ValueError('standard errors are those of a refit; fit a model with refit="clusters"')

@@ -44,11 +44,11 @@ def fit_given_neighbours(at: Array, c: Array, penalty: Penalty, f: LocalLosses |
 
 
 def fit_by_column(at: Array, c: Array, penalty: ByColumn, f: LocalLosses | None = None) -> Array:
-    """The same with a strength per column: tied ones have the neighbours' mean, free ones without a loss are zero."""
+    """The same with a strength per column: tied ones have the neighbours' mean, and free ones without a loss, too."""
     mean = np.average(at, axis=0, weights=c if c.any() else None)
     tied, held, at = penalty.tied, penalty.held, np.where(penalty.tied, mean, at)
     if f is None:
-        w, t = np.where(tied, mean, 0.0), penalty.unit[held]
+        w, t = mean, penalty.unit[held]
         if held.any():
             w[held] = fit_given_neighbours(at[:, held] * t, c, penalty.plain) / t
         return w

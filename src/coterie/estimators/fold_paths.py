@@ -59,7 +59,7 @@ def solve_folds(
     ones: Array | None = None,
     n_jobs: int | None = None,
     refit: bool = False,
-    made: Remade | None = None,
+    made: Remade | Sequence[Remade] | None = None,
     **options: Any,
 ) -> list[FoldPath]:
     """Solve all folds. Each begins anew: what comes out does not depend on how many are solved at a time.
@@ -67,16 +67,17 @@ def solve_folds(
     Processes share the cores: joblib tells each how many threads it may use, and `threads` asks for no more than that.
     `ones` is what a column of ones is in the rows, as for :class:`TestedRows`. `refit`: what is tested are weights that
     are refitted on their clusters. `made` makes another problem of the training part of a fold, such as one with a
-    graph that is learnt from it.
+    graph that is learnt from it; a sequence has one for each fold.
     """
     jobs = min(effective_n_jobs(n_jobs), len(folds))
     if jobs > 1 and (threads := options.get("threads")) is not None:
         options["threads"] = min(threads, max(cores() // jobs, 1))
-    one = partial(_solve_fold, problem, lams, ones, refit, options, -(-len(folds) // jobs), made)
+    one = partial(_solve_fold, problem, lams, ones, refit, options, -(-len(folds) // jobs))
+    pairs = list(zip(made if isinstance(made, Sequence) else [made] * len(folds), folds, strict=True))
     if jobs == 1:
-        return [one(fold, None if progress is None else partial(progress, k)) for k, fold in enumerate(folds)]
+        return [one(*pair, None if progress is None else partial(progress, k)) for k, pair in enumerate(pairs)]
     paths: list[FoldPath] = []
-    for path in Parallel(jobs, backend="loky", return_as="generator")(delayed(one)(fold) for fold in folds):
+    for path in Parallel(jobs, backend="loky", return_as="generator")(delayed(one)(*pair) for pair in pairs):
         for lam, gap in zip(reversed(lams), reversed(path.gaps), strict=True) if progress else ():
             progress(len(paths), lam, gap)  # type: ignore[misc]
         paths.append(path)

@@ -7,6 +7,7 @@ The quantile and the intervals are those of crepes.
 from __future__ import annotations
 
 import warnings
+from numbers import Real
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -121,7 +122,7 @@ class IntervalsMixin:
             The features of each row.
         groups : sequence of shape (rows,) or str, default=None
             The node of each row, or the column of the frame X that says so. None: the column that the fit found them
-            in, or the one node there is.
+            in, or the one node there is. Of places at times, times of the fit: of those to come no residual is known.
         coverage : float, default=0.9
             Between 0 and 1.
 
@@ -136,15 +137,16 @@ class IntervalsMixin:
         ImportError
             If crepes is not installed: it comes with the extra coterie[intervals].
         """
-        if not 0 < coverage < 1:
+        asked: Any = coverage
+        if not isinstance(asked, Real) or not 0 < float(asked) < 1:
             raise ValueError(f"coverage must be between 0 and 1, got {coverage!r}")
         regressor = _crepes()
         check_is_fitted(self)
         model: Any = self
         if not hasattr(self, "calibration_"):
             self.calibrate()
+        nodes = model._features_and_nodes(X, groups, model.solution_.graph, first=False)[1]  # no times to come
         predicted = model.predict(X, groups)
-        nodes = model._features_and_nodes(X, groups, model.solution_.graph, first=False)[1]
         _check_nodes(model, nodes, self.calibration_.by)
         known = len(self.calibration_.residuals)
         with warnings.catch_warnings():

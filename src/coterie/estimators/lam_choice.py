@@ -112,6 +112,12 @@ class LamChoice(ErrorsOnFolds):
                 found[k] = others.by_rule(rule)
         return found
 
+    def lams_elsewhere(self, rule: str) -> Array:
+        """For each fold, the λ that the other folds choose beside what else is chosen by all."""
+        alike = True if self.varied is None else self.varied == self.varied[self.by_rule(rule)]
+        one = self._only(np.broadcast_to(alike, len(self.lams)))
+        return one.lams[one.chosen_elsewhere(rule)]
+
     def elsewhere(self, rule: str = "best") -> Array:
         """The error of each fold at that λ."""
         return self.errors[self.chosen_elsewhere(rule), np.arange(len(self.weights))]

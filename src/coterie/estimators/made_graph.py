@@ -9,12 +9,17 @@ from typing import Any
 from coterie.estimators.adaptive import adapted
 from coterie.estimators.fold_paths import Remade
 from coterie.estimators.learnt_graph import learnt
-from coterie.estimators.variants import CHOSEN, recipe_of, varies
+from coterie.estimators.variants import CHOSEN, one_after_the_other, recipe_of, varies
 from coterie.graphs.similarity_recipe import choices, joined
 from coterie.problem import Problem
 
 Reweights = Callable[..., Problem]
 """From a problem, λ and options of `solve` to the problem with other weights of edges."""
+
+
+def weighed_anew(made: Remade | None, reweights: Reweights, options: dict[str, Any], lam: float) -> Remade:
+    """What makes weights of edges after a first fit at λ, of what `made` makes."""
+    return one_after_the_other(made, partial(reweights, lam=lam, options=options))
 
 
 class MakesGraph:

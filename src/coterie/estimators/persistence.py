@@ -26,7 +26,7 @@ from coterie.estimators.saved_graph import edges_of, graph_of, names_of
 from coterie.estimators.scaling import Scaling
 from coterie.estimators.shared import without_hub
 from coterie.estimators.space_time import SpaceTime
-from coterie.estimators.variants import CHOSEN
+from coterie.estimators.variants import CHOSEN, OF_GRAPHS
 from coterie.io.errors import ModelFileError
 from coterie.io.model import read_model, write_model
 from coterie.io.preparation import Preparation
@@ -104,6 +104,7 @@ class PersistenceMixin(InformationMixin):
             "preparation": None if self.preparation_ is None else asdict(self.preparation_),
             "versions": versions(),
             "notes": getattr(self, "notes_", {}) if notes is None else notes,
+            "chosen": {name: getattr(self, name) for name in OF_GRAPHS if hasattr(self, name)},
         }
         arrays = {
             "w": solution.w,
@@ -198,6 +199,9 @@ def _restore(record: dict[str, Any], arrays: dict[str, Array]) -> NetworkedModel
     model.space_time_ = both
     if both is not None:
         model.time_strength_ = record["time_strength"]
+    for name in OF_GRAPHS:
+        if name in record.get("chosen", {}):
+            setattr(model, name, record["chosen"][name])
     certificate = {name: _number(value) for name, value in record["certificate"].items()}
     solution = Solution(
         w=arrays["w"],

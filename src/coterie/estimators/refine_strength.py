@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from coterie.estimators.column_strength import of_weights
 from coterie.estimators.fold_paths import how_to_solve
@@ -15,9 +16,10 @@ from coterie.estimators.lam_errors import cross_validate_lam
 from coterie.estimators.progress import Verbose, listener
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
+from coterie.problem.strengths import STRONGEST, WEAKEST
 
 LADDER = (0.0, 1 / 64, 1 / 16, 1 / 4, 1.0, 4.0, 16.0, 64.0, np.inf)
-"""The strengths that are tried. What is beside 0 or ∞ is hardly to be told from it."""
+"""Times the strength that was given: those that are tried. What is beside 0 or ∞ is hardly to be told from it."""
 
 AROUND = (3.0, 1.0, 1 / 3)  # times the λ that was best so far: those that are tried with a strength
 LESS = 0.99  # of the error: a gain of less than a hundredth is chance
@@ -31,6 +33,7 @@ class RefinesStrength:
     """Refine strengths before λ is chosen, if asked. Mixed into a networked model; the parameters are its own."""
 
     refine_strength: bool = False
+    criterion: str
     cv: Any
     over: Any
     random_state: Any
@@ -44,6 +47,11 @@ class RefinesStrength:
         """The problem with the strengths that held-out rows choose; those given as 0 or inf stay."""
         if not self.refine_strength:
             return problem
+        if self.criterion != "cv":
+            raise ValueError(
+                f'refine_strength=True lets folds choose, and criterion="{self.criterion}" holds nothing out; '
+                "leave one of them out"
+            )
         folds, over = folds_for(self, problem, self.cv, self.over, order, self.random_state)
         tell = listener(self.verbose)
 
@@ -69,14 +77,16 @@ class RefinesStrength:
 
 
 def refine(strength: Array, tried: Tried) -> Array:
-    """Coordinate search on the ladder, from the rungs next to `strength`: a column moves on while that pays."""
+    """Coordinate search on a ladder for each column, from `strength` on: a column moves on while that pays."""
     moves = np.flatnonzero((strength > 0) & (strength < np.inf))
-    rungs = np.array(
-        [np.abs(np.log(LADDER[1:-1]) - np.log(s)).argmin() + 1 if 0 < s < np.inf else -1 for s in strength]
-    )
+    rungs = np.full(len(strength), LADDER.index(1.0))
 
-    def at(rungs: Array) -> Array:
-        return np.where(rungs >= 0, np.array(LADDER)[rungs], strength)
+    def at(rungs: NDArray[np.int64]) -> Array:
+        out = strength.copy()
+        for k in moves:
+            factor = LADDER[rungs[k]]
+            out[k] = np.clip(factor * strength[k], WEAKEST, STRONGEST) if 0 < factor < np.inf else factor
+        return out
 
     error, lam = tried(at(rungs), None)
     for _ in range(PASSES):

@@ -80,7 +80,7 @@ def _json_id(name: Any) -> Any:
         return name
     raise TypeError(
         f"the node id {name!r} is a {type(name).__name__}; "
-        "a model file takes strings, numbers, dates and tuples of them"
+        "a model file takes strings, numbers, dates and tuples of them, so make it one of these before the fit"
     )
 
 

@@ -126,7 +126,7 @@ def _check_pair(name: Any, row: str, pairs: Pairs, place: Any, later: bool) -> N
     if not isinstance(name, tuple) or len(name) != 2:
         raise ValueError(f"nodes are pairs (place, time), such as {written(pairs[0])}; {row} has {written(name)}")
     where, when = name
-    if where not in place and when in place:
+    if where not in place and when in place and where in pairs.second:
         raise ValueError(
             f"nodes are pairs (place, time), such as {written(pairs[0])}; {row} has the time first, {written(name)}"
         )

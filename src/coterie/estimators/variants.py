@@ -12,6 +12,9 @@ from coterie.problem import Problem
 CHOSEN = {"time_strengths": "time_strength_", "neighbours": "n_neighbours_", "thresholds": "threshold_"}
 """Where a model keeps what was chosen of each."""
 
+OF_GRAPHS = CHOSEN["neighbours"], CHOSEN["thresholds"]
+"""Those of graphs that rows make."""
+
 
 class Variant(NamedTuple):
     """One of the problems to choose from, by its strength in time, number of neighbours or threshold.

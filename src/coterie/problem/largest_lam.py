@@ -12,6 +12,7 @@ from coterie.kernels.gradients import ConjugateGradients
 from coterie.problem.arrays import Array
 from coterie.problem.bound_problem import BoundProblem
 from coterie.problem.graph import EmpiricalGraph
+from coterie.problem.losses.base import sum_by_group
 from coterie.problem.problem import Problem, bound
 
 contract, laplacian = Either("contract"), Either("laplacian")
@@ -55,9 +56,11 @@ def largest_useful_lam(problem: Problem | BoundProblem) -> float:
     problem = bound(problem)
     graph, M = problem.graph, problem.M
     component = graph.components
-    _, p = problem.f.pooled(component[M], int(component.max()) + 1)
+    K = int(component.max()) + 1
+    _, p = problem.f.pooled(component[M], K)
+    size = np.maximum(np.bincount(component[M], minlength=K), 1)[:, None]
     demand = np.zeros((graph.n_nodes, problem.n_features))
-    demand[M] = -p
+    demand[M] = (sum_by_group(p, component[M], K) / size)[component[M]] - p  # what rounding adds up to has no flow
     if problem.by_column is not None:
         demand[:, ~problem.by_column.held] = 0.0
     if not demand.any():

@@ -47,14 +47,19 @@ def in_plain_terms(problem: BoundProblem) -> BoundProblem:
     return replace(problem, lam=1.0, penalty=replace(penalty, strength=tuple(np.where(penalty.tied, np.inf, 0.0))))
 
 
-def zero_where_undetermined(problem: BoundProblem, w: Array) -> Array:
-    """Weights with zero where nothing counts them: free columns of nodes without labels."""
-    penalty = problem.by_column
+def with_means_where_undetermined(problem: BoundProblem, w: Array) -> Array:
+    """Weights with means where nothing counts them: in free columns, nodes without labels have those of the nodes with
+    labels in their component, or zero where there are none.
+    """
+    penalty, component, M = problem.by_column, problem.graph.components, problem.M
     if penalty is None or not penalty.free.any():
         return w
-    unlabelled = np.ones(len(w), dtype=bool)
-    unlabelled[problem.M] = False
-    return np.where(unlabelled[:, None] & penalty.free, 0.0, w)
+    labelled, out = np.bincount(component[M], minlength=int(component.max()) + 1), w.copy()
+    unlabelled = np.setdiff1d(np.arange(len(w)), M)
+    for k in np.flatnonzero(penalty.free):
+        mean = np.bincount(component[M], w[M, k], len(labelled)) / np.maximum(labelled, 1)
+        out[unlabelled, k] = mean[component[unlabelled]]
+    return out
 
 
 def with_tied_means(problem: BoundProblem, w: Array) -> Array:

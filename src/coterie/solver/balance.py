@@ -29,6 +29,7 @@ MOST_EDGES = 32  # at a node, for matchings
 
 LANCZOS_STEPS = 16
 EVEN = 4.0  # condition number of each H_i up to which dual ascent is worth it
+CANCELLED = 1e-4  # of the mean square of the nodes' own weights: a pooled model as small as that is a sum to zero
 UNEVEN = 3.0  # mean √(largest/smallest share of an edge's two ends) from which on it is not (decision 13)
 
 
@@ -164,16 +165,18 @@ def _longest_eta(graph: EmpiricalGraph, s: Array, d: Array, lanczos: Lanczos) ->
     return max(1.0, 0.98 / np.sqrt(largest))
 
 
-def _pooled_square(f: LocalLosses, n_labelled: int) -> float:
-    """‖w_pooled‖²."""
-    return float((f.pooled(np.zeros(n_labelled, dtype=np.int64), 1)[0] ** 2).sum())
+def _typical_square(f: LocalLosses, n_labelled: int) -> float:
+    """‖w_pooled‖², or the mean of ‖ŵ_i‖² over nodes, where these cancel in the pooled model and are known."""
+    pooled = float((f.pooled(np.zeros(n_labelled, dtype=np.int64), 1)[0] ** 2).sum())
+    own = 0.0 if f.quadratic is None else float((f.quadratic.centre**2).sum()) / n_labelled
+    return pooled if pooled > CANCELLED * own else own
 
 
 def _first_omega(problem: BoundProblem, d: Array) -> float:
-    """Typical size of u over typical size of w: √(2n Σc²) / √(Σ d_i ‖w_pooled‖²)."""
+    """Typical size of u over typical size of w: √(2n Σc²) / √(Σ d_i ‖w_pooled‖²), as a rule."""
     if not len(problem.M):
         return 1.0
-    return _omega(problem, d.sum() * reused(_pooled_square, problem.f, len(problem.M)))
+    return _omega(problem, d.sum() * reused(_typical_square, problem.f, len(problem.M)))
 
 
 def _omega(problem: BoundProblem, square: float) -> float:

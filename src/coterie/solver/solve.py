@@ -23,7 +23,7 @@ from coterie.kernels.forms import Form
 from coterie.kernels.interruption import TimeUp, allow, interruptible, seconds_left, seconds_worked
 from coterie.problem import BoundProblem, Problem, bound
 from coterie.problem.arrays import Array
-from coterie.problem.strengths import in_plain_terms, zero_where_undetermined
+from coterie.problem.strengths import in_plain_terms, with_means_where_undetermined
 from coterie.solver.algorithm1 import initial
 from coterie.solver.certify import check_point
 from coterie.solver.columns_of_one import Asked, ColumnsOfOne
@@ -158,7 +158,7 @@ def _solved(problem: BoundProblem, asked: Asked) -> tuple[Solution, Form]:
         else:
             solution = unproven(inner, w, u)
         w, u = reduced.lift(solution.w, solution.u)
-        w = zero_where_undetermined(problem, w)
+        w = with_means_where_undetermined(problem, w)
         solution = units.back(replace(solution, w=w, u=u, undetermined=units.problem.undetermined, graph=problem.graph))
         pace.ended(solution.n_iter, form_here())
         if may_be_rough(problem, asked.tol) and form_here() is Form.THIS_N:

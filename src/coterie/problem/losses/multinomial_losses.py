@@ -63,7 +63,8 @@ class MultinomialLosses(LocalLosses):
         return level + float((self.scale * miss).sum()) * classes.SURE
 
     def gradient(self, w: Array) -> Array:
-        return self._model(w, w).slope
+        q, low, _ = self._forces(self._others(w), w)
+        return q + low
 
     def hessian(self, w: Array) -> Array:
         return self._model(w, w).H
@@ -113,9 +114,14 @@ class MultinomialLosses(LocalLosses):
 
     def _duals(self, p: Array, near: Array) -> tuple[Array, Array]:
         """The duals (N, K) of other classes behind forces near p, and weights that have both."""
-        w, a = self._attaining(p, near), np.empty((len(self.scale), self.n_classes))
+        w = self._attaining(p, near)
+        return self._others(w), w
+
+    def _others(self, w: Array) -> Array:
+        """The duals (N, K) of other classes at these weights."""
+        a = np.empty((len(self.scale), self.n_classes))
         kernels.duals(self.rows.X, self.rows.y, self.scale, self.rows.starts, w, a)
-        return a, w
+        return a
 
     def _forces(self, a: Array, w: Array) -> tuple[Array, Array, Array]:
         """The forces of these duals and of the ridge at w in twice the precision, and a bound on the error of that."""

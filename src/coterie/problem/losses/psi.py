@@ -116,8 +116,11 @@ class Psi(ABC):
         return self.bend(e, y)
 
     def most_bend(self, e: Array, y: Array, way: Array | float) -> Array:
-        """ψ″ at most, as far as `way` from e."""
-        return np.minimum(self.bend(e, y) * np.exp(way), self.curvature) if self.self_concordant else self.bend(e, y)
+        """ψ″ at most, as far as `way` from e; where nothing else is known, away from e, as much as anywhere."""
+        bend = self.bend(e, y)
+        if self.self_concordant:
+            return np.minimum(bend * np.exp(way), self.curvature)
+        return bend if self.curvature == inf else np.where(np.asarray(way) > 0, self.curvature, bend)
 
     def steepest(self, t: Array, y: Array, way: Array | float) -> Array:
         """|ψ′| at most, as far as `way` from where it is t."""
