@@ -19,6 +19,10 @@ def reference(model, target="rain"):
     [
         (("--lam", 0.1), ct.NetworkedLinearRegression(edges(), 0.1)),
         (
+            ("--lam", 0.1, "--ridge", 0.2, "--l1", 0.01, "--positive"),
+            ct.NetworkedLinearRegression(edges(), 0.1, ridge=0.2, l1=0.01, positive=True),
+        ),
+        (
             ("--lam", 0.1, "--ridge", 0.2, "--no-intercept"),
             ct.NetworkedLinearRegression(edges(), 0.1, ridge=0.2, fit_intercept=False),
         ),
@@ -415,7 +419,7 @@ def test_more_folds_than_nodes(tmp_path):
         (("--knn", "lat,lon:5", "--alpha", "1"), "--alpha belongs to --loss lasso"),
         (("--knn", "lat,lon:5", "--profile"), "belong to --engine mpi"),
         (("--knn", "lat,lon:5", "--partition", "ranks.csv"), "belong to --engine mpi"),
-        (("--knn", "lat,lon:5", "--loss", "lasso", "--ridge", "1"), "--ridge belongs to"),
+        (("--knn", "lat,lon:5", "--loss", "lasso", "--l1", "1"), "--l1 belongs to"),
     ],
 )
 def test_options_that_make_no_sense(tmp_path, options, words):

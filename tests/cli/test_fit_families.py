@@ -107,7 +107,7 @@ def test_huber_and_quantile(files, tmp_path):
     [
         (("--delta", 1), "--delta belongs to --loss huber, not to squared"),
         (("--exposure", "hours"), "--exposure belongs to --loss poisson, not to squared"),
-        (("--loss", "lasso", "--ridge", 1), "--ridge belongs to --loss squared, logistic"),
+        (("--loss", "lasso", "--l1", 1), "--l1 belongs to --loss squared, logistic"),
         (("--loss", "quantile", "--lam", "aicc"), "--lam aicc needs a likelihood, which --loss quantile does not have"),
         (("--loss", "quantile", "--refit", "clusters"), "--refit clusters is for losses without kinks"),
         (("--penalty", "squared", "--refit", "clusters"), "needs clusters, which --penalty squared does not make"),

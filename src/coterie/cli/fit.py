@@ -102,6 +102,8 @@ def fit(
     repeats: Annotated[int, own.Repeats] = 1,
     alpha: Annotated[float | None, own.Alpha] = None,
     ridge: Annotated[float | None, own.Ridge] = None,
+    l1: Annotated[float | None, own.L1] = None,
+    positive: Annotated[bool, own.Positive] = False,
     delta: Annotated[float | None, own.Delta] = None,
     quantile: Annotated[float | None, own.Quantile] = None,
     intercept: Annotated[bool, own.Intercept] = True,
@@ -130,10 +132,10 @@ def fit(
         check_folder(out)
         if checkpoint is not None:
             check_folder(checkpoint, "--checkpoint")
-        check_numbers(tol=tol, time_limit=time_limit, alpha=alpha, ridge=ridge, time_strength=time_strength)
+        check_numbers(tol=tol, time_limit=time_limit, alpha=alpha, ridge=ridge, l1=l1, time_strength=time_strength)
         if engine != "mpi" and (profile or checkpoint is not None or partition is not None):
             raise BadInputError("--profile, --checkpoint and --partition belong to --engine mpi")
-        numbers = {"alpha": alpha, "ridge": ridge, "delta": delta, "quantile": quantile}
+        numbers = {"alpha": alpha, "ridge": ridge, "l1": l1, "delta": delta, "quantile": quantile}
         of_loss = own_options(loss, **numbers, offset=offset, exposure=exposure)
         place = place_column(node, time, time_strength, over, shared)
         nearest = check_choice(graph, knn, weight, distance)
@@ -141,13 +143,13 @@ def fit(
             raise BadInputError(
                 f"--refine-strength lets folds choose, as --lam cv does; it does not go with --lam {lam}"
             )
-        check_refit(loss, penalty, lam, refit is not None)
+        check_refit(loss, penalty, lam, refit is not None, positive)
         choosing = {"cv": folds, "over": over.value, "cv_repeats": repeats, "random_state": seed}
         choosing["refine_strength"] = refine_strength
         model, strengths = new_model(loss, lam, of_loss, choosing), read_strengths(strength)
         check_engine(strengths, engine)
         model.set_params(penalty=penalty.value, fit_intercept=intercept, tol=tol, max_iter=max_iter)
-        model.set_params(shared=shared, refit=None if refit is None else refit.value)
+        model.set_params(shared=shared, refit=None if refit is None else refit.value, positive=positive)
         model.set_params(standardize=scale, weight_by=weight_by.value, time_limit=time_limit, engine=engine)
         from coterie.cli.screen import say, working
         from coterie.estimators.column_strength import of_features

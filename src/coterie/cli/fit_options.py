@@ -81,10 +81,14 @@ Repeats = typer.Option(min=1, help="For cv: draw the folds this many times.", ri
 Alpha = typer.Option(min=0, help="Strength of the Lasso.", show_default="0.1", rich_help_panel=MODEL)
 Ridge = typer.Option(
     min=0,
-    help="Strength of the ridge; lasso has none.",
-    show_default="0 for squared and huber, else 0.001",
+    help="Strength of the ridge.",
+    show_default="0 for squared, lasso and huber, else 0.001",
     rich_help_panel=MODEL,
 )
+L1 = typer.Option(
+    "--l1", min=0, help="Strength of the l1 norm, for any loss; lasso calls it --alpha.", rich_help_panel=MODEL
+)
+Positive = typer.Option("--positive", help="No coefficient below zero.", rich_help_panel=MODEL)
 Delta = typer.Option(
     help="Of huber: the residual from which on a row pulls no harder.", show_default="1", rich_help_panel=MODEL
 )

@@ -38,7 +38,7 @@ KINDS = {
 }
 OWN = {  # options that only some losses have
     "alpha": (LossName.lasso,),
-    "ridge": tuple(loss for loss in LossName if loss is not LossName.lasso),
+    "l1": tuple(loss for loss in LossName if loss is not LossName.lasso),
     "delta": (LossName.huber,),
     "quantile": (LossName.quantile,),
     "offset": (LossName.poisson,),
@@ -66,7 +66,7 @@ def own_options(loss: LossName, **options: Any) -> dict[str, Any]:
     """The options of this loss that are given; one of another loss is refused."""
     given = {name: value for name, value in options.items() if value is not None}
     for name in given:
-        if loss not in OWN[name]:
+        if loss not in OWN.get(name, LossName):
             belongs = ", ".join(one.value for one in OWN[name])
             raise BadInputError(f"--{name} belongs to --loss {belongs}, not to {loss.value}")
     if not 0 < given.get("delta", 1.0) < inf:
@@ -78,7 +78,7 @@ def own_options(loss: LossName, **options: Any) -> dict[str, Any]:
     return given
 
 
-def check_refit(loss: LossName, penalty: PenaltyName, lam: str, refit: bool) -> None:
+def check_refit(loss: LossName, penalty: PenaltyName, lam: str, refit: bool, positive: bool = False) -> None:
     """Refuse refits of what has no clusters or is not smooth, and criteria of losses that are no likelihood."""
     from coterie.estimators.criterion import CRITERIA
 
@@ -86,6 +86,8 @@ def check_refit(loss: LossName, penalty: PenaltyName, lam: str, refit: bool) -> 
         raise BadInputError(f"--lam {lam} needs a likelihood, which --loss {loss.value} does not have; use --lam cv")
     if refit and penalty is PenaltyName.squared:
         raise BadInputError("--refit clusters needs clusters, which --penalty squared does not make; use l1 or l2")
+    if refit and positive:
+        raise BadInputError("--refit clusters would not keep coefficients positive; leave one of them out")
     if refit and loss is LossName.quantile:
         raise BadInputError("--refit clusters is for losses without kinks, which --loss quantile has")
 

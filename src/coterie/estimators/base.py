@@ -216,9 +216,7 @@ class NetworkedModel(MakesGraph, InputMixin, ExportMixin, PersistenceMixin, Base
         self._check_graph()
         self._condensed = order is None
         problem, how = self._refined(problem, order), {"tol": self.tol, **how_to_solve(self)}
-        clusters = None if self.graph is None else self.n_clusters
-        if self.graph is None and self.n_clusters not in (None, 1):
-            raise ValueError(f"n_clusters={self.n_clusters}, but without a graph there is one model; give graph=")
+        clusters = None if self.graph is None else self.n_clusters  # without a graph there is one model
         if clusters is not None and self.shared:
             raise ValueError("n_clusters= is for models without shared=True, whose nodes are all joined")
         if clusters is None:

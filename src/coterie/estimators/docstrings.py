@@ -24,6 +24,19 @@ Strength of the ℓ1 norm of the weights. It does not apply to the intercept."""
     "ridge": """\
 float
 Strength of the squared ℓ2 norm of the weights. It does not apply to the intercept.""",
+    "l1": """\
+float
+Strength of the ℓ1 norm of the weights, which makes coefficients exactly zero (of quantiles, to rounding); with ridge,
+an elastic net. It does not apply to the intercept.""",
+    "lower": """\
+float or array of shape (n_features,)
+No coefficient is below it: one number for all, or one for each feature, in the units of coef_. None: no bound.""",
+    "upper": """\
+float or array of shape (n_features,)
+No coefficient is above it, likewise.""",
+    "positive": """\
+bool
+Whether no coefficient may be below zero. The intercept may.""",
     "delta": """\
 float
 δ, in the unit of y: residuals up to it count by their squares, larger ones by their sizes. About 1.35 standard

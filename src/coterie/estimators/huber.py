@@ -56,6 +56,10 @@ class NetworkedHuberRegression(IntervalsMixin, NetworkedRowRegressor):
         penalty: str | Penalty = "l1",
         column_strength: Mapping[Any, float] | None = None,
         ridge: float = 0.0,
+        l1: float = 0.0,
+        lower: Any = None,
+        upper: Any = None,
+        positive: bool = False,
         fit_intercept: bool = True,
         standardize: bool = True,
         weight_by: str = "rows",
@@ -80,7 +84,7 @@ class NetworkedHuberRegression(IntervalsMixin, NetworkedRowRegressor):
 
     def _loss(self, unpenalised: tuple[int, ...]) -> Huber:
         delta = self.delta / self.scaling_.y_spread  # where labels are solved for in units of their spread, so is δ
-        return Huber(self.ridge, unpenalised, self._reduction, delta=delta)
+        return Huber(self.ridge, unpenalised, self._reduction, delta=delta, **self._by_itself)
 
     def _explained(self, y: Array, predicted: Array, s: Array | None) -> float:
         return d2_absolute_error_score(y, predicted, sample_weight=s)
@@ -125,6 +129,10 @@ class NetworkedHuberRegressionCV(ChoosesLam, NetworkedHuberRegression):
         column_strength: Mapping[Any, float] | None = None,
         refine_strength: bool = False,
         ridge: float = 0.0,
+        l1: float = 0.0,
+        lower: Any = None,
+        upper: Any = None,
+        positive: bool = False,
         fit_intercept: bool = True,
         standardize: bool = True,
         weight_by: str = "rows",

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from coterie.estimators.coefficients import Coefficients
 from coterie.estimators.column_strength import as_array, of_weights
 from coterie.estimators.offsets import Offset
 from coterie.estimators.scaling import Holders, Scaling
@@ -40,7 +41,7 @@ from coterie.problem.losses.squared import Reduction
 from coterie.problem.penalties import Penalty, as_penalty
 
 
-class InputMixin:
+class InputMixin(Coefficients):
     """Read X, y and groups. Mixed into a networked model; the parameters and attributes are its own."""
 
     graph: Any
@@ -68,6 +69,10 @@ class InputMixin:
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "lam": [Real],
+        "l1": [Interval(Real, 0, None, closed="left")],
+        "lower": [None, Real, "array-like"],
+        "upper": [None, Real, "array-like"],
+        "positive": ["boolean"],
         "column_strength": [None, dict],
         "refine_strength": ["boolean"],
         "fit_intercept": ["boolean"],

@@ -51,8 +51,10 @@ def mixed_model(problem: Problem, unit: float | None = None) -> Array:
 
 
 def has_intercepts(loss: Loss) -> bool:
-    """Whether these two are known for a loss."""
-    return type(loss) in FITS
+    """Whether these two are known for a loss: they have no bounds."""
+    given = getattr(loss, "lower", None), getattr(loss, "upper", None)
+    bounded = getattr(loss, "positive", False) or given != (None, None)
+    return type(loss) in FITS and not bounded
 
 
 def _fit(problem: Problem, unit: float | None = None) -> Callable[[float], Fitted]:

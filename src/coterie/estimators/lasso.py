@@ -40,6 +40,7 @@ class NetworkedLasso(NetworkedRegressor):
     """
 
     alpha: float
+    ridge: float
 
     def __init__(
         self,
@@ -47,6 +48,10 @@ class NetworkedLasso(NetworkedRegressor):
         lam: float = 0.1,
         *,
         alpha: float = 0.1,
+        ridge: float = 0.0,
+        lower: Any = None,
+        upper: Any = None,
+        positive: bool = False,
         penalty: str | Penalty = "l1",
         column_strength: Mapping[Any, float] | None = None,
         fit_intercept: bool = True,
@@ -70,7 +75,7 @@ class NetworkedLasso(NetworkedRegressor):
         self._keep(locals())
 
     def _loss(self, unpenalised: tuple[int, ...]) -> Loss:
-        return Lasso(self.alpha, unpenalised, self._reduction)
+        return Lasso(self.alpha, unpenalised, self._reduction, ridge=self.ridge, **self._bounds)
 
 
 @documented(CHOICE)
@@ -108,6 +113,10 @@ class NetworkedLassoCV(ChoosesLam, NetworkedLasso):
         rule: str = "best",
         criterion: str = "cv",
         alpha: float = 0.1,
+        ridge: float = 0.0,
+        lower: Any = None,
+        upper: Any = None,
+        positive: bool = False,
         penalty: str | Penalty = "l1",
         column_strength: Mapping[Any, float] | None = None,
         refine_strength: bool = False,

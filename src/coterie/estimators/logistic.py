@@ -67,6 +67,10 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
         *,
         penalty: str | Penalty = "l1",
         ridge: float = 1e-3,
+        l1: float = 0.0,
+        lower: Any = None,
+        upper: Any = None,
+        positive: bool = False,
         class_weight: Any = None,
         column_strength: Mapping[Any, float] | None = None,
         fit_intercept: bool = True,
@@ -184,8 +188,8 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
 
     def _loss(self, unpenalised: tuple[int, ...]) -> Logistic | Multinomial:
         if (K := self._n_classes) > 2:
-            return Multinomial(K, self.ridge, unpenalised, self._reduction)
-        return Logistic(self.ridge, unpenalised, self._reduction)
+            return Multinomial(K, self.ridge, unpenalised, self._reduction, **self._by_itself)
+        return Logistic(self.ridge, unpenalised, self._reduction, **self._by_itself)
 
     @property
     def _n_classes(self) -> int:
@@ -275,6 +279,10 @@ class NetworkedLogisticRegressionCV(ChoosesLam, NetworkedLogisticRegression):
         criterion: str = "cv",
         penalty: str | Penalty = "l1",
         ridge: float = 1e-3,
+        l1: float = 0.0,
+        lower: Any = None,
+        upper: Any = None,
+        positive: bool = False,
         class_weight: Any = None,
         column_strength: Mapping[Any, float] | None = None,
         refine_strength: bool = False,

@@ -65,6 +65,10 @@ class NetworkedPoissonRegression(NetworkedRowRegressor):
         penalty: str | Penalty = "l1",
         column_strength: Mapping[Any, float] | None = None,
         ridge: float = 1e-3,
+        l1: float = 0.0,
+        lower: Any = None,
+        upper: Any = None,
+        positive: bool = False,
         fit_intercept: bool = True,
         standardize: bool = True,
         weight_by: str = "rows",
@@ -200,7 +204,7 @@ class NetworkedPoissonRegression(NetworkedRowRegressor):
         return self._explained(*where_labelled(*rates, E if s is None else s * E))
 
     def _loss(self, unpenalised: tuple[int, ...]) -> Poisson:
-        return Poisson(self.ridge, unpenalised, self._reduction)
+        return Poisson(self.ridge, unpenalised, self._reduction, **self._by_itself)
 
     def _explained(self, y: Array, predicted: Array, s: Array | None) -> float:
         return d2_tweedie_score(y, np.maximum(predicted, np.finfo(float).tiny), sample_weight=s, power=1)
@@ -265,6 +269,10 @@ class NetworkedPoissonRegressionCV(ChoosesLam, NetworkedPoissonRegression):
         column_strength: Mapping[Any, float] | None = None,
         refine_strength: bool = False,
         ridge: float = 1e-3,
+        l1: float = 0.0,
+        lower: Any = None,
+        upper: Any = None,
+        positive: bool = False,
         fit_intercept: bool = True,
         standardize: bool = True,
         weight_by: str = "rows",

@@ -56,6 +56,10 @@ class NetworkedQuantileRegression(NetworkedRowRegressor):
         penalty: str | Penalty = "l1",
         column_strength: Mapping[Any, float] | None = None,
         ridge: float = 1e-3,
+        l1: float = 0.0,
+        lower: Any = None,
+        upper: Any = None,
+        positive: bool = False,
         fit_intercept: bool = True,
         standardize: bool = True,
         weight_by: str = "rows",
@@ -79,7 +83,7 @@ class NetworkedQuantileRegression(NetworkedRowRegressor):
     _degree, _robust = 1, True
 
     def _loss(self, unpenalised: tuple[int, ...]) -> Quantile:
-        return Quantile(self.ridge, unpenalised, self._reduction, q=self.quantile)
+        return Quantile(self.ridge, unpenalised, self._reduction, q=self.quantile, **self._by_itself)
 
     def _explained(self, y: Array, predicted: Array, s: Array | None) -> float:
         return d2_pinball_score(y, predicted, sample_weight=s, alpha=self.quantile)
@@ -124,6 +128,10 @@ class NetworkedQuantileRegressionCV(ChoosesLam, NetworkedQuantileRegression):
         column_strength: Mapping[Any, float] | None = None,
         refine_strength: bool = False,
         ridge: float = 1e-3,
+        l1: float = 0.0,
+        lower: Any = None,
+        upper: Any = None,
+        positive: bool = False,
         fit_intercept: bool = True,
         standardize: bool = True,
         weight_by: str = "rows",

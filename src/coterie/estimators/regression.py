@@ -116,6 +116,10 @@ class NetworkedLinearRegression(NetworkedRegressor):
         *,
         penalty: str | Penalty = "l1",
         ridge: float = 0.0,
+        l1: float = 0.0,
+        lower: Any = None,
+        upper: Any = None,
+        positive: bool = False,
         column_strength: Mapping[Any, float] | None = None,
         fit_intercept: bool = True,
         standardize: bool = True,
@@ -138,7 +142,7 @@ class NetworkedLinearRegression(NetworkedRegressor):
         self._keep(locals())
 
     def _loss(self, unpenalised: tuple[int, ...]) -> Loss:
-        return SquaredError(self._reduction, self.ridge, unpenalised)
+        return SquaredError(self._reduction, self.ridge, unpenalised, **self._by_itself)
 
 
 @documented(CHOICE)
@@ -179,6 +183,10 @@ class NetworkedLinearRegressionCV(ChoosesLam, NetworkedLinearRegression):
         criterion: str = "cv",
         penalty: str | Penalty = "l1",
         ridge: float = 0.0,
+        l1: float = 0.0,
+        lower: Any = None,
+        upper: Any = None,
+        positive: bool = False,
         column_strength: Mapping[Any, float] | None = None,
         refine_strength: bool = False,
         fit_intercept: bool = True,

@@ -1,0 +1,65 @@
+"""Elastic nets and bounds on coefficients, in the units of the user, in every estimator."""
+
+import numpy as np
+import pytest
+from towns import CHOOSING, PLAIN, empirical, labels_for, names, quick, rows
+
+import coterie as ct
+
+
+ROBUST = (ct.NetworkedHuberRegression, ct.NetworkedQuantileRegression)
+
+
+def fitted(model, **parameters):
+    X, y, nodes = rows()
+    return quick(model, empirical(), **parameters).fit(X * [100.0, 0.01], labels_for(model, y), names(nodes))
+
+
+@pytest.mark.parametrize("model", [*PLAIN, *ROBUST, *CHOOSING])
+def test_bounds_are_in_units_of_coefficients(model, tmp_path):
+    given = {"ridge": 0.01, "lower": [-1e-3, -np.inf], "upper": np.array([1e-3, 20.0])}
+    found = fitted(model, **given)
+    assert found.gap_ <= found.tol
+    assert (np.abs(found.coef_[..., 0]) <= 1e-3 * (1 + 1e-9)).all()
+    assert (found.coef_[..., 1] <= 20 * (1 + 1e-9)).all()
+    free = fitted(model, ridge=0.01)
+    assert np.abs(free.coef_[..., 0]).max() > 1e-3 or free.coef_[..., 1].max() > 20
+    found.save(tmp_path / "model")
+    again = ct.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.coef_, found.coef_)
+    assert again.get_params()["upper"] == [1e-3, 20.0]
+
+
+@pytest.mark.parametrize("model", [*PLAIN, *ROBUST])
+def test_positive_and_an_elastic_net(model):
+    net = {"ridge": 0.01, "alpha": 10.0} if model is ct.NetworkedLasso else {"ridge": 0.01, "l1": 10.0}
+    rounding = 1e-12 if model is ct.NetworkedQuantileRegression else 0.0
+    assert np.abs(fitted(model, **net).coef_).max() <= rounding
+    assert (fitted(model, ridge=0.01, positive=True).coef_ >= 0).all()
+
+
+def test_without_standardize_it_is_the_problem_as_it_is_written():
+    X, y, nodes = rows()
+    options = {"standardize": False, "fit_intercept": False, "weight_by": "nodes", "tol": 1e-8}
+    found = quick(ct.NetworkedLinearRegression, empirical(), lam=0.1, l1=0.2, ridge=0.1, upper=0.9, **options)
+    found.fit(X, y, names(nodes))
+    data = ct.LocalDatasets.from_rows(X, y, found.graph_.numbers(names(nodes)), n_nodes=6)
+    loss = ct.SquaredError(ridge=0.1, l1=0.2, upper=0.9)
+    exact = ct.solve(ct.Problem(found.graph_, data, loss, lam=0.1), 1e-8)
+    np.testing.assert_allclose(found.coef_, exact.w, atol=1e-5)
+
+
+def test_what_makes_no_sense_is_refused():
+    with pytest.raises(ValueError, match=r"upper is one number, or one for each of the 2 features; got shape \(3,\)"):
+        fitted(ct.NetworkedLinearRegression, upper=[1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match="lower bound"):
+        fitted(ct.NetworkedLinearRegression, lower=1.0, upper=0.0)
+    with pytest.raises(ValueError, match="would not keep bounds on weights"):
+        fitted(ct.NetworkedLinearRegression, positive=True, refit="clusters")
+
+
+def test_intercepts_of_baselines_know_no_bounds():
+    X, y, nodes = rows()
+    model = quick(ct.NetworkedLinearRegression, empirical(), positive=True)
+    compared = ct.compare_baselines(model, X, y, names(nodes), cv=2)
+    assert compared.methods == ("local only", "pooled", "networked", "squared variation")
