@@ -21,7 +21,7 @@ from coterie.problem.penalties import Penalty, as_penalty
 from coterie.solver import solve
 
 ABOVE = 1.01  # times the λ of a merge: there it shows whatever the gap, where clusters have just met at λ itself
-CLOSER = 0.01  # times the gap that is asked for: what is one at a λ of the tree is told by less than what it costs
+CLOSER = 0.1  # times the gap that is asked for: what is one at a λ of the tree is told by less than what it costs
 SMALLEST, LARGEST = 1e-100, 1e100  # how far from their mean points may be, at most: squares must be numbers
 
 
@@ -50,7 +50,7 @@ class ConvexClustering(ClusterMixin, BaseEstimator):
         How many λ the tree is grown with at most; they lie where most clusters merge. Merges between two of them are
         noted at the larger.
     tol : float, default=1e-6
-        The relative gap to reach; the tree is grown to a hundredth of it.
+        The relative gap to reach; the tree is grown to a tenth of it.
 
     Attributes
     ----------
