@@ -120,6 +120,8 @@ def test_what_cannot_be_predicted_is_named(files, station, month, says):
         (("--node", "station", "--time-strength", 2), "--time-strength is for places at times"),
         (("--node", "month", "--time", "month"), "give two columns"),
         (("--node", "station", "--time", "month", "--time-strength", 0), "give a positive number"),
+        (("--node", "station", "--time", "month", "--time-strength", "inf"), "give a positive number"),
+        (("--node", "station", "--time", "month", "--shared"), "--shared is for nodes of one graph"),
     ],
 )
 def test_options_that_do_not_fit_together(files, options, says):

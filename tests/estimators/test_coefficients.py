@@ -6,7 +6,6 @@ from towns import CHOOSING, PLAIN, empirical, labels_for, names, quick, rows
 
 import coterie as ct
 
-
 ROBUST = (ct.NetworkedHuberRegression, ct.NetworkedQuantileRegression)
 
 

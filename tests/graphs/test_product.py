@@ -128,3 +128,20 @@ def test_a_season_goes_round():
 def test_times_that_make_no_graph(times, period, message):
     with pytest.raises(ValueError, match=message):
         ct.time_graph(times, period)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [("31.12.2024", "01.01.2025"), ("Q3 2024", "Q1 2025"), ("12/2024", "01/2025"), ("31.12.24", "01.01.25")],
+    ids=lambda text: text[0],
+)
+def test_text_whose_order_is_not_that_of_time_is_refused(text: tuple[str, str]) -> None:
+    with pytest.raises(ValueError, match="it cannot be told when"):
+        ct.time_graph(text)
+
+
+@pytest.mark.parametrize(
+    "text", [("2024-Q3", "2025-Q1"), ("2024W52", "2025W01"), ("09:15", "10:30"), ("week 09", "week 10")], ids=str
+)
+def test_text_that_begins_with_what_counts_most_is_in_order(text: tuple[str, str]) -> None:
+    assert ct.time_graph(text[::-1]).ids == text

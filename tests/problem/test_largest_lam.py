@@ -77,3 +77,12 @@ def test_a_weak_edge_asks_for_as_much_more(weak: float) -> None:
         for middle in (1.0, weak)
     )
     assert uneven == pytest.approx(even / weak, rel=1e-6)
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-12, 1e-8])
+def test_labels_that_one_model_fits_ask_for_next_to_nothing(noise: float) -> None:
+    """What rounding leaves of sums that are zero must not become a flow."""
+    rng = np.random.default_rng(0)
+    X, nodes = rng.standard_normal((200, 3)), np.repeat(np.arange(40), 5)
+    data = ct.LocalDatasets.from_rows(X, X[:, 0] + noise * rng.standard_normal(200), nodes)
+    assert ct.largest_useful_lam(ct.Problem(ct.knn_graph(rng.random((40, 2)), 3), data)) <= 1e3 * noise + 1e-12

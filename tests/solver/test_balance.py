@@ -6,7 +6,7 @@ from hypothesis import given
 
 import coterie as ct
 from coterie.engines.base import Mode, Travel
-from coterie.solver.balance import Steps
+from coterie.solver.balance import Steps, _first_omega
 from problems import KINDS, instance, problems
 
 
@@ -66,3 +66,19 @@ def test_dual_ascent_where_ends_are_alike() -> None:
     assert Steps.of(denoising(edges, np.ones((V, 1)))).modes == (Mode.DUAL,)
     uneven = np.random.default_rng(0).standard_normal((V, 1))
     assert Mode.DUAL not in Steps.of(denoising(edges, uneven)).modes
+
+
+def test_a_pooled_model_that_cancels_says_nothing_of_sizes() -> None:
+    """Around their mean, points take as many iterations as anywhere."""
+    points = np.random.default_rng(0).standard_normal((30, 2))
+    points -= points.mean(axis=0)
+    graph = ct.EmpiricalGraph.from_edges([(i, i + 1) for i in range(29)])
+
+    def omega(shift: float) -> float:
+        rows, y = np.tile(np.eye(2), (30, 1)), (points + shift).ravel()
+        data = ct.LocalDatasets.from_rows(rows, y, np.repeat(np.arange(30), 2))
+        problem = ct.Problem(graph, data, ct.SquaredError("sum"), ct.GroupTotalVariation(), 0.5)
+        return _first_omega(problem.bound, np.ones(30))
+
+    assert 0.2 < omega(0.0) / omega(1.0) < 5
+    assert omega(1e-10) == pytest.approx(omega(0.0))

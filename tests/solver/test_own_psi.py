@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import cvxpy as cp
@@ -126,3 +126,11 @@ def test_a_curvature_that_can_be_anything_is_not_modelled(size: float) -> None:
     problem = ct.Problem(graph, ct.LocalDatasets.from_rows(X, y, nodes), Quartic(ridge=0.1), lam=0.1 * size**3)
     with pytest.warns(ct.NotConverged, match="only under a condition"):
         assert ct.solve(problem, engine="numpy").gap <= 1e-6
+
+
+@pytest.mark.parametrize("strength", [(1.0, 1.0, np.inf), (0.0, np.inf, 1.0), (np.inf, 0.0, 0.3)])
+def test_it_converges_with_strengths_of_columns(strength: Any) -> None:
+    """Models of a ψ that says nothing but how bent it can be lie above it."""
+    problem = replace(instance(loss=LogCosh()), strength=np.array(strength))
+    solution = ct.solve(problem, max_iter=1_000, engine="numpy")
+    assert solution.gap <= 1e-6

@@ -159,10 +159,6 @@ class SquaredResidual(Psi):
     def conjugate(self, t: Array, y: Array) -> Array:
         return t * (t / 4)
 
-    def absorb(self, y: Array, s: Array, offset: Array) -> tuple[Array, Array]:
-        """Labels and factors of rows that say the same of ⟨x, w⟩ as these say of ⟨x, w⟩ + offset."""
-        return y - offset, s
-
     def in_units(self, y: float) -> tuple[Psi, float]:
         return self, y**2
 
