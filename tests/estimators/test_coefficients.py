@@ -1,6 +1,7 @@
 """Elastic nets and bounds on coefficients, in the units of the user, in every estimator."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from towns import CHOOSING, PLAIN, empirical, labels_for, names, quick, rows
 
@@ -19,14 +20,15 @@ def test_bounds_are_in_units_of_coefficients(model, tmp_path):
     given = {"ridge": 0.01, "lower": [-1e-3, -np.inf], "upper": np.array([1e-3, 20.0])}
     found = fitted(model, **given)
     assert found.gap_ <= found.tol
-    assert (np.abs(found.coef_[..., 0]) <= 1e-3 * (1 + 1e-9)).all()
-    assert (found.coef_[..., 1] <= 20 * (1 + 1e-9)).all()
+    assert (np.abs(found.coef_[..., 0]) <= 1e-3).all()
+    assert (found.coef_[..., 1] <= 20).all()
     free = fitted(model, ridge=0.01)
     assert np.abs(free.coef_[..., 0]).max() > 1e-3 or free.coef_[..., 1].max() > 20
     found.save(tmp_path / "model")
     again = ct.load(tmp_path / "model")
     np.testing.assert_array_equal(again.coef_, found.coef_)
     assert again.get_params()["upper"] == [1e-3, 20.0]
+    assert again.get_params()["lower"] == [-1e-3, -np.inf]
 
 
 @pytest.mark.parametrize("model", [*PLAIN, *ROBUST])
@@ -51,8 +53,10 @@ def test_without_standardize_it_is_the_problem_as_it_is_written():
 def test_what_makes_no_sense_is_refused():
     with pytest.raises(ValueError, match=r"upper is one number, or one for each of the 2 features; got shape \(3,\)"):
         fitted(ct.NetworkedLinearRegression, upper=[1.0, 2.0, 3.0])
-    with pytest.raises(ValueError, match="lower bound"):
-        fitted(ct.NetworkedLinearRegression, lower=1.0, upper=0.0)
+    with pytest.raises(ValueError, match="feature 1 has the lower bound 2 above its upper bound 1"):
+        fitted(ct.NetworkedLinearRegression, lower=[0.0, 2.0], upper=[1.0, 1.0])
+    with pytest.raises(ValueError, match="feature 0 has the lower bound 0 above its upper bound -1"):
+        fitted(ct.NetworkedLinearRegression, positive=True, upper=-1.0)
     with pytest.raises(ValueError, match="would not keep bounds on weights"):
         fitted(ct.NetworkedLinearRegression, positive=True, refit="clusters")
 
@@ -61,4 +65,23 @@ def test_intercepts_of_baselines_know_no_bounds():
     X, y, nodes = rows()
     model = quick(ct.NetworkedLinearRegression, empirical(), positive=True)
     compared = ct.compare_baselines(model, X, y, names(nodes), cv=2)
-    assert compared.methods == ("local only", "pooled", "networked", "squared variation")
+    few = ("local only", "pooled", "networked", "squared variation")
+    assert compared.methods == few
+    model = quick(ct.NetworkedLogisticRegression, empirical(), l1=0.1)
+    assert ct.compare_baselines(model, X, y > 0, names(nodes), cv=2).methods == few
+
+
+def test_one_bound_without_an_end_can_be_saved(tmp_path):
+    fitted(ct.NetworkedLinearRegression, upper=np.inf, lower=pd.Series([-0.5, 0.0])).save(tmp_path / "model")
+    again = ct.load(tmp_path / "model")
+    X, y, nodes = rows()
+    assert (again.upper, again.lower) == (np.inf, [-0.5, 0.0])
+    assert (again.fit(X, y, names(nodes)).coef_[:, 1] >= 0).all()
+
+
+def test_bounds_go_with_strengths_and_a_shared_component():
+    both = {"column_strength": {0: np.inf}, "positive": True}
+    found = fitted(ct.NetworkedLinearRegression, shared=True, **both)
+    assert (found.coef_ >= 0).all()
+    assert len(np.unique(found.coef_[:, 0])) == 1
+    assert found.gap_ <= found.tol

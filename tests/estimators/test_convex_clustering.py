@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.datasets import make_blobs
+from sklearn.datasets import make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -143,6 +143,12 @@ def test_the_solution_has_the_clusters_of_the_cut(seed, wanted):
     model = ct.ConvexClustering(wanted).fit(points)
     assert model.solution_.clusters().joint.tolist() == model.labels_.tolist()
     assert ct.ConvexClustering(lam=model.lam_).fit(points).n_clusters_ == wanted
+
+
+def test_where_a_hundredth_further_is_beyond_the_next_merge():
+    points = make_moons(200, noise=0.08, random_state=0)[0]
+    model = ct.ConvexClustering(3).fit(points)
+    assert len(model.solution_.clusters()) == 3
 
 
 def test_equal_points_are_one_at_once():

@@ -129,6 +129,7 @@ def test_what_it_does_not_go_with() -> None:
         (ct.NetworkedLinearRegression(ct.SimilarityGraph(threshold=[0.5, 1])), "estimators that end in CV"),
         (ct.NetworkedLinearRegression(ct.SimilarityGraph(threshold=())), "threshold is an empty sequence"),
         (ct.NetworkedLinearRegression(ct.SimilarityGraph(threshold=0.0)), "threshold must be a number > 0"),
+        (ct.NetworkedLinearRegression(ct.SimilarityGraph(threshold=True)), "threshold must be a number > 0"),
         (ct.NetworkedLinearRegression(ct.SimilarityGraph(2.5)), "k must be a whole number"),
         (ct.NetworkedLinearRegression(ct.SimilarityGraph(by="places")), "by must be"),
         (ct.NetworkedLinearRegression(ct.SimilarityGraph(), shared=True), "graph that is given"),
@@ -139,3 +140,14 @@ def test_what_it_does_not_go_with() -> None:
             model.fit(X, y, groups=names)
     with pytest.raises(ValueError, match="say with groups="):
         ct.NetworkedLinearRegression(ct.SimilarityGraph()).fit(X, y)
+
+
+@pytest.mark.parametrize("how", ["adaptive", "learn_graph"])
+def test_thresholds_go_with_a_second_fit_and_are_of_the_last_one(how: str) -> None:
+    X, y, names = sites()
+    recipe = ct.SimilarityGraph(threshold=(0.3, 1.0))
+    model = ct.NetworkedLinearRegressionCV(recipe, over="rows", **CHOOSING, **{how: True}).fit(X, y, groups=names)
+    assert model.threshold_ in (0.3, 1.0)
+    model.set_params(graph=ct.SimilarityGraph(k=3)).fit(X, y, groups=names)
+    assert model.n_neighbours_ == 3
+    assert not hasattr(model, "threshold_")

@@ -132,7 +132,15 @@ def test_times_that_make_no_graph(times, period, message):
 
 @pytest.mark.parametrize(
     "text",
-    [("31.12.2024", "01.01.2025"), ("Q3 2024", "Q1 2025"), ("12/2024", "01/2025"), ("31.12.24", "01.01.25")],
+    [
+        ("31.12.2024", "01.01.2025"),
+        ("Q3 2024", "Q1 2025"),
+        ("12/2024", "01/2025"),
+        ("31.12.24", "01.01.25"),
+        ("12/24", "01/25"),
+        ("Q4/23", "Q1/24"),
+        ("4Q23", "1Q24"),
+    ],
     ids=lambda text: text[0],
 )
 def test_text_whose_order_is_not_that_of_time_is_refused(text: tuple[str, str]) -> None:
@@ -141,7 +149,18 @@ def test_text_whose_order_is_not_that_of_time_is_refused(text: tuple[str, str]) 
 
 
 @pytest.mark.parametrize(
-    "text", [("2024-Q3", "2025-Q1"), ("2024W52", "2025W01"), ("09:15", "10:30"), ("week 09", "week 10")], ids=str
+    "text",
+    [
+        ("2024-Q3", "2025-Q1"),
+        ("2024W52", "2025W01"),
+        ("09:15", "10:30"),
+        ("week 09", "week 10"),
+        ("2023/2024", "2024/2025"),
+        ("FY2023-2024", "FY2024-2025"),
+        ("20241231T0000", "20250101T0000"),
+        ("2025/07/01 1200", "2025/07/02 0900"),
+    ],
+    ids=str,
 )
 def test_text_that_begins_with_what_counts_most_is_in_order(text: tuple[str, str]) -> None:
     assert ct.time_graph(text[::-1]).ids == text

@@ -98,6 +98,22 @@ def test_medians_of_many_nodes_are_drawn_and_unlabelled_nodes_have_a_neighbour()
     assert wide.n_edges == pytest.approx(0.5 * 598 * 597 / 2, rel=0.02)
 
 
+def test_what_is_as_far_as_the_threshold_is_joined() -> None:
+    """Two nodes are as far apart as the median."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        X, y = rng.standard_normal((16, 2)), rng.standard_normal(16)
+        assert ct.similarity_graph(X, y, np.repeat([0, 1], 8), threshold=1.0).n_edges == 1
+
+
+def test_nodes_that_are_one_do_not_count_in_the_median() -> None:
+    rng = np.random.default_rng(0)
+    X = np.concatenate([np.tile(rng.standard_normal((4, 1)), (15, 1)), rng.standard_normal((20, 1))])
+    y, groups = np.concatenate([X[:60, 0], rng.standard_normal(20)]), np.repeat(np.arange(20), 4)
+    assert ct.similarity_graph(X, y, groups, threshold=1e-3).n_edges == 15 * 14 / 2
+    assert ct.similarity_graph(X, y, groups, threshold=1e6).n_edges == 20 * 19 / 2
+
+
 def test_it_ends_in_a_better_model_than_each_node_alone() -> None:
     X, y, groups = rows(sizes=(6,) * 40, noise=1.0)
     graph = ct.similarity_graph(X, y, groups)

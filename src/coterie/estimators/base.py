@@ -33,6 +33,7 @@ from coterie.estimators.progress import Verbose, follow, listener
 from coterie.estimators.refit import Refit, check_refit, refitted, standard_errors
 from coterie.estimators.shared import inner_edges, without_hub
 from coterie.estimators.tables import node_ids
+from coterie.estimators.variants import OF_GRAPHS
 from coterie.problem import EmpiricalGraph, Problem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.base import with_offset
@@ -213,6 +214,8 @@ class NetworkedModel(MakesGraph, InputMixin, ExportMixin, PersistenceMixin, Base
     def _prepare(self, problem: Problem, order: Array | None) -> tuple[Problem, Solution | None]:
         """Choose λ and, among several, the strength in time; return the problem and where to start."""
         check_refit(self, problem)
+        for of_the_last_fit in OF_GRAPHS:
+            self.__dict__.pop(of_the_last_fit, None)
         self._check_graph()
         self._condensed = order is None
         problem, how = self._refined(problem, order), {"tol": self.tol, **how_to_solve(self)}
@@ -307,7 +310,8 @@ class NetworkedModel(MakesGraph, InputMixin, ExportMixin, PersistenceMixin, Base
     def _in_the_units_of_the_user(self, w: Array) -> tuple[Array, Array]:
         """Coefficients, and intercepts: zero where there are none."""
         w = self.scaling_.weights_back(self._by_class(w))
-        return w[..., : self.n_features_in_], w[..., -1] if self.fit_intercept else np.zeros(w.shape[:-1])
+        intercept = w[..., -1] if self.fit_intercept else np.zeros(w.shape[:-1])
+        return self._inside(w[..., : self.n_features_in_]), intercept
 
     def __sklearn_is_fitted__(self) -> bool:
         """A fit that ended with an error leaves no model."""

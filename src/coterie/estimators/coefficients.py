@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from coterie.estimators.scaling import Scaling
-from coterie.problem.arrays import as_floats
+from coterie.problem.arrays import Array, as_floats
+
+ROUNDING = 1e-12  # relative: by so much coefficients can leave bounds when units change
 
 
 class Coefficients:
@@ -29,14 +31,36 @@ class Coefficients:
     @property
     def _bounds(self) -> dict[str, Any]:
         """Those of the bounds; intercepts have none."""
-        low, high = self._bound("lower", -np.inf), self._bound("upper", np.inf)
-        return {"lower": low, "upper": high, "positive": self.positive}
+        if not self._has_bounds:
+            return {}
+        unit = self.scaling_.spread / self.scaling_.y_spread
+        each = zip(("lower", "upper"), self._ends, (-np.inf, np.inf), strict=True)
+        return {name: (*(ends * unit).tolist(), *[none] * self.fit_intercept) for name, ends, none in each}
 
-    def _bound(self, name: str, none: float) -> tuple[float, ...] | None:
-        if (given := getattr(self, name)) is None:
-            return None
-        n, values = self.n_features_in_, as_floats(given, name)
+    @property
+    def _has_bounds(self) -> bool:
+        return self.positive or self.lower is not None or self.upper is not None
+
+    @property
+    def _ends(self) -> tuple[Array, Array]:
+        """Between which numbers coefficients are, one for each feature."""
+        low, high = self._numbers("lower", -np.inf), self._numbers("upper", np.inf)
+        low = np.maximum(low, 0.0) if self.positive else low
+        if (crossed := np.flatnonzero(~(low <= high))).size:
+            k = crossed[0]
+            raise ValueError(f"feature {k} has the lower bound {low[k]:g} above its upper bound {high[k]:g}")
+        return low, high
+
+    def _numbers(self, name: str, none: float) -> Array:
+        given, n = getattr(self, name), self.n_features_in_
+        values = as_floats(none if given is None else given, name)
         if values.shape not in ((), (n,)):
             raise ValueError(f"{name} is one number, or one for each of the {n} features; got shape {values.shape}")
-        in_units = np.broadcast_to(values, (n,)) * (self.scaling_.spread / self.scaling_.y_spread)
-        return (*in_units.tolist(), *[none] * self.fit_intercept)
+        return np.broadcast_to(values, (n,))
+
+    def _inside(self, coef: Array) -> Array:
+        """Coefficients at their bounds, which they can have left by rounding when units changed."""
+        if not self._has_bounds:
+            return coef
+        at = np.clip(coef, *self._ends)
+        return np.where(np.abs(coef - at) <= ROUNDING * np.abs(at), at, coef)

@@ -15,12 +15,12 @@ from coterie.estimators.merge_path import Stage, points_problem, stages
 from coterie.estimators.merge_tree import MergeTree
 from coterie.estimators.tables import check_numbers, refuse_gaps
 from coterie.graphs.neighbours import neighbour_graph
-from coterie.problem import EmpiricalGraph, largest_useful_lam
+from coterie.problem import BoundProblem, EmpiricalGraph, largest_useful_lam
 from coterie.problem.arrays import Array
 from coterie.problem.penalties import Penalty, as_penalty
-from coterie.solver import solve
+from coterie.solver import Solution, solve
 
-ABOVE = 1.01  # times the λ of a merge: there it shows whatever the gap, where clusters have just met at λ itself
+ABOVE = 1.01  # times the λ of a merge: there it shows, where at λ itself clusters have just met and the gap decides
 CLOSER = 0.1  # times the gap that is asked for: what is one at a λ of the tree is told by less than what it costs
 SMALLEST, LARGEST = 1e-100, 1e100  # how far from their mean points may be, at most: squares must be numbers
 
@@ -66,7 +66,7 @@ class ConvexClustering(ClusterMixin, BaseEstimator):
         The λ of `solution_`: the one that was given, or one just above the last merge before the tree is cut.
     solution_ : Solution
         The certified answer at `lam_`, on all points. Where several merges are noted at this λ and the tree is cut
-        between them, `labels_` tells apart what is one here.
+        between them, `labels_` tells apart what is one here; and what is one in the tree may be apart here.
     graph_ : EmpiricalGraph
         What joins the points.
 
@@ -151,8 +151,9 @@ class ConvexClustering(ClusterMixin, BaseEstimator):
         tree = MergeTree(self.graph_, X, stages(points, penalty, largest, self.n_lams, CLOSER * self.tol))
         self.children_, self.distances_ = np.array(tree.children).reshape(-1, 2), np.array(tree.lams)
         cut = len(X) - wanted  # so many merges are made
-        self.lam_ = float(self.lam if self.lam is not None else self._after(cut))
-        solution = solve(problem.bound.at(self.lam_), self.tol)
+        self.lam_, solution = self._solved(
+            problem.bound, self._lams_after(cut) if self.lam is None else [self.lam], wanted
+        )
         self.solution_ = replace(solution, w=solution.w + centre)
         self.labels_ = tree.labels(wanted) if self.lam is None else solution.clusters().joint
         self.n_clusters_ = int(self.labels_.max()) + 1
@@ -183,11 +184,23 @@ class ConvexClustering(ClusterMixin, BaseEstimator):
         linkage = np.column_stack([self.children_, self.distances_, size[V:]]).astype(np.float64)
         return dendrogram(linkage, ax=ax, **options)
 
-    def _after(self, merges: int) -> float:
-        """A λ after so many merges, and those that are noted at the λ of the last of them, and before the next one."""
-        last = self.distances_[merges - 1] if merges else 0.0
+    def _lams_after(self, merges: int) -> list[float]:
+        """λ after so many merges, and those that are noted at the λ of the last of them, and before the next one: the
+        best first.
+        """
+        last = float(self.distances_[merges - 1]) if merges else 0.0
         after = self.distances_[self.distances_ > last]
-        return float(min(ABOVE * last, np.sqrt(last * after[0]) if len(after) else np.inf))
+        middle = float(np.sqrt(last * after[0])) if len(after) else ABOVE * last
+        return [min(ABOVE * last, middle), last, middle] if last > 0 else [0.0]
+
+    def _solved(self, problem: BoundProblem, lams: list[float], wanted: int) -> tuple[float, Solution]:
+        """The first of these λ at which there are as many clusters as wanted, or else the first."""
+        found = []
+        for lam in map(float, lams):
+            found.append((lam, solve(problem.at(lam), self.tol)))
+            if len(lams) == 1 or len(found[-1][1].clusters()) == wanted:
+                return found[-1]
+        return found[0]
 
     def _checked(self) -> Penalty:
         """The penalty, unless parameters contradict each other."""

@@ -30,7 +30,8 @@ Strength of the ℓ1 norm of the weights, which makes coefficients exactly zero 
 an elastic net. It does not apply to the intercept.""",
     "lower": """\
 float or array of shape (n_features,)
-No coefficient is below it: one number for all, or one for each feature, in the units of coef_. None: no bound.""",
+No coefficient is below it, but zeros of nodes that no label reaches: one number for all, or one for each feature, in
+the units of coef_. None: no bound.""",
     "upper": """\
 float or array of shape (n_features,)
 No coefficient is above it, likewise.""",
@@ -205,6 +206,8 @@ aicc_, bic_ : float
     −2 log likelihood, with a charge for parameters; nan for losses that are no likelihood.
 time_strength_ : float
     The strength of edges in time, as given or as cross-validation chose it, where the graph is a pair (space, time).
+n_neighbours_, threshold_ : int, float
+    k or threshold of a :class:`SimilarityGraph`, as given or as cross-validation chose it; the other one is not there.
 strengths_ : array of shape (features + 1,), or None
     The strength of each column, the intercept last; None: they are all one.
 solution_ : Solution

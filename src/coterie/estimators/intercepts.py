@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -51,10 +51,11 @@ def mixed_model(problem: Problem, unit: float | None = None) -> Array:
 
 
 def has_intercepts(loss: Loss) -> bool:
-    """Whether these two are known for a loss: they have no bounds."""
-    given = getattr(loss, "lower", None), getattr(loss, "upper", None)
-    bounded = getattr(loss, "positive", False) or given != (None, None)
-    return type(loss) in FITS and not bounded
+    """Whether these two are known for a loss: they have no bounds, and an ℓ1 norm for squared error alone."""
+    given: Any = loss
+    if type(loss) not in FITS or given.positive or given.lower is not None or given.upper is not None:
+        return False
+    return FITS[type(loss)] is least_squares or given.l1 == 0
 
 
 def _fit(problem: Problem, unit: float | None = None) -> Callable[[float], Fitted]:

@@ -268,6 +268,9 @@ def _known(record: dict[str, Any]) -> dict[str, Any]:
     for name in ("class_weight", "column_strength"):
         if isinstance(pairs := parameters.get(name), list):
             parameters[name] = {key: _number(value) for key, value in pairs}
+    for name in ("lower", "upper"):
+        given = parameters.get(name)
+        parameters |= {name: list(map(_number, given)) if isinstance(given, list) else _number(given)}
     return {name: value for name, value in parameters.items() if draws or name != "random_state"}
 
 
@@ -290,6 +293,9 @@ def _parameters(model: Any) -> dict[str, Any]:
     for name in ("cv", "random_state", "engine", "verbose"):  # an object, such as a splitter, matters to a fit only
         if not isinstance(parameters.get(name), Integral | str | None):
             parameters[name] = of_class[name].default
+    for name in ("lower", "upper"):
+        if (given := parameters.get(name)) is not None:
+            parameters[name] = np.asarray(given, dtype=np.float64).tolist()
     for name in ("class_weight", "column_strength"):  # the keys of JSON are text, classes and columns may be numbers
         if isinstance(given := parameters.get(name), dict):
             parameters[name] = list(map(list, given.items()))

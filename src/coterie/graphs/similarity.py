@@ -66,7 +66,7 @@ def similarity_graph(
         label, in units of their spread; it knows nothing of how labels follow from features.
     threshold : float, default=None
         In place of k: join labelled nodes whose distance d is at most so many times the median distance of two of
-        them. A node that is near none stays alone.
+        them that differ. A node that is near none stays alone.
 
     Returns
     -------
@@ -134,23 +134,26 @@ def similar_nodes(
 
 def check_threshold(threshold: Any) -> float:
     """Return the threshold, or say what it has to be."""
-    if not isinstance(threshold, Real) or not 0 < float(threshold) < np.inf:
+    if isinstance(threshold, bool) or not isinstance(threshold, Real) or not 0 < float(threshold) < np.inf:
         raise ValueError(f"threshold must be a number > 0, in median distances of two nodes; got {threshold!r}")
     return float(threshold)
 
 
 def _median_distance(z: Array) -> float:
-    """Of two of these points; where there are many pairs, of some drawn from a fixed seed."""
+    """Of two of these points that differ; where there are many pairs, of some drawn from a fixed seed."""
     i, j = np.triu_indices(len(z), 1) if len(z) <= FEW else np.random.default_rng(0).integers(len(z), size=(2, DRAWN))
-    return float(np.median(np.linalg.norm(z[i] - z[j], axis=1)[i != j]))
+    d = np.linalg.norm(z[i] - z[j], axis=1)
+    return float(np.median(d[d > 0])) if d.any() else 0.0
 
 
 def _within(z: Array, reach: float) -> tuple[NDArray[np.int64], Array]:
     """Every pair of points that are no further apart than that, and how far they are."""
     from scipy.spatial import cKDTree
 
-    pairs = cKDTree(z).query_pairs(reach, output_type="ndarray").astype(np.int64)
-    return pairs, np.linalg.norm(z[pairs[:, 0]] - z[pairs[:, 1]], axis=1)
+    pairs = cKDTree(z).query_pairs(reach * (1 + 1e-9), output_type="ndarray").astype(np.int64)
+    d = np.linalg.norm(z[pairs[:, 0]] - z[pairs[:, 1]], axis=1)
+    near = d <= reach * (1 + 1e-12)  # a distance that is the median may be rounded in another way
+    return pairs[near], d[near]
 
 
 def as_rows(groups: Any) -> list[Hashable]:

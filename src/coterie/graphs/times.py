@@ -15,8 +15,8 @@ from coterie.problem.arrays import Array
 from coterie.problem.ids import as_ids, is_absent
 
 DATE = re.compile(r"(\d{4})-(\d{1,2})(?:-(\d{1,2})([T ].+)?)?")
-LATE_YEAR = re.compile(r"0\D+0000(?!0)|(?<!0)00?[./-]00?[./-]00(?!0)")
-"""Digits of text that are not in the order in which they count: a year after something else, or dates without one."""
+IN_ORDER = re.compile(r"\D*(0+\D*|0000.*|0+(:0+)+\D*)")
+"""Text, each digit of which is written as 0, in which the first number counts most."""
 RULE = "times are numbers, dates, or text such as 2025-07, 2025-07-01, 2025-07-01 12:00 or 2025-Q3"
 
 
@@ -47,7 +47,7 @@ def what_they_say(times: Sequence[Any]) -> list[Any]:
     """Times that can be compared: text that holds numbers, months or dates as these, all others as they are.
 
     Other text is in alphabetical order, which is that of time where digits alone differ, and the first of them count
-    most, as in 2025-Q3: not where a year comes last, as in 31.12.2024, nor in 31.12.24.
+    most: there is one number (week 07), a year comes first (2025-Q3, FY2023-2024), or it is a clock (09:15).
     """
     if not all(isinstance(time, str) for time in times):
         return list(times)
@@ -57,7 +57,7 @@ def what_they_say(times: Sequence[Any]) -> list[Any]:
         except ValueError:
             pass
     shapes = {re.sub(r"\d", "0", time) for time in times}
-    if len(shapes) > 1 or "0" not in (shape := shapes.pop()) or LATE_YEAR.search(shape):
+    if len(shapes) > 1 or not IN_ORDER.fullmatch(shapes.pop()):
         raise ValueError(f"it cannot be told when {times[0]!r} is, beside {times[-1]!r}; {RULE}")
     return list(times)
 
