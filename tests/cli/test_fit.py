@@ -5,6 +5,7 @@ from commands import FIT, STATIONS, assert_one_line, edges, parsed, rows, run, w
 
 import coterie as ct
 from coterie.cli.codes import ExitCode
+from coterie.engines.gpu import device
 
 
 def reference(model, target="rain"):
@@ -511,3 +512,22 @@ def test_a_strength_that_is_none_is_named(tmp_path, strength, code, message):
     assert f"--strength {strength.split('=')[0]}" in result.stderr
     assert message in " ".join(result.stderr.split())
     assert not (tmp_path / "model").exists()
+
+
+def test_without_a_gpu_one_line_says_what_is_missing(tmp_path, monkeypatch):
+    device.missing.cache_clear()
+    monkeypatch.setattr(device, "find_spec", lambda name: None)
+    data, graph = write(tmp_path)
+    result = run("fit", data, *FIT, "--graph", graph, "--lam", 1, "--engine", "gpu", "--out", tmp_path / "model")
+    assert_one_line(result, 1, "needs torch, which is not installed")
+    device.missing.cache_clear()
+
+
+def test_a_problem_too_large_for_memory_is_one_line(tmp_path, monkeypatch):
+    def too_large(*args, **kwargs):
+        raise MemoryError("Unable to allocate 1. PiB")
+
+    monkeypatch.setattr(ct.NetworkedLinearRegression, "_learn", too_large)
+    data, graph = write(tmp_path)
+    result = run("fit", data, *FIT, "--graph", graph, "--lam", 1, "--out", tmp_path / "model")
+    assert_one_line(result, 15, "Unable to allocate 1. PiB")
