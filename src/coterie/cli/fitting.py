@@ -78,8 +78,8 @@ def own_options(loss: LossName, **options: Any) -> dict[str, Any]:
     return given
 
 
-def check_refit(loss: LossName, penalty: PenaltyName, lam: str, refit: bool, positive: bool = False) -> None:
-    """Refuse refits of what has no clusters or is not smooth, and criteria of losses that are no likelihood."""
+def check_refit(loss: LossName, penalty: PenaltyName, lam: str, refit: bool, positive: bool) -> None:
+    """Refuse refits of what has no clusters, bounds or kinks, and criteria of losses that are no likelihood."""
     from coterie.estimators.criterion import CRITERIA
 
     if lam in CRITERIA and loss in (LossName.huber, LossName.quantile):

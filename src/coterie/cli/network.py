@@ -106,7 +106,7 @@ def read_network(
     return Network(found, note)
 
 
-def place_column(node: str, time: str | None, strength: float | None, over: str, shared: bool = False) -> str:
+def place_column(node: str, time: str | None, strength: float | None, over: str, shared: bool) -> str:
     """The column of --node that names places; without --time, the only one."""
     from coterie.problem.arrays import LARGEST
 

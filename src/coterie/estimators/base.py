@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -19,7 +18,7 @@ from coterie.estimators.export import ExportMixin
 from coterie.estimators.fold_paths import Remade, how_to_solve
 from coterie.estimators.information import likelihood_of
 from coterie.estimators.input import InputMixin
-from coterie.estimators.made_graph import MakesGraph, weighed_anew
+from coterie.estimators.made_graph import Again, MakesGraph, weighed_anew
 from coterie.estimators.new_nodes import (
     LocalModel,
     is_place,
@@ -74,18 +73,11 @@ class NetworkedModel(MakesGraph, InputMixin, ExportMixin, PersistenceMixin, Base
             if name != "self":
                 setattr(self, name, value)
 
-    def _choose_lam(
-        self,
-        problem: Problem,
-        order: Array | None,
-        made: Remade | None = None,
-        in_folds: Callable[[float], Remade] | None = None,
-    ) -> float:
+    def _choose_lam(self, problem: Problem, order: Array | None, again: Again | None = None) -> float:
         """λ for these data, whose row k is row order[k] of X.
 
-        order None: its rows are condensed, those of a node belong together. made: what makes the problem that is solved
-        of the data of all rows, or of those of a fold; in_folds: the same with the λ of a first fit, of which each fold
-        has the one that the others choose.
+        order None: its rows are condensed, those of a node belong together. again: makes the problem that is solved, of
+        the data of all rows with the λ of a first fit, `lam_`, and of those of a fold with the one that others choose.
         """
         return self.lam
 
@@ -238,7 +230,7 @@ class NetworkedModel(MakesGraph, InputMixin, ExportMixin, PersistenceMixin, Base
             if clusters is not None:
                 self.lam_, start = lam_of_clusters(problem, clusters, **how)
             else:
-                self.lam_ = float(self._choose_lam(self.first_problem_, order, self.made_, again))
+                self.lam_ = float(self._choose_lam(self.first_problem_, order, again))
         return problem, start or self._warm(problem.graph, problem.n_features)
 
     def _learn(self, problem: Problem, start: Solution | None) -> Self:

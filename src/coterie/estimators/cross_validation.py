@@ -14,7 +14,7 @@ from coterie.estimators.folds import folds_for
 from coterie.estimators.held_out import HeldOut, held_out_of
 from coterie.estimators.lam_choice import LamChoice
 from coterie.estimators.lam_errors import PATH_TOL, choice_of, lam_values, steps
-from coterie.estimators.made_graph import Reweights
+from coterie.estimators.made_graph import Again, Reweights
 from coterie.estimators.progress import Verbose, listener
 from coterie.estimators.refine_strength import RefinesStrength
 from coterie.estimators.scaling import Scaling
@@ -53,6 +53,7 @@ class ChoosesLam(RefinesStrength):
     space_time_: SpaceTime | None
     time_strength_: float
     _in_time: Callable[[Problem, float], Problem]
+    lam_: float
     _folds: tuple[list[Fold], str]
     _reweights: Reweights | None
 
@@ -69,16 +70,10 @@ class ChoosesLam(RefinesStrength):
             raise ValueError("time_strengths is empty; give at least one number, or None")
         return strengths
 
-    def _choose_lam(
-        self,
-        problem: Problem,
-        order: Array | None,
-        made: Remade | None = None,
-        in_folds: Callable[[float], Remade] | None = None,
-    ) -> float:
+    def _choose_lam(self, problem: Problem, order: Array | None, again: Again | None = None) -> float:
         if self.rule not in ("best", "one_se"):
             raise ValueError(f'rule must be "best" or "one_se", got {self.rule!r}')
-        first = getattr(self, "lam_choice_", None) if in_folds is not None else None
+        first = None if again is None else self.lam_choice_
         for of_the_last_fit in ("lam_choice_", "cv_results_", "held_out_", "criterion_choice_"):
             self.__dict__.pop(of_the_last_fit, None)
         if self.criterion in CRITERIA:
@@ -86,11 +81,14 @@ class ChoosesLam(RefinesStrength):
         if self.criterion != "cv":
             raise ValueError(f'criterion must be "cv", "aicc" or "bic", got {self.criterion!r}')
         drawn = self.over, order, self.random_state, self.cv_repeats
-        variants = variants_of(self, problem) if made is None else [Variant(1.0, problem, made)]
-        folds, over = folds_for(self, problem, self.cv, *drawn) if first is None else self.__dict__.pop("_folds")
-        if self._reweights is not None and first is None:
-            self._folds = folds, over  # for the second fit, in which they have a λ of the first one each
-        each = None if first is None or in_folds is None else [*map(in_folds, first.lams_elsewhere(self.rule).tolist())]
+        each: list[Remade] = []
+        if again is None or first is None:
+            variants, (folds, over) = variants_of(self, problem), folds_for(self, problem, self.cv, *drawn)
+            if self._reweights is not None:
+                self._folds = folds, over  # for the second fit, in which they have a λ of the first one each
+        else:
+            variants, (folds, over) = [Variant(1.0, problem, again(self.lam_))], self.__dict__.pop("_folds")
+            each = [*map(again, first.lams_elsewhere(self.rule).tolist())]
         n_lams, tell = self.n_lams if self.lams is None else len(self.lams), listener(self.verbose)
         told = None if tell is None else steps(tell, len(folds), n_lams * len(variants))
         ones = ones_of(problem, order is None, self.fit_intercept)

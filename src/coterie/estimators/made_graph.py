@@ -16,6 +16,9 @@ from coterie.problem import Problem
 Reweights = Callable[..., Problem]
 """From a problem, λ and options of `solve` to the problem with other weights of edges."""
 
+Again = Callable[[float], Remade]
+"""From the λ of a first fit to what makes the problem of a second one."""
+
 
 def weighed_anew(made: Remade | None, reweights: Reweights, options: dict[str, Any], lam: float) -> Remade:
     """What makes weights of edges after a first fit at λ, of what `made` makes."""

@@ -12,7 +12,6 @@ from coterie.kernels.gradients import ConjugateGradients
 from coterie.problem.arrays import Array
 from coterie.problem.bound_problem import BoundProblem
 from coterie.problem.graph import EmpiricalGraph
-from coterie.problem.losses.base import sum_by_group
 from coterie.problem.problem import Problem, bound
 
 contract, laplacian = Either("contract"), Either("laplacian")
@@ -56,11 +55,9 @@ def largest_useful_lam(problem: Problem | BoundProblem) -> float:
     problem = bound(problem)
     graph, M = problem.graph, problem.M
     component = graph.components
-    K = int(component.max()) + 1
-    _, p = problem.f.pooled(component[M], K)
-    size = np.maximum(np.bincount(component[M], minlength=K), 1)[:, None]
+    _, p = problem.f.pooled(component[M], int(component.max()) + 1)
     demand = np.zeros((graph.n_nodes, problem.n_features))
-    demand[M] = (sum_by_group(p, component[M], K) / size)[component[M]] - p  # what rounding adds up to has no flow
+    demand[M] = -p
     if problem.by_column is not None:
         demand[:, ~problem.by_column.held] = 0.0
     if not demand.any():

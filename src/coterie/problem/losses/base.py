@@ -279,6 +279,12 @@ def sum_by_group(values: Array, groups: NDArray[np.int64], n_groups: int) -> Arr
     return np.asarray(total).reshape(n_groups, *values.shape[1:])
 
 
+def balanced(p: Array, groups: NDArray[np.int64], n_groups: int) -> Array:
+    """Slopes less their mean over each group, which is rounding: what does not add up to zero has no flow."""
+    size = np.maximum(np.bincount(groups, minlength=n_groups), 1)[:, None]
+    return p - (sum_by_group(p, groups, n_groups) / size)[groups]
+
+
 def as_columns(unpenalised: Any) -> tuple[int, ...]:
     """Column numbers as a tuple, so that a loss can be compared and looked up."""
     if isinstance(unpenalised, Integral):

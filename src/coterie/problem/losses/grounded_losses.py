@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from coterie.kernels.choice import Either
 from coterie.kernels.reference.boxed import boxed_descent
 from coterie.problem.arrays import Array
-from coterie.problem.losses.base import LocalLosses, by_node, dot, sum_by_group
+from coterie.problem.losses.base import LocalLosses, balanced, by_node, dot, sum_by_group
 from coterie.problem.losses.design import Design
 from coterie.problem.losses.ground import Ground
 from coterie.problem.losses.quadratic import Quadratics
@@ -79,8 +79,7 @@ class GroundedLosses(LocalLosses):
             if step and (np.abs(v - before).max(axis=1) <= STILL * (1 + np.abs(v).max(axis=1))).all():
                 break
         v[np.bincount(groups, minlength=n_groups) == 0] = self.ground.clip(np.zeros(v.shape[1]))
-        slope = self.f.gradient(v[groups])
-        return v, slope - (sum_by_group(slope, groups, n_groups) / size)[groups]
+        return v, balanced(self.f.gradient(v[groups]), groups, n_groups)
 
     @property
     def l1_box(self) -> tuple[Array, Array]:

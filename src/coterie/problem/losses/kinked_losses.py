@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from coterie.kernels import vector_buffer
 from coterie.kernels.choice import Either
 from coterie.problem.arrays import Array
-from coterie.problem.losses.base import LocalLosses, Model, sum_by_group
+from coterie.problem.losses.base import LocalLosses, Model, balanced
 from coterie.problem.losses.design import Support
 from coterie.problem.losses.row_losses import ACCURACY, RowLosses
 
@@ -71,7 +71,7 @@ class KinkedLosses(RowLosses):
         duals = np.empty_like(b)
         duals[order] = b
         q, low, _ = self.design.forces(-duals, 2 * self.ridge * v[groups])
-        return v, q + low - (sum_by_group(q + low, groups, n_groups) / size)[groups]
+        return v, balanced(q + low, groups, n_groups)
 
     @cached_property
     def dual_limits(self) -> tuple[Array, Array]:

@@ -19,7 +19,7 @@ from coterie.kernels.reference import classes
 from coterie.kernels.reference.exact import EPS
 from coterie.problem.arrays import Array, rows_of
 from coterie.problem.datasets import LabelledRows
-from coterie.problem.losses.base import LocalLosses, Model, ThinModel, sum_by_group
+from coterie.problem.losses.base import LocalLosses, Model, ThinModel, balanced
 from coterie.problem.losses.design import Design, Support
 from coterie.problem.losses.logistic import Logistic
 from coterie.problem.losses.row_losses import (
@@ -144,8 +144,7 @@ class MultinomialLosses(LocalLosses):
             v = kernels.newton(*data, np.zeros_like(v), v, kappa, v, PROX_ACCURACY, MAX_STEPS)
             if (np.abs(v - before).max(axis=1) <= STILL * (1 + np.abs(v).max(axis=1))).all():
                 break
-        p = self.gradient(v[groups])
-        return v, p - (sum_by_group(p, groups, n_groups) / size[:, None])[groups]
+        return v, balanced(self.gradient(v[groups]), groups, n_groups)
 
     @cached_property
     def below(self) -> Design:

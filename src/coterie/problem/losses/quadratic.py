@@ -16,7 +16,7 @@ from coterie.kernels.choice import Either
 from coterie.kernels.interruption import FEW, aside, check, pieces
 from coterie.problem.arrays import Array
 from coterie.problem.datasets import LabelledRows
-from coterie.problem.losses.base import LocalLosses, by_node
+from coterie.problem.losses.base import LocalLosses, balanced, by_node
 from coterie.problem.losses.design import Design, Support
 from coterie.problem.losses.pooling import pooled_minimiser
 from coterie.problem.losses.psi import SQUARED
@@ -194,7 +194,7 @@ class Quadratics(LocalLosses):
         v = pooled_minimiser(self.design, groups, n_groups)
         alone = np.bincount(groups, minlength=n_groups)[groups] == 1
         v[groups[alone]] = self.centre[alone]
-        return v, self.gradient(v[groups])
+        return v, balanced(self.gradient(v[groups]), groups, n_groups)
 
     @cached_property
     def row_space(self) -> Array | None:

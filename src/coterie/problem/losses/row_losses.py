@@ -14,7 +14,7 @@ from coterie.kernels.choice import Either
 from coterie.kernels.reference.exact import EPS
 from coterie.problem.arrays import Array, rows_of
 from coterie.problem.datasets import LabelledRows
-from coterie.problem.losses.base import LocalLosses, Model, sum_by_group
+from coterie.problem.losses.base import LocalLosses, Model, balanced
 from coterie.problem.losses.design import Design, Support
 from coterie.problem.losses.pooling import pooled_minimiser
 from coterie.problem.losses.psi import Psi
@@ -169,9 +169,7 @@ class RowLosses(LocalLosses):
 
     def pooled(self, groups: NDArray[np.int64], n_groups: int) -> tuple[Array, Array]:
         v = pooled_minimiser(self.design, groups, n_groups)
-        p = self.gradient(v[groups])
-        size = np.maximum(np.bincount(groups, minlength=n_groups), 1)[:, None]
-        return v, p - (sum_by_group(p, groups, n_groups) / size)[groups]
+        return v, balanced(self.gradient(v[groups]), groups, n_groups)
 
     @cached_property
     def row_space(self) -> Array | None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from coterie.kernels import vector_buffer
 from coterie.kernels.choice import Either
 from coterie.problem.arrays import Array
-from coterie.problem.losses.base import LocalLosses, by_node, sum_by_group
+from coterie.problem.losses.base import LocalLosses, balanced, by_node, sum_by_group
 from coterie.problem.losses.design import Design
 from coterie.problem.losses.quadratic import Quadratics
 
@@ -97,9 +97,7 @@ class SparseQuadratics(LocalLosses):
             v = _settle(B, b, size * self.alpha)
         else:
             v = self._pooled_densely(groups, b, size * self.alpha)
-        slope = self.q.gradient(v[groups])
-        share = sum_by_group(slope, groups, n_groups) / np.maximum(size, 1)
-        return v, slope - share[groups]
+        return v, balanced(self.q.gradient(v[groups]), groups, n_groups)
 
     def _pooled_densely(self, groups: NDArray[np.int64], b: Array, alpha: Array) -> Array:
         """By coordinate descent, with every column in units of its own curvature."""
