@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,18 @@ def test_an_engine_for_any_n(n: int, loss: ct.Loss, penalty: ct.Penalty) -> None
     with using(Form.ANY_N):
         for mode in (Mode.RELAXED, Mode.HALPERN):
             agree(random_problem(n, loss, penalty, unlabelled=4), mode, threads=1 + n % 2)
+
+
+@penalties
+@pytest.mark.parametrize("strength", [(0.0, np.inf, 1.0), (np.inf,) * 3, (0.0,) * 3, (0.3, 0.0, 2.0)], ids=str)
+def test_strengths_of_columns_for_any_n(strength: tuple[float, ...], penalty: ct.Penalty) -> None:
+    problem = replace(random_problem(3, ct.SquaredError(), penalty, unlabelled=4), strength=np.array(strength))
+    if problem.bound.penalty.edge_kernel is None:
+        assert isinstance(penalty, ct.GroupTotalVariation)  # ellipsoids
+        pytest.skip("NumPy does the work")
+    with using(Form.ANY_N):
+        for mode in (Mode.RELAXED, Mode.HALPERN):
+            agree(problem, mode, threads=2)
 
 
 @penalties

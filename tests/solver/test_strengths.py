@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coterie as ct
+from any_n import any_n
 from coterie.proofs import free_columns
 from coterie.proofs.free_columns import Unfolded
 from pairs import in_pairs
@@ -185,13 +186,20 @@ def test_one_column_of_each_kind_is_a_problem_of_its_own(graph: Any, seed: int) 
 
 
 @pytest.mark.slow
-def test_the_compiled_engine_solves_strengths_that_are_positive_numbers() -> None:
-    problem = with_strength(instance(), (0.3, 2.0, 1.0))
-    solution = ct.solve(problem, TOL, engine="numba")
+@pytest.mark.parametrize("engine", [any_n(), "numba"], ids=["any n", "this n"])
+@pytest.mark.parametrize("penalty", EVERY_PENALTY, ids=repr)
+@pytest.mark.parametrize("strength", [(0.3, 2.0, 1.0), (0.0, 2.0, 1.0), (0.0, 1.0, INF)], ids=str)
+def test_compiled_engines_solve_them(strength: Any, penalty: ct.Penalty, engine: Any) -> None:
+    problem = with_strength(instance(penalty=penalty), strength)
+    solution = ct.solve(problem, TOL, engine=engine)
     assert solution.status is ct.Status.OPTIMAL
     assert solution.objective == pytest.approx(ct.solve(problem, TOL, engine="numpy").objective, rel=2 * TOL)
-    with pytest.raises(TypeError, match=r"strengths of 0 or inf .* engine=\"numpy\", \"mpi\" or \"auto\""):
-        ct.solve(with_strength(problem, (0.0, 2.0, 1.0)), engine="numba")
+    check_columns(problem, solution)
+
+
+def test_a_gpu_refuses_strengths_without_an_end() -> None:
+    with pytest.raises(TypeError, match=r'strengths of 0 or inf are not known to the GPU: leave engine="gpu" out'):
+        ct.solve(with_strength(instance(), (0.0, 1.0, INF)), engine="gpu")
 
 
 def test_what_is_told_goes_on_from_the_first_solve() -> None:

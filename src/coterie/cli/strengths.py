@@ -30,8 +30,8 @@ def read_strengths(given: Sequence[str] | None) -> dict[str, float]:
 def check_engine(given: dict[str, float], engine: str) -> None:
     """Refuse strengths that an engine cannot have."""
     ends = [name for name, value in given.items() if value in (0.0, inf)]
-    if ends and engine not in ("auto", "numpy", "mpi"):
+    if ends and engine == "gpu":
         raise BadInputError(
-            f"--strength {ends[0]}={given[ends[0]]:g}: strengths of 0 and inf have no compiled form; leave --engine "
-            f"{engine} out"
+            f"--strength {ends[0]}={given[ends[0]]:g}: strengths of 0 and inf are not known to the GPU; leave "
+            "--engine gpu out"
         )

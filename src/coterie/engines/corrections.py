@@ -13,6 +13,7 @@ from coterie.engines.ordering import are_far
 from coterie.kernels import BLOCK, static_int, vector_buffer
 from coterie.kernels.choice import Either
 from coterie.kernels.gradients import ConjugateGradients
+from coterie.kernels.reference import flow as plain_flow
 from coterie.kernels.team import Team
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
@@ -36,6 +37,7 @@ class Corrections:
         self.needs_repair = (E > 0 or box is not None) and not problem.sees_all
         self.largest_strength = float(problem.c.max(initial=0.0))
         self.kind = problem.penalty.kind
+        self.domain = plain_flow if problem.penalty.kernel is None else flow  # what knows the domain of g*
         self.team = Team(threads, E, n, MOST_THREADS)
         self.cuts, self.copies = self.team.cuts(E), np.empty((self.team.T - 1, V, n))
         self.rest, self.diagonal = np.empty((V, n)), np.empty((V, n))
@@ -72,7 +74,7 @@ class Corrections:
         flow.keep_flat(vector_buffer(self.problem.n_features), *self._row_spaces, x)
 
     def clip(self, u: Array) -> None:
-        flow.into_domain(self.kind, self.problem.c, u)
+        self.domain.into_domain(self.kind, self.problem.c, u)
         if len(self.problem.undetermined):
             u[np.isin(self.problem.graph.edges[:, 0], self.problem.undetermined)] = 0.0
 
@@ -85,7 +87,7 @@ class Corrections:
 
     def weigh(self, u: Array) -> None:
         c = self.problem.c
-        self._each_part(lambda t, part: flow.slack_weights(self.kind, c[part], u[part], self.S[part]))
+        self._each_part(lambda t, part: self.domain.slack_weights(self.kind, c[part], u[part], self.S[part]))
 
     def descent(self, s: Array | None) -> ConjugateGradients:
         """Conjugate gradients for N (DᵀSD + G) N φ = rest; G weighs ground edges as S does edges."""
@@ -123,7 +125,7 @@ class Corrections:
         return np.maximum(room, least)
 
     def stretch(self, u: Array, s: Array | None, descent: ConjugateGradients) -> float:
-        most = max(self._each_part(lambda t, part: flow.stretch(*self._moving(part, descent.x), u[part])))
+        most = max(self._each_part(lambda t, part: self.domain.stretch(*self._moving(part, descent.x), u[part])))
         if s is not None:
             moved = s - self.G * descent.x
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -133,7 +135,7 @@ class Corrections:
         return most
 
     def correct(self, u: Array, s: Array | None, descent: ConjugateGradients, factor: float) -> None:
-        self._each_part(lambda t, part: flow.correct(*self._moving(part, descent.x), factor, u[part]))
+        self._each_part(lambda t, part: self.domain.correct(*self._moving(part, descent.x), factor, u[part]))
         if s is not None:
             s[:] = np.clip((s - self.G * descent.x) / factor, self.lower, self.upper)
 

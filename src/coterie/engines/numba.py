@@ -21,7 +21,9 @@ from coterie.kernels import (
     BLOCK,
     KEEPING,
     RELAXED,
+    TIED,
     aligned,
+    any_n,
     blocks,
     edges,
     is_wide,
@@ -29,6 +31,7 @@ from coterie.kernels import (
     thin_model,
     vector_buffer,
 )
+from coterie.kernels.forms import knows_n
 from coterie.kernels.interruption import check, pieces
 from coterie.kernels.model import model_share
 from coterie.problem import BoundProblem
@@ -92,6 +95,7 @@ class NumbaEngine(Engine):
         self.place = np.full(V, -1)
         self.place[self.M] = np.arange(len(self.M))
         self.far = are_far(self.order.ends, V, n)
+        self.strengths = None if knows_n() and problem.by_column is None else _strengths(problem)
         self.blocks, self.edge_kernel = blocks(n), edges.kernel(self.kind, n, _long_rows(n) * V <= E)
         self.node_kernel = nodes.kernel()
         self._share_out(V, n)
@@ -327,10 +331,12 @@ class NumbaEngine(Engine):
     ) -> tuple[Callable[..., float], tuple[Any, ...], tuple[Any, ...]]:
         """The edge pass over a part of the edges, by thread t, and what it takes before the factors and after them."""
         equal, u_hat = len(self.strength) == 1, self.u if self.u_hat is None else self.u_hat
-        plan = edges.plan(self.kind, WAYS[mode], probe=probe, equal=equal, far=self.far)
         strength = self.strength if equal else self.strength[part]
-        before = self.blocks, plan, self.order.ends[part], strength, self.xs[t], self.u[part], self.u0[part]
-        return self.edge_kernel, before, (self.w, u_hat[part])
+        here, after = (self.order.ends[part], strength, self.xs[t], self.u[part], self.u0[part]), (self.w, u_hat[part])
+        if self.strengths is not None:
+            return any_n.edge_pass, (self.strengths, (self.kind, WAYS[mode], probe), *here), after
+        plan = edges.plan(self.kind, WAYS[mode], probe=probe, equal=equal, far=self.far)
+        return self.edge_kernel, (self.blocks, plan, *here), after
 
     def _probe_and_move(self, factors: Factors, mode: Mode) -> float:
         """One iteration that keeps Tz and its residual."""
@@ -383,6 +389,12 @@ def _long_rows(n: int) -> int:
 
 def _branch(penalty: Penalty) -> int:
     """The number of the penalty's compiled branch."""
-    if penalty.kernel is None:
+    if penalty.edge_kernel is None:
         raise TypeError(f'{type(penalty).__name__} has no compiled form; solve it with engine="numpy" or "auto"')
-    return penalty.kernel
+    return penalty.edge_kernel
+
+
+def _strengths(problem: BoundProblem) -> Array:
+    """The strengths of columns as kernels take them that do not know n."""
+    s = problem.strength
+    return np.ones(problem.n_features) if s is None else np.where(np.isinf(s), TIED, s)

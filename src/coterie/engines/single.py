@@ -32,6 +32,7 @@ class SingleEngine(NumbaEngine):
         q, c, n = problem.f.quadratic, problem.c, problem.n_features
         thin = is_wide(n) and n <= 2 * BLOCK and problem.f.are_thin and len(problem.M) * n * n <= LARGE
         known = thin if q is None else FEWEST <= n <= UNROLL_UP_TO
+        known &= problem.penalty.kernel is not None
         if not known or form_here() is not Form.THIS_N or len(c) * n > LARGE:
             return False
         largest = max(float(c.max(initial=0.0)), 0.0 if q is None else float(np.abs(q.centre).max(initial=0.0)))

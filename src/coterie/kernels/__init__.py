@@ -25,6 +25,7 @@ LINE = 64  # bytes that memory hands over at a time
 BLOCK = 8  # coordinates at a time, where there are more
 UNROLL_UP_TO = 10  # above that the compiler gives up on keeping vectors in registers, and is many times slower
 L1, L2, SQUARED = 0, 1, 2  # which penalty
+TIED = -1.0  # in the place of a strength of ∞, which compiled code does not know
 RELAXED, ANCHORED, KEEPING = 0, 1, 2  # u ← aû + bu, or + gu₀, or with u₀ ← û
 
 

@@ -2,43 +2,58 @@
 
 Arguments and results are those of `edges`, `nodes` and `laplacian`. What a pass does is given when it is called, and
 not when it is compiled; one coordinate comes after the other, which takes one to three times as long.
+
+Edge passes know a strength for each coordinate as well (`problem/penalties/by_column.py`): 0, a number, or TIED.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from coterie.kernels import ANCHORED, KEEPING, L1, SQUARED
+from coterie.kernels import ANCHORED, KEEPING, L1, L2, TIED
 from coterie.kernels.compiling import inline_llvm, jit
 
 
 @inline_llvm
-def _factor(kind, e, i, j, c, sigma, xs, u):
-    """By what the proximal map of g* multiplies u + σ(x_i − x_j)."""
-    if kind == L1:
+def _factor(kind, columns, e, i, j, c, sigma, xs, u):
+    """By what the proximal map of g* multiplies u + σ(x_i − x_j), if coordinates are cut together."""
+    if kind != L2:
         return 1.0
-    if kind == SQUARED:
-        return 2 * c / (2 * c + sigma)
     length = 0.0
     for k in range(u.shape[1]):
         t = u[e, k] + sigma * (xs[i, 0, k] - xs[j, 0, k])
-        length += t * t
+        length += t * t if columns[k] == 1 else 0.0
     return c / np.sqrt(length) if length > c * c else 1.0
 
 
+@inline_llvm
+def _dual_step(kind, t, factor, c, sigma, column):
+    """One coordinate of that proximal map."""
+    if column == TIED:
+        return t
+    if kind == L1:
+        return min(max(t, -c * column), c * column)
+    if kind == L2:
+        return factor * t * column
+    return t * (2 * c * column / (2 * c * column + sigma))
+
+
 @jit
-def edge_pass(_, plan, ends, strength, xs, u, u0, a, b, g, w, u_hat):
-    """û = prox(u + σDx), u ← aû + bu + gu₀, s ← s + Dᵀu. A probe keeps û and returns Σ|du|²/σ − 2⟨du, D dw⟩."""
+def edge_pass(columns, plan, ends, strength, xs, u, u0, a, b, g, w, u_hat):
+    """û = prox(u + σDx), u ← aû + bu + gu₀, s ← s + Dᵀu. A probe keeps û and returns Σ|du|²/σ − 2⟨du, D dw⟩.
+
+    `columns` (n,) are the strengths of coordinates; of those that are cut together, 0, 1 or TIED.
+    """
     kind, way, probe = plan
     pace, total = min(len(strength) - 1, 1), 0.0
     for e in range(len(ends)):
         i, j = ends[e, 0], ends[e, 1]
         c, sigma = strength[e * pace, 0], strength[e * pace, 1]
-        factor = _factor(kind, e, i, j, c, sigma, xs, u)
+        factor = _factor(kind, columns, e, i, j, c, sigma, xs, u)
         for k in range(np.uint64(u.shape[1])):
             before = u[e, k]
             t = before + sigma * (xs[i, 0, k] - xs[j, 0, k])
-            t = min(max(t, -c), c) if kind == L1 else factor * t
+            t = _dual_step(kind, t, factor, c, sigma, columns[k])
             if probe:
                 du, dw = t - before, xs[i, 0, k] - w[i, k] - (xs[j, 0, k] - w[j, k])
                 total += du * (du / sigma - dw)

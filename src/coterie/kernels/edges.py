@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coterie.kernels import ANCHORED, KEEPING, L1, L2, SQUARED, any_n, is_wide, static_int
+from coterie.kernels import ANCHORED, KEEPING, L1, L2, SQUARED, is_wide, static_int
 from coterie.kernels.compiling import inline_ir, inline_llvm, jit
-from coterie.kernels.forms import knows_n
 from coterie.kernels.prefetch import AHEAD, prefetch_node
 from coterie.kernels.vector import at, inverse, put
 
@@ -37,17 +36,10 @@ class Plan(NamedTuple):
     far: tuple[int, ...]
 
 
-def plan(kind: int, way: int, *, probe: bool, equal: bool, far: bool) -> Any:
-    """The plan of a pass; for kernels of any n the penalty, how u moves, and whether it is a probe."""
-    if not knows_n():
-        return kind, way, probe
-    return _plan(kind, way, probe, equal, far)
-
-
 @cache
-def _plan(*numbers: int) -> Plan:
-    """The same plan again and again: one is asked for in every iteration."""
-    return Plan(*(static_int(int(number)) for number in numbers))
+def plan(kind: int, way: int, *, probe: bool, equal: bool, far: bool) -> Plan:
+    """The plan of a pass: the same one again and again, as one is asked for in every iteration."""
+    return Plan(*(static_int(int(number)) for number in (kind, way, probe, equal, far)))
 
 
 @inline_ir
@@ -255,8 +247,6 @@ def wide_row_pass(blocks, plan, ends, strength, xs, u, u0, a, b, g, w, u_hat):
 
 def kernel(kind: int, n: int, long_rows: bool) -> Any:
     """Return the edge pass for this penalty and this number of coordinates, on a graph with long rows or short ones."""
-    if not knows_n():
-        return any_n.edge_pass
     if not is_wide(n):
         return row_pass if long_rows else edge_pass
     return wide_row_pass if long_rows and kind != L2 else wide_edge_pass

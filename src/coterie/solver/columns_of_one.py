@@ -52,12 +52,12 @@ class ColumnsOfOne:
 
     @classmethod
     def of(cls, problem: BoundProblem) -> ColumnsOfOne | None:
-        """None where there are no strengths, some column is free or tied, or the losses do not know how."""
+        """None where there are no strengths but 0, 1 and ∞, or the losses do not know how."""
         penalty = problem.by_column
-        if penalty is None or not penalty.held.all():
+        if penalty is None or (penalty.unit == 1).all():
             return None
         f = reused(_in_columns, problem.f, penalty.unit)
-        return None if f is None else cls(replace(problem, f=f, penalty=penalty.plain), penalty.unit)
+        return None if f is None else cls(replace(problem, f=f, penalty=penalty.of_one), penalty.unit)
 
     def first(self, solved: Solve, problem: BoundProblem, asked: Asked) -> tuple[Solution, Form]:
         """Solve this one, then go on with `problem`; mostly there is nothing left to do."""
@@ -75,7 +75,7 @@ class ColumnsOfOne:
                 asked.limit - first.seconds,
                 _telling(asked.callback, first),
                 first,
-                asked.engine if asked.engine == "mpi" else "numpy",
+                self._engine_of_the_rest(problem, asked.engine),
                 None,
             ),
         )
@@ -87,6 +87,13 @@ class ColumnsOfOne:
             status=Status.INTERRUPTED if interrupted and rest.status is Status.ITERATION_LIMIT else rest.status,
         )
         return whole, form
+
+    @staticmethod
+    def _engine_of_the_rest(problem: BoundProblem, engine: str | Engine) -> str:
+        """The engine that goes on: the one that was asked for, if it knows strengths."""
+        if engine == "mpi" or (engine in ("auto", "numba") and problem.penalty.edge_kernel is not None):
+            return str(engine)
+        return "numpy"
 
 
 def _in_columns(f: LocalLosses, t: Array) -> LocalLosses | None:

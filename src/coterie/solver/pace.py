@@ -38,7 +38,8 @@ _solves: ContextVar[int] = ContextVar("solves to come", default=1)
 
 def kind_of(problem: BoundProblem) -> str:
     """What kernels for any n are specialised to: penalty and loss."""
-    return f"{type(problem.f).__name__}-{problem.penalty.kernel}"
+    columns = "" if problem.by_column is None else "-columns"
+    return f"{type(problem.f).__name__}-{problem.penalty.edge_kernel}{columns}"
 
 
 def sort_of(problem: BoundProblem) -> str:
@@ -102,7 +103,7 @@ class Pace:
     def __init__(self, problem: BoundProblem) -> None:
         self.problem, self.kind, self.sort = problem, kind_of(problem), sort_of(problem)
         self.single = f"{self.sort}-single"
-        self.can_compile = problem.penalty.kernel is not None and has_compiler()
+        self.can_compile = problem.penalty.edge_kernel is not None and has_compiler()
 
     def form(self, n_iter: int = 0) -> Form:
         """The form of kernels that pays, after so many iterations."""

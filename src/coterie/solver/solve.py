@@ -201,8 +201,8 @@ def engine_for(name: str | Engine, threads: int | None, pace: Pace) -> Engine:
         return name
     if name == "numpy":
         return NumpyEngine()
-    if name not in ("auto", "mpi") and pace.problem.by_column is not None:
-        raise TypeError('strengths of 0 or inf have no compiled form; solve with engine="numpy", "mpi" or "auto"')
+    if name == "gpu" and pace.problem.by_column is not None:
+        raise TypeError('strengths of 0 or inf are not known to the GPU: leave engine="gpu" out')
     if name == "gpu" or (name == "auto" and pace.suits_gpu()):
         return _gpu_engine(announce=name == "auto")
     if name == "mpi":
@@ -238,7 +238,7 @@ def _mpi_engine(threads: int | None, pace: Pace) -> Engine:
         world()
         from coterie.engines.mpi.engine import MpiEngine
 
-        return MpiEngine(pace.form())
+        return MpiEngine(pace.form() if pace.problem.by_column is None else Form.NUMPY)
 
 
 def _speaks(engine: str | Engine) -> bool:

@@ -42,6 +42,11 @@ class Penalty(ABC):
     """The branch of the compiled edge passes that does the same; None: there is none, and NumPy does the work."""
 
     @property
+    def edge_kernel(self) -> int | None:
+        """The branch of the compiled edge passes that iterates; some penalties have that and nothing else compiled."""
+        return self.kernel
+
+    @property
     def kind(self) -> Any:
         """What kernels take for it: the number of a branch, or itself."""
         return self if self.kernel is None else self.kernel

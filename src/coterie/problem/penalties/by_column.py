@@ -1,13 +1,14 @@
 """Penalties with a strength s_k for each column, relative to λ: 0 (nodes alone) to ∞ (nodes equal).
 
 A column of strength 0 is *free*: no edge counts it, and its duals are 0. A column of strength ∞ is *tied*: neighbours
-that differ in it are not allowed, and its duals can be anything. What is neither is *held*. NumPy does the work.
+that differ in it are not allowed, and its duals can be anything. What is neither is *held*. Iterations are compiled
+(`kernels/any_n.py`), all the rest is NumPy's work.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -52,8 +53,19 @@ class ByColumn(Penalty):
 
     @cached_property
     def unit(self) -> Array:
-        """t_k, so that φ_s(z) is φ of t_k z_k where all columns are held."""
-        return self.s
+        """t_k, so that φ_s(z) is φ of t_k z_k in held columns; 1 in others."""
+        return np.where(self.held, self.s, 1.0)
+
+    @property
+    def edge_kernel(self) -> int | None:
+        return self.plain.kernel
+
+    @property
+    def of_one(self) -> Penalty:
+        """The penalty in those units: held columns have a strength of one."""
+        if self.held.all():
+            return self.plain
+        return replace(self, strength=tuple(np.where(self.held, 1.0, self.strength).tolist()))
 
     @property
     def apart(self) -> Array:
@@ -122,6 +134,11 @@ class GroupTotalVariationByColumn(ByColumn):
     plain: ClassVar[Penalty] = GroupTotalVariation()
     is_norm: ClassVar[bool] = True
 
+    @property
+    def edge_kernel(self) -> int | None:
+        """Compiled passes know balls, and no ellipsoids."""
+        return super().edge_kernel if (self.s[self.held] == 1).all() else None
+
     def _held_value(self, z: Array, c: Array) -> float:
         return float(c @ np.linalg.norm(z * self.s, axis=1))
 
@@ -165,7 +182,7 @@ class SquaredVariationByColumn(ByColumn):
 
     @cached_property
     def unit(self) -> Array:
-        return np.sqrt(self.s)
+        return np.where(self.held, np.sqrt(self.s), 1.0)
 
     def _held_value(self, z: Array, c: Array) -> float:
         return float(c @ (z**2 @ self.s))
