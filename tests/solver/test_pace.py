@@ -16,19 +16,20 @@ from coterie.engines.numpy import NumpyEngine
 from coterie.kernels import choice
 from coterie.kernels.choice import Either, compiled, using
 from coterie.kernels.forms import Form
+from coterie.problem import BoundProblem
 from coterie.solver import pace
 from coterie.solver.solve import engine_for
 
 README = Path(__file__).parents[2] / "README.md"
 
 
-def problem(size: int = 20, n: int = 2, penalty: ct.Penalty | None = None) -> ct.Problem:
+def problem(size: int = 20, n: int = 2, penalty: ct.Penalty | None = None) -> BoundProblem:
     graph, rng = stochastic_block_model((size, size), labelled=8).graph, np.random.default_rng(0)
     nodes = np.repeat(np.arange(0, 2 * size, 2), 5)
     X = rng.standard_normal((len(nodes), n))
     y = np.where(nodes < size, X.sum(axis=1), -X[:, 0]) + 0.1 * rng.standard_normal(len(nodes))
     data = ct.LocalDatasets.from_rows(X, y, nodes, n_nodes=2 * size)
-    return ct.Problem(graph, data, penalty=penalty or ct.TotalVariation(), lam=1e-2)
+    return ct.Problem(graph, data, penalty=penalty or ct.TotalVariation(), lam=1e-2).bound
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ def test_small_problems_begin_in_numpy_and_large_ones_compiled() -> None:
     assert isinstance(engine_for("auto", None, pace.Pace(problem())), GrowingEngine)
     assert pace.is_long(problem(400))
     assert pace.Pace(problem(400)).form() is Form.ANY_N
-    assert type(engine_for("numba", None, pace.Pace(problem().bound))).__name__ == "NumbaEngine"
+    assert type(engine_for("numba", None, pace.Pace(problem()))).__name__ == "NumbaEngine"
     assert isinstance(engine_for("numpy", None, pace.Pace(problem(400))), NumpyEngine)
 
 
@@ -113,7 +114,7 @@ def test_a_solve_goes_on_compiled_where_it_takes_too_long(penalty: ct.Penalty, m
     expected = ct.solve(one, 1e-9, engine="numpy")
     monkeypatch.setattr(pace.Pace, "form", lambda self, n_iter=0: next(forms, Form.THIS_N))
     found = ct.solve(one, 1e-9)
-    assert pace.sort_of(one.bound) in pace._compiled
+    assert pace.sort_of(one) in pace._compiled
     np.testing.assert_allclose(found.w, expected.w, atol=1e-3)
     assert found.gap <= 1e-9
     assert found.unconditional
