@@ -45,8 +45,8 @@ def grid_problem(side: int = SIDE, n: int = N) -> ct.Problem:
 
 def engine_for(problem: ct.Problem, threads: int) -> NumbaEngine:
     """An engine that has iterated a little."""
-    engine, steps, n = NumbaEngine(threads=threads), Steps.of(problem), problem.n_features
-    engine.setup(problem, np.zeros((problem.graph.n_nodes, n)), np.zeros((problem.graph.n_edges, n)))
+    engine, steps, n = NumbaEngine(threads=threads), Steps.of(problem.bound), problem.n_features
+    engine.setup(problem.bound, np.zeros((problem.graph.n_nodes, n)), np.zeros((problem.graph.n_edges, n)))
     engine.set_steps(steps.tau, steps.sigma)
     engine.advance(ITERATIONS, Mode.RELAXED)
     return engine
