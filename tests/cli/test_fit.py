@@ -514,13 +514,18 @@ def test_a_strength_that_is_none_is_named(tmp_path, strength, code, message):
     assert not (tmp_path / "model").exists()
 
 
-def test_without_a_gpu_one_line_says_what_is_missing(tmp_path, monkeypatch):
+@pytest.fixture
+def no_torch(monkeypatch):
     device.missing.cache_clear()
     monkeypatch.setattr(device, "find_spec", lambda name: None)
+    yield
+    device.missing.cache_clear()
+
+
+def test_without_a_gpu_one_line_says_what_is_missing(tmp_path, no_torch):
     data, graph = write(tmp_path)
     result = run("fit", data, *FIT, "--graph", graph, "--lam", 1, "--engine", "gpu", "--out", tmp_path / "model")
     assert_one_line(result, 1, "needs torch, which is not installed")
-    device.missing.cache_clear()
 
 
 def test_a_problem_too_large_for_memory_is_one_line(tmp_path, monkeypatch):

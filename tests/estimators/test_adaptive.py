@@ -70,6 +70,10 @@ def test_a_fold_has_the_first_lam_that_others_choose(monkeypatch: pytest.MonkeyP
     model = ct.NetworkedLinearRegressionCV(graph, adaptive=True, fit_intercept=False, **options)
     model.fit(X, y, groups=nodes)
     assert used == [*first, 9.0, 3.0, 1.0, 0.3]
+    used.clear()
+    first.clear()
+    ct.compare_baselines(model, X, y, nodes, cv=4)
+    assert used == [9.0, 3.0, 1.0, 0.3]
 
 
 def test_both_lam_are_chosen(tmp_path) -> None:

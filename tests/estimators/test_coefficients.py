@@ -6,6 +6,7 @@ import pytest
 from towns import CHOOSING, PLAIN, empirical, labels_for, names, quick, rows
 
 import coterie as ct
+from coterie.report.text import own_of, own_parameters
 
 ROBUST = (ct.NetworkedHuberRegression, ct.NetworkedQuantileRegression)
 
@@ -55,12 +56,13 @@ def test_what_makes_no_sense_is_refused():
         fitted(ct.NetworkedLinearRegression, upper=[1.0, 2.0, 3.0])
     with pytest.raises(ValueError, match="feature 1 has the lower bound 2 above its upper bound 1"):
         fitted(ct.NetworkedLinearRegression, lower=[0.0, 2.0], upper=[1.0, 1.0])
-    with pytest.raises(ValueError, match="feature 0 has the lower bound 0 above its upper bound -1"):
+    with pytest.raises(ValueError, match="feature 0 has positive=True above its upper bound -1: no number is left"):
         fitted(ct.NetworkedLinearRegression, positive=True, upper=-1.0)
     with pytest.raises(ValueError, match="would not keep bounds on weights"):
         fitted(ct.NetworkedLinearRegression, positive=True, refit="clusters")
 
 
+@pytest.mark.slow
 def test_intercepts_of_baselines_know_no_bounds():
     X, y, nodes = rows()
     model = quick(ct.NetworkedLinearRegression, empirical(), positive=True)
@@ -80,8 +82,32 @@ def test_one_bound_without_an_end_can_be_saved(tmp_path):
 
 
 def test_bounds_go_with_strengths_and_a_shared_component():
-    both = {"column_strength": {0: np.inf}, "positive": True}
-    found = fitted(ct.NetworkedLinearRegression, shared=True, **both)
-    assert (found.coef_ >= 0).all()
+    free = fitted(ct.NetworkedLinearRegression, shared=True, column_strength={0: np.inf})
+    most = float(free.coef_[:, 1].mean())
+    found = fitted(ct.NetworkedLinearRegression, shared=True, column_strength={0: np.inf}, upper={1: most})
+    assert free.coef_[:, 1].max() > most == found.coef_[:, 1].max()
     assert len(np.unique(found.coef_[:, 0])) == 1
     assert found.gap_ <= found.tol
+
+
+def test_bounds_of_some_features_by_name(tmp_path):
+    X, y, nodes = rows()
+    frame = pd.DataFrame(X, columns=["size", "age"])
+    model = quick(ct.NetworkedLinearRegression, empirical(), lower={"age": 0.5}, upper={0: 0.1})
+    found = model.fit(frame, labels_for(ct.NetworkedLinearRegression, y), names(nodes))
+    assert found.coef_[:, 1].min() >= 0.5
+    assert found.coef_[:, 0].max() <= 0.1
+    found.save(tmp_path / "model")
+    assert ct.load(tmp_path / "model").get_params()["lower"] == {"age": 0.5}
+    for given, words in (
+        ({"lower": {"height": 1}}, "lower names 'height', but there are the features size, age"),
+        ({"upper": [1, np.nan]}, "upper of feature age is nan; give a number, or inf for no bound"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            model.set_params(lower=None, upper=None).set_params(**given).fit(frame, y, names(nodes))
+
+
+def test_what_a_model_has_of_its_own_is_said():
+    found = fitted(ct.NetworkedHuberRegression, positive=True, l1=0.01, upper=[2.0, 3.0])
+    assert own_of(found).endswith(", l1 0.01, coefficients ≥ 0, coefficients ≤ [2.0, 3.0]")
+    assert own_parameters(found)["upper"] == [2.0, 3.0]

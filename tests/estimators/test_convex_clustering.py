@@ -124,6 +124,7 @@ def test_groups_that_lie_far_apart_have_a_tree_too():
     assert (model.solution_.clusters().joint == model.labels_).all()
 
 
+@pytest.mark.slow
 def test_it_does_not_matter_where_zero_is():
     points = np.random.default_rng(0).standard_normal((20, 2))
     model = ct.ConvexClustering(lam=1.44).fit(points)

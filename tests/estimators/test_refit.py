@@ -12,6 +12,7 @@ from sklearn.linear_model import LinearRegression
 from test_information import PATH, rows
 
 import coterie as ct
+from coterie.estimators import refit
 from coterie.estimators.refit import check_refit
 from coterie.report.text import refit_in_words
 
@@ -214,6 +215,14 @@ def test_a_class_that_a_cluster_has_no_rows_of_is_told(classes):
     y[(nodes == 0) & (y == classes - 1)] = 0
     with pytest.warns(ConvergenceWarning, match="weights grow without end.*A larger lam makes larger clusters"):
         ct.NetworkedLogisticRegression([(0, 1)], lam=0.05, refit="clusters").fit(X, y, nodes)
+
+
+def test_a_refit_out_of_steps_blames_no_separation(monkeypatch):
+    monkeypatch.setattr(refit, "STEPS", 1)
+    monkeypatch.setattr(refit, "STATIONARY", 10.0)
+    X, y, nodes = rows(3, m=10)
+    with pytest.warns(ConvergenceWarning, match="Newton's method did not settle"):
+        ct.NetworkedLogisticRegression(PATH, lam=0.3, refit="clusters").fit(X, y > 0.5, nodes)
 
 
 def test_weighted_classes_have_no_errors():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.estimators import variants
+from coterie.estimators import baselines, variants
 from coterie.estimators.assessment import assess
 from coterie.estimators.folds import folds_of
 from coterie.graphs.similarity_recipe import joined
@@ -108,6 +108,29 @@ def test_held_out_nodes_and_a_second_fit() -> None:
     assert classes.fit(X, y > 0, groups=names).graph_.n_edges > 0
     middle = ct.NetworkedQuantileRegression(ct.SimilarityGraph(k=2), lam=0.1, engine="numpy", tol=1e-3)
     assert middle.fit(X, y, groups=names).graph_.n_edges > 0
+
+
+def test_names_of_classes_and_an_l1_norm_do_not_change_what_is_compared() -> None:
+    X, _, names = sites()
+    classes = np.random.default_rng(1).integers(3, size=96) * (X[:, 0] > -0.5)
+    graphs = []
+    for labels in (np.array(["a", "b", "c"]), np.array(["b", "a", "c"])):
+        model = ct.NetworkedLogisticRegression(ct.SimilarityGraph(k=2), lam=0.1, l1=1e-4, engine="numpy", tol=1e-1)
+        graphs.append(model.fit(X, labels[classes], groups=names).graph_)
+    assert set(map(tuple, graphs[0].edges.tolist())) == set(map(tuple, graphs[1].edges.tolist()))
+
+
+def test_baselines_and_columns_know_the_k_of_a_second_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y, names = sites()
+    made = []
+    monkeypatch.setattr(
+        baselines, "joined", lambda recipe, problem, value: made.append(value) or joined(recipe, problem, value)
+    )
+    recipe = ct.SimilarityGraph(k=(1, 3))
+    model = ct.NetworkedLinearRegressionCV(recipe, over="rows", adaptive=True, **CHOOSING).fit(X, y, groups=names)
+    assert set(model.cv_results_["k"]) == {model.n_neighbours_} == {3}
+    ct.compare_baselines(model, X, y, names, cv=2)
+    assert set(made) == {3}
 
 
 def test_a_row_without_a_node_is_named_and_several_k_may_be_an_array() -> None:

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import coterie as ct
+from coterie.graphs import similarity
 
 
 def rows(seed: int = 0, sizes: Any = (8,) * 20, noise: float = 0.3) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -51,6 +52,14 @@ def test_nodes_of_one_kind_are_joined(frame: Any) -> None:
     graph = ct.similarity_graph(frame(X), y, [f"site {g}" for g in groups], k=3)
     assert graph.ids == tuple(f"site {g}" for g in range(20))
     assert (graph.edges.sum(axis=1) % 2 == 0).all()
+
+
+def test_a_threshold_that_joins_nearly_all_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(similarity, "FEW", 10)
+    monkeypatch.setattr(similarity, "MOST_PAIRS", 100)
+    X, y, groups = rows()
+    with pytest.raises(ValueError, match=r"joins 1\d\d pairs of nodes; choose a smaller one, or k"):
+        ct.similarity_graph(X, y, groups, threshold=3.0)
 
 
 def test_classes() -> None:

@@ -26,6 +26,7 @@ class BadInputError(Exception):
 @contextmanager
 def plain_errors(quiet: bool = False) -> Iterator[None]:
     """Turn what can go wrong outside the program into one line and an exit code; `quiet`: warnings are not shown."""
+    from coterie.engines.gpu.device import NoGPU
     from coterie.io.files import MissingExtraError
     from coterie.kernels import compilation
 
@@ -39,7 +40,7 @@ def plain_errors(quiet: bool = False) -> Iterator[None]:
             end(error, ExitCode.USAGE)
         except DataError as error:
             end(error, next(CODES[kind] for kind in type(error).__mro__ if kind in CODES))
-        except (MissingExtraError, OSError) as error:
+        except (MissingExtraError, NoGPU, OSError) as error:
             end(error, ExitCode.FAILED)
         except MemoryError as error:
             end(str(error) or "there is not enough memory", ExitCode.TOO_LARGE)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from copy import copy
 from dataclasses import replace
-from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,7 +17,7 @@ from coterie.estimators.export import ExportMixin
 from coterie.estimators.fold_paths import Remade, how_to_solve
 from coterie.estimators.information import likelihood_of
 from coterie.estimators.input import InputMixin
-from coterie.estimators.made_graph import Again, MakesGraph, weighed_anew
+from coterie.estimators.made_graph import MakesGraph, SecondFit
 from coterie.estimators.new_nodes import (
     LocalModel,
     is_place,
@@ -73,10 +72,10 @@ class NetworkedModel(MakesGraph, InputMixin, ExportMixin, PersistenceMixin, Base
             if name != "self":
                 setattr(self, name, value)
 
-    def _choose_lam(self, problem: Problem, order: Array | None, again: Again | None = None) -> float:
+    def _choose_lam(self, problem: Problem, order: Array | None, second: SecondFit | None = None) -> float:
         """λ for these data, whose row k is row order[k] of X.
 
-        order None: its rows are condensed, those of a node belong together. again: makes the problem that is solved, of
+        order None: its rows are condensed, those of a node belong together. second: says which problem is solved, of
         the data of all rows with the λ of a first fit, `lam_`, and of those of a fold with the one that others choose.
         """
         return self.lam
@@ -224,13 +223,13 @@ class NetworkedModel(MakesGraph, InputMixin, ExportMixin, PersistenceMixin, Base
             self.lam_, start = lam_of_clusters(problem, clusters, **how)
         self.first_graph_ = None
         if self._reweights is not None:
-            again = partial(weighed_anew, self.made_, self._reweights, how)
-            self.first_graph_, self.made_ = problem.graph, again(self.lam_)
+            second = SecondFit(self.made_, self._reweights, how)
+            self.first_graph_, self.made_ = problem.graph, second.after(self.lam_)
             problem = self._reweights(problem, lam=self.lam_, options=how)
             if clusters is not None:
                 self.lam_, start = lam_of_clusters(problem, clusters, **how)
             else:
-                self.lam_ = float(self._choose_lam(self.first_problem_, order, again))
+                self.lam_ = float(self._choose_lam(self.first_problem_, order, second))
         return problem, start or self._warm(problem.graph, problem.n_features)
 
     def _learn(self, problem: Problem, start: Solution | None) -> Self:
@@ -303,7 +302,7 @@ class NetworkedModel(MakesGraph, InputMixin, ExportMixin, PersistenceMixin, Base
         """Coefficients, and intercepts: zero where there are none."""
         w = self.scaling_.weights_back(self._by_class(w))
         intercept = w[..., -1] if self.fit_intercept else np.zeros(w.shape[:-1])
-        return self._inside(w[..., : self.n_features_in_]), intercept
+        return self._clipped(w[..., : self.n_features_in_]), intercept
 
     def __sklearn_is_fitted__(self) -> bool:
         """A fit that ended with an error leaves no model."""

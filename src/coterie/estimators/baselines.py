@@ -22,11 +22,12 @@ from coterie.estimators.folds import as_it_was, folds_for, folds_of, reachable, 
 from coterie.estimators.intercepts import has_intercepts, mixed_model, node_intercepts
 from coterie.estimators.lam_choice import LamChoice
 from coterie.estimators.lam_errors import cross_validate_lam, lam_values, steps
+from coterie.estimators.made_graph import SecondFit
 from coterie.estimators.offsets import Offset
 from coterie.estimators.progress import listener
 from coterie.estimators.refit import refitted
 from coterie.estimators.space_time import carried, last_known
-from coterie.estimators.variants import Variant, one_after_the_other, recipe_of, variants_of, varies
+from coterie.estimators.variants import Variant, recipe_of, variants_of, varies
 from coterie.graphs.similarity_recipe import choices, joined
 from coterie.problem import LocalDatasets, Problem, largest_useful_lam
 from coterie.problem.arrays import Array
@@ -127,6 +128,9 @@ def compare(
     """
     tell, measure, unit = listener(model.verbose), problem.loss.measure, model.scaling_.y_spread
     methods = _methods(model, model.row_weight_ if condensed else None)
+    if known is None:
+        by = _by_criterion if getattr(model, "criterion", "cv") in CRITERIA else _by_folds
+        known = by(model, problem, folds, over)
     means, graph_made = np.empty((len(methods), len(folds))), _graph_made(model, known)
     with expecting(len(folds)):
         for k, fold in enumerate(folds):
@@ -137,14 +141,11 @@ def compare(
                     tell(f"baselines, fold {k + 1}: {name}", k / len(folds))
                 means[row, k] = mean_error(problem, rows, carried(weights_of(past, tested), problem.graph))
     errors = dict(zip(methods, unit * measure.of_mean(means), strict=True))
-    if known is None:
-        by = _by_criterion if getattr(model, "criterion", "cv") in CRITERIA else _by_folds
-        known = by(model, problem, folds, over)
     errors[NETWORK] = known.elsewhere(_rule_of(model))
     if tuned:
-        kappa = model._strengths[0] if known.time_strengths is None else float(known.time_strengths[known.best])
+        at, kappas = known.by_rule(_rule_of(model)), known.time_strengths
+        kappa = model._strengths[0] if kappas is None else float(kappas[at])
         squared = replace(model._in_time(problem, kappa), penalty=SquaredVariation())
-        graph_made = _graph_made(model, known)
         smooth = _by_lam(model, squared, folds, over, SMOOTH_LAMS, SMOOTH, known.repeats, graph_made)
         errors[SMOOTH] = smooth.elsewhere()
     table, library = np.array(list(errors.values())), model.frame_library_
@@ -185,8 +186,12 @@ def _by_lam(
     name: str,
     repeats: int,
     made: Remade | None = None,
+    each: Sequence[Remade] | None = None,
 ) -> LamChoice:
-    """The errors of every λ in every fold, in units of y; of one λ only, where there is one fold to choose by."""
+    """The errors of every λ in every fold, in units of y; of one λ only, where there is one fold to choose by.
+
+    `made` makes the problem of the data of all rows, and of those of a fold where `each` has nothing for it.
+    """
     whole = problem if made is None or not isinstance(lams, int | np.integer) else made(problem)
     values, tell = lam_values(whole, lams), listener(model.verbose)
     how = how_to_solve(model)
@@ -197,7 +202,7 @@ def _by_lam(
         how["tol"] = max(model.tol, 1e-5)
     told = None if tell is None else steps(tell, len(folds), len(values), f"{name}, ")
     refit = model.refit is not None and name == NETWORK
-    options: dict[str, Any] = {"repeats": repeats, "progress": told, "refit": refit, "made": made}
+    options: dict[str, Any] = {"repeats": repeats, "progress": told, "refit": refit, "made": each or made}
     choice = cross_validate_lam(problem, values, folds, over, **options, **how)
     return replace(choice, errors=choice.errors * model.scaling_.y_spread)
 
@@ -245,13 +250,14 @@ def _inside(training: Problem, fold: Fold, values: list[float], how: dict[str, A
 def _second(
     model: NetworkedModel, tried: Sequence[Variant], folds: Sequence[Fold], over: str, first: LamChoice
 ) -> LamChoice:
-    """The errors of the second fit, on edges that are weighed anew; the first has the λ that is best here."""
+    """The errors of a second fit, on edges that are weighed anew after a first one at the λ that other folds choose."""
     assert model._reweights is not None
     at = first.by_rule(_rule_of(model))
     here = tried[0] if first.varied is None else next(one for one in tried if one.value == first.varied[at])
-    how = {"tol": model.tol, **how_to_solve(model)}
-    made = one_after_the_other(here.made, partial(model._reweights, lam=float(first.lams[at]), options=how))
-    return _by_lam(model, here.problem, folds, over, _lams_of(model), NETWORK, first.repeats, made)
+    second = SecondFit(here.made, model._reweights, {"tol": model.tol, **how_to_solve(model)})
+    made, each = second.after(float(first.lams[at])), second.in_folds(first, _rule_of(model))
+    found = _by_lam(model, here.problem, folds, over, _lams_of(model), NETWORK, first.repeats, made, each)
+    return found.beside(first, _rule_of(model))
 
 
 def _best_inside(model: NetworkedModel, tried: list[Variant], fold: Fold) -> Variant:
@@ -263,13 +269,13 @@ def _best_inside(model: NetworkedModel, tried: list[Variant], fold: Fold) -> Var
     return tried[int(np.argmin(errors))]
 
 
-def _graph_made(model: NetworkedModel, known: LamChoice | None) -> Remade | None:
-    """What makes the graph of the rows, with the k or threshold that is known to be best, or else the first."""
+def _graph_made(model: NetworkedModel, known: LamChoice) -> Remade | None:
+    """What makes the graph of the rows, with the k or threshold that was chosen, or the only one."""
     recipe = recipe_of(model)
     if recipe is None:
         return None
-    chosen = None if known is None or known.varied is None else float(known.varied[known.best])
-    return partial(joined, recipe, value=chosen or choices(recipe)[0])
+    chosen = None if known.varied is None else float(known.varied[known.by_rule(_rule_of(model))])
+    return partial(joined, recipe, value=choices(recipe)[0] if chosen is None else chosen)
 
 
 def _alone(model: NetworkedModel, training: Problem, tested: Nodes | None = None) -> Array:

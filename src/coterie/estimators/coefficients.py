@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from coterie.estimators.column_strength import column_of
 from coterie.estimators.scaling import Scaling
 from coterie.problem.arrays import Array, as_floats
 
@@ -24,7 +26,7 @@ class Coefficients:
     scaling_: Scaling
 
     @property
-    def _by_itself(self) -> dict[str, Any]:
+    def _regularisation(self) -> dict[str, Any]:
         """The parameters of a loss that say it, in the units that are solved in."""
         return {"l1": self.l1, **self._bounds}
 
@@ -34,7 +36,7 @@ class Coefficients:
         if not self._has_bounds:
             return {}
         unit = self.scaling_.spread / self.scaling_.y_spread
-        each = zip(("lower", "upper"), self._ends, (-np.inf, np.inf), strict=True)
+        each = zip(("lower", "upper"), self._limits, (-np.inf, np.inf), strict=True)
         return {name: (*(ends * unit).tolist(), *[none] * self.fit_intercept) for name, ends, none in each}
 
     @property
@@ -42,25 +44,41 @@ class Coefficients:
         return self.positive or self.lower is not None or self.upper is not None
 
     @property
-    def _ends(self) -> tuple[Array, Array]:
+    def _limits(self) -> tuple[Array, Array]:
         """Between which numbers coefficients are, one for each feature."""
-        low, high = self._numbers("lower", -np.inf), self._numbers("upper", np.inf)
+        low, high = self._per_feature("lower", -np.inf), self._per_feature("upper", np.inf)
         low = np.maximum(low, 0.0) if self.positive else low
-        if (crossed := np.flatnonzero(~(low <= high))).size:
+        if (crossed := np.flatnonzero(low > high)).size:
             k = crossed[0]
-            raise ValueError(f"feature {k} has the lower bound {low[k]:g} above its upper bound {high[k]:g}")
+            below = "positive=True" if low[k] == 0 and self.positive else f"the lower bound {low[k]:g}"
+            raise ValueError(
+                f"feature {self._feature(k)} has {below} above its upper bound {high[k]:g}: no number is left"
+            )
         return low, high
 
-    def _numbers(self, name: str, none: float) -> Array:
+    def _per_feature(self, name: str, none: float) -> Array:
+        """One bound for each feature."""
         given, n = getattr(self, name), self.n_features_in_
-        values = as_floats(none if given is None else given, name)
+        if isinstance(given, Mapping):
+            names, values = getattr(self, "feature_names_in_", None), np.full(n, none)
+            for key, value in given.items():
+                values[column_of(key, names, n, False, name)] = as_floats(value, name)
+        else:
+            values = as_floats(none if given is None else given, name)
         if values.shape not in ((), (n,)):
             raise ValueError(f"{name} is one number, or one for each of the {n} features; got shape {values.shape}")
-        return np.broadcast_to(values, (n,))
+        values = np.broadcast_to(values, (n,))
+        if (gap := np.flatnonzero(np.isnan(values))).size:
+            raise ValueError(f"{name} of feature {self._feature(gap[0])} is nan; give a number, or {none} for no bound")
+        return values
 
-    def _inside(self, coef: Array) -> Array:
+    def _feature(self, k: int) -> Any:
+        """The name of a feature, or its number."""
+        return getattr(self, "feature_names_in_", range(self.n_features_in_))[k]
+
+    def _clipped(self, coef: Array) -> Array:
         """Coefficients at their bounds, which they can have left by rounding when units changed."""
         if not self._has_bounds:
             return coef
-        at = np.clip(coef, *self._ends)
+        at = np.clip(coef, *self._limits)
         return np.where(np.abs(coef - at) <= ROUNDING * np.abs(at), at, coef)

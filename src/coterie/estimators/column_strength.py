@@ -29,7 +29,7 @@ def as_array(given: Mapping[Any, Any] | None, names: Sequence[str] | None, n: in
         return None
     s = np.ones(n + intercept)
     for key, value in given.items():
-        k = _column(key, names, n, intercept)
+        k = column_of(key, names, n, intercept, "column_strength")
         if isinstance(value, bool) or not isinstance(value, Real) or not is_strength(float(value)):
             raise ValueError(f"column_strength of {key!r} is {value!r}; {RULE}")
         s[k] = value
@@ -50,11 +50,11 @@ def of_features(
     return found
 
 
-def _column(key: Any, names: Sequence[str] | None, n: int, intercept: bool) -> int:
-    """The number of the column that a key names."""
+def column_of(key: Any, names: Sequence[str] | None, n: int, intercept: bool, parameter: str) -> int:
+    """The number of the column that a key of a parameter names."""
     if key == INTERCEPT and intercept and names is not None and INTERCEPT in names:
         raise ValueError(
-            "column_strength names 'intercept', which a feature is called, too; give the feature another name"
+            f"{parameter} names 'intercept', which a feature is called, too; give the feature another name"
         )
     if isinstance(key, str) and names is not None and key in names:
         return list(names).index(key)
@@ -62,11 +62,11 @@ def _column(key: Any, names: Sequence[str] | None, n: int, intercept: bool) -> i
         return n
     if isinstance(key, Integral) and 0 <= int(key) < n:
         return int(key)
-    if key == INTERCEPT:
+    if key == INTERCEPT and parameter == "column_strength":
         raise ValueError("column_strength names the intercept, but the model has none: fit_intercept=True")
     columns = f"numbers from 0 to {n - 1}" if names is None else f"features {', '.join(map(str, names))}"
     also = " and intercept" if intercept else ""
-    raise ValueError(f"column_strength names {key!r}, but there are the {columns}{also}")
+    raise ValueError(f"{parameter} names {key!r}, but there are the {columns}{also}")
 
 
 def strengths_of(model: NetworkedModel) -> dict[str, float]:

@@ -20,8 +20,8 @@ from coterie.problem.arrays import Array
 from coterie.problem.penalties import Penalty, as_penalty
 from coterie.solver import Solution, solve
 
-ABOVE = 1.01  # times the λ of a merge: there it shows, where at λ itself clusters have just met and the gap decides
-CLOSER = 0.1  # times the gap that is asked for: what is one at a λ of the tree is told by less than what it costs
+JUST_ABOVE = 1.01  # times the λ of a merge: at λ itself clusters have just met, and the gap decides what is seen
+TREE_TOL = 0.1  # times tol: at tol itself the gap that is left decides whether two clusters have merged
 SMALLEST, LARGEST = 1e-100, 1e100  # how far from their mean points may be, at most: squares must be numbers
 
 
@@ -148,7 +148,7 @@ class ConvexClustering(ClusterMixin, BaseEstimator):
             raise ValueError(f"n_clusters={wanted}, but {of}")
         problem = points_problem(self.graph_, X, np.ones(len(X)), penalty, 0.0)
         largest = largest_useful_lam(problem)
-        tree = MergeTree(self.graph_, X, stages(points, penalty, largest, self.n_lams, CLOSER * self.tol))
+        tree = MergeTree(self.graph_, X, stages(points, penalty, largest, self.n_lams, TREE_TOL * self.tol))
         self.children_, self.distances_ = np.array(tree.children).reshape(-1, 2), np.array(tree.lams)
         cut = len(X) - wanted  # so many merges are made
         self.lam_, solution = self._solved(
@@ -185,13 +185,11 @@ class ConvexClustering(ClusterMixin, BaseEstimator):
         return dendrogram(linkage, ax=ax, **options)
 
     def _lams_after(self, merges: int) -> list[float]:
-        """λ after so many merges, and those that are noted at the λ of the last of them, and before the next one: the
-        best first.
-        """
+        """λ to try for a cut after so many merges, best first: just above the last one, at it, half-way to the next."""
         last = float(self.distances_[merges - 1]) if merges else 0.0
         after = self.distances_[self.distances_ > last]
-        middle = float(np.sqrt(last * after[0])) if len(after) else ABOVE * last
-        return [min(ABOVE * last, middle), last, middle] if last > 0 else [0.0]
+        middle = [float(np.sqrt(last * after[0]))] if len(after) else []
+        return list(dict.fromkeys([min([JUST_ABOVE * last, *middle]), last, *middle]))
 
     def _solved(self, problem: BoundProblem, lams: list[float], wanted: int) -> tuple[float, Solution]:
         """The first of these λ at which there are as many clusters as wanted, or else the first."""

@@ -14,7 +14,7 @@ from coterie.estimators.folds import folds_for
 from coterie.estimators.held_out import HeldOut, held_out_of
 from coterie.estimators.lam_choice import LamChoice
 from coterie.estimators.lam_errors import PATH_TOL, choice_of, lam_values, steps
-from coterie.estimators.made_graph import Again, Reweights
+from coterie.estimators.made_graph import Reweights, SecondFit
 from coterie.estimators.progress import Verbose, listener
 from coterie.estimators.refine_strength import RefinesStrength
 from coterie.estimators.scaling import Scaling
@@ -70,10 +70,10 @@ class ChoosesLam(RefinesStrength):
             raise ValueError("time_strengths is empty; give at least one number, or None")
         return strengths
 
-    def _choose_lam(self, problem: Problem, order: Array | None, again: Again | None = None) -> float:
+    def _choose_lam(self, problem: Problem, order: Array | None, second: SecondFit | None = None) -> float:
         if self.rule not in ("best", "one_se"):
             raise ValueError(f'rule must be "best" or "one_se", got {self.rule!r}')
-        first = None if again is None else self.lam_choice_
+        first = None if second is None else self.lam_choice_
         for of_the_last_fit in ("lam_choice_", "cv_results_", "held_out_", "criterion_choice_"):
             self.__dict__.pop(of_the_last_fit, None)
         if self.criterion in CRITERIA:
@@ -82,18 +82,19 @@ class ChoosesLam(RefinesStrength):
             raise ValueError(f'criterion must be "cv", "aicc" or "bic", got {self.criterion!r}')
         drawn = self.over, order, self.random_state, self.cv_repeats
         each: list[Remade] = []
-        if again is None or first is None:
+        if second is None or first is None:
             variants, (folds, over) = variants_of(self, problem), folds_for(self, problem, self.cv, *drawn)
             if self._reweights is not None:
-                self._folds = folds, over  # for the second fit, in which they have a λ of the first one each
+                self._folds = folds, over  # the second fit has the same folds, each with a λ of its own for the first
         else:
-            variants, (folds, over) = [Variant(1.0, problem, again(self.lam_))], self.__dict__.pop("_folds")
-            each = [*map(again, first.lams_elsewhere(self.rule).tolist())]
+            variants, (folds, over) = [Variant(1.0, problem, second.after(self.lam_))], self.__dict__.pop("_folds")
+            each = second.in_folds(first, self.rule)
         n_lams, tell = self.n_lams if self.lams is None else len(self.lams), listener(self.verbose)
         told = None if tell is None else steps(tell, len(folds), n_lams * len(variants))
         ones = ones_of(problem, order is None, self.fit_intercept)
         tried = [self._tried(one, folds, over, ones, told, each or one.made) for one in variants]
         choice, by_lam = LamChoice.joined([found for found, _ in tried], [one.value for one in variants], varies(self))
+        choice = choice if first is None else choice.beside(first, self.rule)
         self.lam_choice_, self.cv_results_ = choice, choice.results()
         chosen = choice.by_rule(self.rule)
         paths = [FoldPath.joined(of_fold, by_lam) for of_fold in zip(*(paths for _, paths in tried), strict=True)]

@@ -29,11 +29,11 @@ float
 Strength of the ℓ1 norm of the weights, which makes coefficients exactly zero (of quantiles, to rounding); with ridge,
 an elastic net. It does not apply to the intercept.""",
     "lower": """\
-float or array of shape (n_features,)
-No coefficient is below it, but zeros of nodes that no label reaches: one number for all, or one for each feature, in
-the units of coef_. None: no bound.""",
+float, array of shape (n_features,) or dict of feature → bound
+No coefficient is below it, but zeros of nodes that no label reaches: one number for all, one for each feature, or
+those of some features, by name or number, in the units of coef_. None: no bound.""",
     "upper": """\
-float or array of shape (n_features,)
+float, array of shape (n_features,) or dict of feature → bound
 No coefficient is above it, likewise.""",
     "positive": """\
 bool
@@ -52,9 +52,9 @@ the squared ℓ2 norm (no clusters, weights vary gradually).""",
     "column_strength": """\
 dict of column → strength
 How much differences in a coefficient count, relative to λ: 0 (every node has it for itself; where a node has no labels,
-it is 0 in the units that are solved in), a positive number, or inf (all nodes of a component have the same one,
-whatever λ is). Columns are features, by name or number, and "intercept", which with standardize is the prediction at
-the mean of all features. None: 1 for all. Strengths of 0 and inf are solved in NumPy.""",
+it is the mean of the labelled nodes of its component), a positive number, or inf (all nodes of a component have the
+same one, whatever λ is). Columns are features, by name or number, and "intercept", which with standardize is the
+prediction at the mean of all features. None: 1 for all.""",
     "refine_strength": """\
 bool
 Whether held-out rows choose strengths, too: from those of column_strength on, one column at a time, by factors of 4 up
@@ -74,13 +74,13 @@ that was solved. Without an intercept, columns are scaled and not centred.""",
     "weight_by": """\
 {"rows", "nodes"}
 What counts alike. "nodes": c_i = 1, a node with one row counts like one with 900. "rows": c_i = m_i/m̄, where m̄ is
-the mean of m_i over the nodes with labels, so that λ, ridge and alpha keep their size; the same where all nodes have
-as many rows. A sample weight counts as that many rows.""",
+the mean of m_i over the nodes with labels, so that λ, ridge, l1 and alpha keep their size; the same where all nodes
+have as many rows. A sample weight counts as that many rows.""",
     "refit": """\
 {None, "clusters"}
-"clusters": weights are refitted on the clusters that were found, one joint regression in which λ and alpha no longer
-pull; ridge stays. coef_, intercept_ and predictions are those of the refit, and so is what folds or criteria choose λ
-by; solution_, its certificate and gap_ are those of the penalised problem.""",
+"clusters": weights are refitted on the clusters that were found, one joint regression in which λ, l1 and alpha no
+longer pull; ridge stays. coef_, intercept_ and predictions are those of the refit, and so is what folds or criteria
+choose λ by; solution_, its certificate and gap_ are those of the penalised problem.""",
     "shared": """\
 bool
 Whether nodes are drawn to a component that all of them share, too: one more node without labels, joined to every node.
@@ -179,7 +179,7 @@ intercept_ : array of shape (nodes,)
 nodes_ : array of shape (nodes,)
     The ids of the nodes, in the order of coef_.
 coef_penalised_, intercept_penalised_ : arrays
-    With refit="clusters": what λ and alpha made of coef_ and intercept_ before the refit.
+    With refit="clusters": what λ, l1 and alpha made of coef_ and intercept_ before the refit.
 shared_coef_, shared_intercept_ : array of shape (features,) and float
     With shared=True: the component that all nodes share.
 dual_coef_ : array of shape (edges, features + 1)

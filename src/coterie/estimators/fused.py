@@ -148,7 +148,7 @@ class Fused:
             rows = self.X.T @ a
         return rows + np.bincount(at[at >= 0], b[at >= 0], minlength=self.count)
 
-    def stir(self, step: Array) -> float:
+    def largest_score_change(self, step: Array) -> float:
         """How much a step moves what is predicted, at most: of several classes, their scores beside each other."""
         f = self.problem.f
         if f.design is not None:

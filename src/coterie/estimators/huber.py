@@ -84,7 +84,7 @@ class NetworkedHuberRegression(IntervalsMixin, NetworkedRowRegressor):
 
     def _loss(self, unpenalised: tuple[int, ...]) -> Huber:
         delta = self.delta / self.scaling_.y_spread  # where labels are solved for in units of their spread, so is δ
-        return Huber(self.ridge, unpenalised, self._reduction, delta=delta, **self._by_itself)
+        return Huber(self.ridge, unpenalised, self._reduction, delta=delta, **self._regularisation)
 
     def _explained(self, y: Array, predicted: Array, s: Array | None) -> float:
         return d2_absolute_error_score(y, predicted, sample_weight=s)

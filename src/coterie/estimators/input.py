@@ -65,13 +65,13 @@ class InputMixin(Coefficients):
 
     @abstractmethod
     def _loss(self, unpenalised: tuple[int, ...]) -> Loss:
-        """The loss, which leaves these columns (the intercept) out of ridge and alpha."""
+        """The loss, which leaves these columns (the intercept) out of ridge, l1 and alpha."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "lam": [Real],
         "l1": [Interval(Real, 0, None, closed="left")],
-        "lower": [None, Real, "array-like"],
-        "upper": [None, Real, "array-like"],
+        "lower": [None, Real, "array-like", dict],
+        "upper": [None, Real, "array-like", dict],
         "positive": ["boolean"],
         "column_strength": [None, dict],
         "refine_strength": ["boolean"],

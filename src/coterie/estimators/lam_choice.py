@@ -64,11 +64,22 @@ class LamChoice(ErrorsOnFolds):
         by_lam: dict[str, Any] = {"lams": lams, "errors": errors, "gaps": gaps, what: tried}
         return replace(choices[0], **{name: values[order] for name, values in by_lam.items()}), order
 
+    def beside(self, first: Self, rule: str) -> Self:
+        """The same, with what `first` has chosen together with its λ; this one has been solved with that alone."""
+        at, K = first.by_rule(rule), len(self.lams)
+        chosen: dict[str, Any] = {name: np.full(K, values[at]) for name, values in first._others.items()}
+        return replace(self, **chosen)
+
+    @property
+    def _others(self) -> dict[str, Array]:
+        """What was chosen together with λ, by its name; empty where nothing was."""
+        tried = {name: getattr(self, name) for name in ("time_strengths", "neighbours", "thresholds")}
+        return {name: values for name, values in tried.items() if values is not None}
+
     @property
     def varied(self) -> Array | None:
         """What was chosen together with λ, for each of them; None where nothing was."""
-        tried = self.time_strengths, self.neighbours, self.thresholds
-        return next((values for values in tried if values is not None), None)
+        return next(iter(self._others.values()), None)
 
     def curves(self) -> list[tuple[float | None, Self]]:
         """The same for each value of what was chosen together with λ; None where there is one only."""

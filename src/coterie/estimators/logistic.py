@@ -188,8 +188,8 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
 
     def _loss(self, unpenalised: tuple[int, ...]) -> Logistic | Multinomial:
         if (K := self._n_classes) > 2:
-            return Multinomial(K, self.ridge, unpenalised, self._reduction, **self._by_itself)
-        return Logistic(self.ridge, unpenalised, self._reduction, **self._by_itself)
+            return Multinomial(K, self.ridge, unpenalised, self._reduction, **self._regularisation)
+        return Logistic(self.ridge, unpenalised, self._reduction, **self._regularisation)
 
     @property
     def _n_classes(self) -> int:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from coterie.estimators.adaptive import adapted
 from coterie.estimators.fold_paths import Remade
+from coterie.estimators.lam_choice import LamChoice
 from coterie.estimators.learnt_graph import learnt
 from coterie.estimators.variants import CHOSEN, one_after_the_other, recipe_of, varies
 from coterie.graphs.similarity_recipe import choices, joined
@@ -16,13 +18,22 @@ from coterie.problem import Problem
 Reweights = Callable[..., Problem]
 """From a problem, λ and options of `solve` to the problem with other weights of edges."""
 
-Again = Callable[[float], Remade]
-"""From the λ of a first fit to what makes the problem of a second one."""
 
+@dataclass(frozen=True)
+class SecondFit:
+    """Says of which problem a second fit is: that of the first one, which `made` makes, with other weights of edges."""
 
-def weighed_anew(made: Remade | None, reweights: Reweights, options: dict[str, Any], lam: float) -> Remade:
-    """What makes weights of edges after a first fit at λ, of what `made` makes."""
-    return one_after_the_other(made, partial(reweights, lam=lam, options=options))
+    made: Remade | None
+    reweights: Reweights
+    options: dict[str, Any]
+
+    def after(self, lam: float) -> Remade:
+        """What makes the problem after a first fit at λ."""
+        return one_after_the_other(self.made, partial(self.reweights, lam=lam, options=self.options))
+
+    def in_folds(self, first: LamChoice, rule: str) -> list[Remade]:
+        """The same for each fold, after a first fit at the λ that the other folds choose."""
+        return [self.after(lam) for lam in first.lams_elsewhere(rule).tolist()]
 
 
 class MakesGraph:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 PACKAGES = ("coterie", "numpy", "scipy", "numba", "scikit-learn")
 KINDS = ("Lasso", *(f"{kind}Regression" for kind in ("Huber", "Linear", "Logistic", "Poisson", "Quantile")))
 MODELS = tuple(f"Networked{kind}{cv}" for kind in KINDS for cv in ("", "CV"))
+BY_NAME = ("class_weight", "column_strength", "lower", "upper")  # parameters that may be dicts
 CERTIFICATE = ("objective", "dual_bound", "gap", "unconditional", "condition", "n_iter", "seconds")
 
 
@@ -265,12 +266,13 @@ def _preparation(made: dict[str, Any] | None) -> Preparation | None:
 def _known(record: dict[str, Any]) -> dict[str, Any]:
     """The parameters; models that draw nothing were once written with a random_state."""
     draws, parameters = record["estimator"].endswith("CV"), dict(record["parameters"])
-    for name in ("class_weight", "column_strength"):
-        if isinstance(pairs := parameters.get(name), list):
+    for name in BY_NAME:
+        pairs = parameters.get(name)
+        if isinstance(pairs, list) and all(isinstance(pair, list) for pair in pairs):
             parameters[name] = {key: _number(value) for key, value in pairs}
     for name in ("lower", "upper"):
-        given = parameters.get(name)
-        parameters |= {name: list(map(_number, given)) if isinstance(given, list) else _number(given)}
+        if not isinstance(given := parameters.get(name), dict):
+            parameters[name] = list(map(_number, given)) if isinstance(given, list) else _number(given)
     return {name: value for name, value in parameters.items() if draws or name != "random_state"}
 
 
@@ -294,9 +296,9 @@ def _parameters(model: Any) -> dict[str, Any]:
         if not isinstance(parameters.get(name), Integral | str | None):
             parameters[name] = of_class[name].default
     for name in ("lower", "upper"):
-        if (given := parameters.get(name)) is not None:
+        if not isinstance(given := parameters.get(name), dict | None):
             parameters[name] = np.asarray(given, dtype=np.float64).tolist()
-    for name in ("class_weight", "column_strength"):  # the keys of JSON are text, classes and columns may be numbers
+    for name in BY_NAME:  # the keys of JSON are text, classes and columns may be numbers
         if isinstance(given := parameters.get(name), dict):
             parameters[name] = list(map(list, given.items()))
     if not isinstance(model.penalty, str):

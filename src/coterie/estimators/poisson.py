@@ -204,7 +204,7 @@ class NetworkedPoissonRegression(NetworkedRowRegressor):
         return self._explained(*where_labelled(*rates, E if s is None else s * E))
 
     def _loss(self, unpenalised: tuple[int, ...]) -> Poisson:
-        return Poisson(self.ridge, unpenalised, self._reduction, **self._by_itself)
+        return Poisson(self.ridge, unpenalised, self._reduction, **self._regularisation)
 
     def _explained(self, y: Array, predicted: Array, s: Array | None) -> float:
         return d2_tweedie_score(y, np.maximum(predicted, np.finfo(float).tiny), sample_weight=s, power=1)

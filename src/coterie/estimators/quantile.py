@@ -83,7 +83,7 @@ class NetworkedQuantileRegression(NetworkedRowRegressor):
     _degree, _robust = 1, True
 
     def _loss(self, unpenalised: tuple[int, ...]) -> Quantile:
-        return Quantile(self.ridge, unpenalised, self._reduction, q=self.quantile, **self._by_itself)
+        return Quantile(self.ridge, unpenalised, self._reduction, q=self.quantile, **self._regularisation)
 
     def _explained(self, y: Array, predicted: Array, s: Array | None) -> float:
         return d2_pinball_score(y, predicted, sample_weight=s, alpha=self.quantile)

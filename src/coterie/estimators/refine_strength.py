@@ -19,7 +19,7 @@ from coterie.problem.arrays import Array
 from coterie.problem.strengths import STRONGEST, WEAKEST
 
 LADDER = (0.0, 1 / 64, 1 / 16, 1 / 4, 1.0, 4.0, 16.0, 64.0, np.inf)
-"""Times the strength that was given: those that are tried. What is beside 0 or ∞ is hardly to be told from it."""
+"""Times the strength that was given: those that are tried, from one to the next as long as the error falls."""
 
 AROUND = (3.0, 1.0, 1 / 3)  # times the λ that was best so far: those that are tried with a strength
 LESS = 0.99  # of the error: a gain of less than a hundredth is chance

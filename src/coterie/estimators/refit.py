@@ -1,7 +1,7 @@
 """Refits: the clusters that a penalised fit has found, with weights that λ no longer pulls together.
 
 Every coefficient has clusters of its own, so the refit is one joint regression in the fused groups (`fused.py`):
-min_θ Σ_i L_i((Bθ)_i) with the ridge of the loss, without variation and without alpha; zeros of a Lasso stay zero.
+min_θ Σ_i L_i((Bθ)_i) with the ridge of the loss, without variation and without l1 or alpha; zeros of a Lasso stay zero.
 Directions that no row sees keep the weights of the penalised fit: of several classes, one vector for all of them.
 """
 
@@ -22,7 +22,7 @@ from coterie.problem.losses.multinomial_losses import MultinomialLosses
 
 STEPS = 100  # of Newton's method; squared error takes one, and one to refine it
 SETTLED = 1e-14  # of the loss: a step that promises less is the last
-CALM = 0.1  # what the last step may change of scores: near a minimiser it is far less, on the way to infinity about one
+STATIONARY = 0.1  # what the last step may change of scores: near a minimiser far less, on the way to infinity about one
 SHORTEST = 1e-8  # of a step, before none is taken
 UNSEEN = 1e-6  # the part of an effect that rows may not see where they determine it: rounding
 
@@ -77,8 +77,9 @@ def refitted(problem: BoundProblem, w: Array, quietly: bool = True) -> Array:
         w, value = moved, then
     assert problem.f.below is not None
     endless = problem.f.below.psi.no_minimiser
-    if not quietly and (not settled or (endless and fused.stir(step) > CALM)):
-        why = f"{endless} A larger lam makes larger clusters." if endless else "Newton's method did not settle."
+    diverges = bool(endless) and fused.largest_score_change(step) > STATIONARY
+    if not quietly and (diverges or not settled):
+        why = f"{endless} A larger lam makes larger clusters." if diverges else "Newton's method did not settle."
         warnings.warn(f"the refit of the clusters has not converged: {why}", ConvergenceWarning, stacklevel=2)
     return w
 

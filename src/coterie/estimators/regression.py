@@ -142,7 +142,7 @@ class NetworkedLinearRegression(NetworkedRegressor):
         self._keep(locals())
 
     def _loss(self, unpenalised: tuple[int, ...]) -> Loss:
-        return SquaredError(self._reduction, self.ridge, unpenalised, **self._by_itself)
+        return SquaredError(self._reduction, self.ridge, unpenalised, **self._regularisation)
 
 
 @documented(CHOICE)

@@ -18,7 +18,8 @@ from coterie.problem.losses import Loss, SquaredError
 from coterie.problem.losses.base import by_node, check_strength
 
 SQUARED = SquaredError()
-FEW, DRAWN = 500, 100_000  # points, all pairs of which count in a median; pairs that are drawn of more
+FEW, DRAWN = 500, 100_000  # up to so many points the median is over all pairs; above, over so many random ones
+MOST_PAIRS = 10**7  # that a threshold may join: beyond that, they take gigabytes
 SEEN = 1e-10  # of the largest curvature, columns in unit length: directions with less are not compared
 
 
@@ -65,8 +66,8 @@ def similarity_graph(
         no inverse of H_i, and says little of nodes with few points that agree. "means": the means of features and
         label, in units of their spread; it knows nothing of how labels follow from features.
     threshold : float, default=None
-        In place of k: join labelled nodes whose distance d is at most so many times the median distance of two of
-        them that differ. A node that is near none stays alone.
+        In place of k, which is then not looked at: join labelled nodes whose distance d is at most so many times the
+        median distance of two of them that differ. A node that is near none stays alone.
 
     Returns
     -------
@@ -150,7 +151,10 @@ def _within(z: Array, reach: float) -> tuple[NDArray[np.int64], Array]:
     """Every pair of points that are no further apart than that, and how far they are."""
     from scipy.spatial import cKDTree
 
-    pairs = cKDTree(z).query_pairs(reach * (1 + 1e-9), output_type="ndarray").astype(np.int64)
+    tree, reach_up = cKDTree(z), reach * (1 + 1e-9)
+    if len(z) > FEW and (many := (tree.count_neighbors(tree, reach_up) - len(z)) // 2) > MOST_PAIRS:
+        raise ValueError(f"this threshold joins {many:,} pairs of nodes; choose a smaller one, or k")
+    pairs = tree.query_pairs(reach_up, output_type="ndarray").astype(np.int64)
     d = np.linalg.norm(z[pairs[:, 0]] - z[pairs[:, 1]], axis=1)
     near = d <= reach * (1 + 1e-12)  # a distance that is the median may be rounded in another way
     return pairs[near], d[near]

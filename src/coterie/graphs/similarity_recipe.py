@@ -14,6 +14,8 @@ from coterie.problem import EmpiricalGraph, Problem
 from coterie.problem.arrays import as_whole
 from coterie.problem.losses import Loss
 
+PLAIN: dict[str, Any] = {"l1": 0.0, "lower": None, "upper": None, "positive": False, "reduction": "mean"}
+
 
 @dataclass(frozen=True)
 class SimilarityGraph:
@@ -21,7 +23,8 @@ class SimilarityGraph:
 
     The nodes are the different groups of the rows. In cross-validation every fold makes the graph again from its
     training rows, and of several k or thresholds, the best is chosen, together with λ. What is compared
-    are models with the loss of the estimator, or with squared error where that is not smooth.
+    are models with the loss of the estimator, without its bounds and its ℓ1 norm, or with squared error where that
+    is not smooth (a Lasso, quantiles).
 
     Parameters
     ----------
@@ -82,8 +85,10 @@ def joined(recipe: SimilarityGraph, problem: Problem, value: float) -> Problem:
 
 
 def _comparing(problem: Problem) -> Loss:
-    """The loss of the problem, by which a node has the mean of its rows; squared error where that is not smooth."""
+    """The loss of the problem without bounds and ℓ1 norm, by which a node has the mean of its rows.
+
+    Squared error where that is not smooth.
+    """
     loss: Any = problem.loss
-    if not problem.bound.f.smooth:
-        return SQUARED
-    return replace(loss, reduction="mean") if hasattr(loss, "reduction") else loss
+    loss = replace(loss, **{name: value for name, value in PLAIN.items() if hasattr(loss, name)})
+    return loss if loss.bind(problem.data.labelled).smooth else SQUARED

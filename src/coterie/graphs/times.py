@@ -17,6 +17,10 @@ from coterie.problem.ids import as_ids, is_absent
 DATE = re.compile(r"(\d{4})-(\d{1,2})(?:-(\d{1,2})([T ].+)?)?")
 IN_ORDER = re.compile(r"\D*(0+\D*|0000.*|0+(:0+)+\D*)")
 """Text, each digit of which is written as 0, in which the first number counts most."""
+MONTH_FIRST = re.compile(r"(0[1-9]|1[0-2])\.(1[89]|20)\d\d")
+"""Months such as 12.2024, which are numbers in another order."""
+YEARS = re.compile(r"\D*(\d{4})\D+((?:1[5-9]|2\d)\d\d)(?!\d)\D*")
+"""Two numbers of four digits, of which the second is a year."""
 RULE = "times are numbers, dates, or text such as 2025-07, 2025-07-01, 2025-07-01 12:00 or 2025-Q3"
 
 
@@ -51,13 +55,15 @@ def what_they_say(times: Sequence[Any]) -> list[Any]:
     """
     if not all(isinstance(time, str) for time in times):
         return list(times)
-    for read in (_number, _month, _date):
+    months_first = all(MONTH_FIRST.fullmatch(time.strip()) for time in times)
+    for read in () if months_first else (_number, _month, _date):
         try:
             return [read(time) for time in times]
         except ValueError:
             pass
     shapes = {re.sub(r"\d", "0", time) for time in times}
-    if len(shapes) > 1 or not IN_ORDER.fullmatch(shapes.pop()):
+    ordered = len(shapes) == 1 and IN_ORDER.fullmatch(shapes.pop()) is not None
+    if months_first or not ordered or not all(map(_year_is_first, times)):
         raise ValueError(f"it cannot be told when {times[0]!r} is, beside {times[-1]!r}; {RULE}")
     return list(times)
 
@@ -86,6 +92,12 @@ def _length(step: Any) -> float:
     if isinstance(step, np.timedelta64):
         return float(step.astype(np.int64))
     return step.total_seconds() if hasattr(step, "total_seconds") else float(getattr(step, "n", step))
+
+
+def _year_is_first(text: str) -> bool:
+    """Whether this is not a day or a month before its year: of two years, the second is the next one (2023/2024)."""
+    two = YEARS.fullmatch(text)
+    return two is None or int(two[2]) - int(two[1]) in (0, 1)
 
 
 def _number(text: str) -> float:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import re
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from coterie.estimators.column_strength import strengths_of
+from coterie.estimators.variants import OF_GRAPHS
 from coterie.problem import EmpiricalGraph
 from coterie.problem.ids import Pairs
 from coterie.problem.losses.measure import Measure
@@ -20,6 +24,9 @@ if TYPE_CHECKING:
 AS_GOOD_AS_ZERO, LARGE = 1e-15, 0.1  # relative gaps that are as good as zero, or say little
 MOST_SITES = 10  # named one by one
 MOST_STRENGTHS = 10
+OWN, COSTS = ("delta", "quantile", "alpha"), ("ridge", "l1")  # parameters that only some estimators have
+LIMITS = {"lower": "≥", "upper": "≤"}
+GRAPH_WORDS = {"n_neighbours": "neighbours of each node", "threshold": "median distances at most between neighbours"}
 FEDERATION = {"sites", "rounds", "held", "complaints", "privacy"}  # keys of the note of a federation
 PENALTIES = {
     ("l1", TotalVariation()): "ℓ1 total variation: every coefficient has clusters of its own",
@@ -112,9 +119,28 @@ def held_out_in_words(model: NetworkedModel) -> list[str]:
     return [said, *([FLATTERED] if getattr(model, "refine_strength", False) else [])]
 
 
+def own_parameters(model: NetworkedModel) -> dict[str, Any]:
+    """What a model has of its own, as JSON can hold it: parameters of its loss, what coefficients cost by themselves,
+    their bounds, and what was chosen of a graph that rows make.
+    """
+    given = {name: getattr(model, name) for name in (*OWN, *COSTS) if hasattr(model, name)}
+    given |= {name: np.asarray(getattr(model, name)).tolist() for name in LIMITS if getattr(model, name) is not None}
+    given |= {name: True for name in ("positive",) if getattr(model, name)}
+    return given | {name.rstrip("_"): getattr(model, name) for name in OF_GRAPHS if hasattr(model, name)}
+
+
 def own_of(model: NetworkedModel) -> str:
-    """What a loss has besides its strengths: the level of a quantile, δ, the column of an exposure; with a comma."""
-    said = [f"{name} {short(getattr(model, name), 4)}" for name in ("delta", "quantile") if hasattr(model, name)]
+    """The same in words, but what coefficients cost by default, and the column of an exposure; with a comma."""
+    own, usual = own_parameters(model), inspect.signature(type(model)).parameters
+    named = [
+        name for name in own if name in OWN or (name in COSTS and name in usual and own[name] != usual[name].default)
+    ]
+    said = [f"{name} {short(own[name], 4)}" for name in named]
+    said += ["coefficients ≥ 0"] if "positive" in own else []
+    for name, sign in LIMITS.items():
+        if name in own:
+            said.append(f"coefficients {sign} {short(own[name], 4) if np.isscalar(own[name]) else own[name]}")
+    said += [f"{short(own[name], 4)} {words}" for name, words in GRAPH_WORDS.items() if name in own]
     if model.offset_ is not None:
         kind, column = model.offset_
         said.append(kind if column is None else f"{kind} in the column {column}")

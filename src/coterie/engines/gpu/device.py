@@ -16,7 +16,7 @@ NODE_NUMBERS = 30  # numbers of 8 bytes for each weight
 ROW_NUMBERS = 8  # numbers of 8 bytes for each entry of X, while products are made
 
 
-class NoGPU(RuntimeError, OSError):  # noqa: N818  it says what is missing; the machine lacks it, as it may lack a file
+class NoGPU(RuntimeError):  # noqa: N818  it says what is missing
     """There is no GPU that the engine can use; the message says why, and what to do."""
 
 
