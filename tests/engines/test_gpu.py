@@ -18,6 +18,7 @@ from coterie.solver.pace import Pace
 from problems import EVERY_PENALTY, instance
 
 needs_torch = pytest.mark.skipif(not gpu.HERE, reason="torch is not installed")
+ROWS = [ct.Logistic(ridge=0.05), ct.Poisson(), ct.Huber(delta=0.5), ct.SquaredHinge(ridge=0.05)]
 needs_kernels = pytest.mark.skipif(not gpu.kernels_run(), reason="no GPU, and TRITON_INTERPRET=1 is not set")
 
 
@@ -232,7 +233,27 @@ def test_a_glance_tells_what_the_minorant_comes_to(kind: str, penalty: ct.Penalt
 
 
 @needs_torch
-@pytest.mark.parametrize("loss", [ct.SquaredError(), ct.Lasso(0.1), ct.Logistic(ridge=0.05)], ids=str)
+@pytest.mark.parametrize("kind", ["few labelled", "few points"])
+@pytest.mark.parametrize("loss", [ct.SquaredError(), *ROWS], ids=str)
+def test_rows_prove_what_they_prove_in_numpy(loss: ct.Loss, kind: str) -> None:
+    import torch
+
+    from coterie.engines.gpu.rows import Rows
+
+    f = instance(kind, loss).bound.f
+    here, w = Rows(f.design, "cpu"), np.random.default_rng(0).standard_normal((f.design.n_nodes, len(f.design.ridge)))
+    there = torch.as_tensor(w)
+    given, found = f.design.support(*f.design.slopes(w), w), here.support(*here.slopes(there), there)
+    for name in ("at", "q", "rounding_bound"):
+        np.testing.assert_allclose(getattr(found, name), getattr(given, name), rtol=1e-13, atol=1e-15)
+    assert here.ceiling(10.0, there) == pytest.approx(f.design.ceiling(10.0, w), rel=1e-15)
+    assert (found.at.numpy() <= f.design.values(w)).all()
+    lost = Rows(f.design, "cpu").values(torch.full_like(there, 1e200))
+    np.testing.assert_array_equal(np.isfinite(lost.numpy()), np.isfinite(f.design.values(np.full_like(w, 1e200))))
+
+
+@needs_torch
+@pytest.mark.parametrize("loss", [ct.SquaredError(), ct.Lasso(0.1), *ROWS, ct.Quantile(), ct.Huber(l1=0.05)], ids=str)
 def test_a_solve_is_certified(loss: ct.Loss) -> None:
     from coterie.engines.gpu.engine import GpuEngine
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 import pytest
 
@@ -62,5 +64,31 @@ def test_a_number_that_no_lam_has_is_refused() -> None:
     star = ct.EmpiricalGraph.from_edges([(0, 1), (0, 2)])
     X, y, nodes = np.ones((3, 1)), np.array([0.0, 1.0, 1.0]), np.arange(3)
     model = ct.NetworkedLinearRegression(star, n_clusters=2, fit_intercept=False, standardize=False, engine="numpy")
-    with pytest.raises(ValueError, match=r"no λ leaves so many; 1 remain at .*, and 3 at"):
+    with pytest.raises(ValueError, match=r"no λ was found that leaves so many; 1 remain at .*, and 3 at"):
         model.fit(X, y, groups=nodes)
+
+
+def test_where_labels_are_all_alike_there_is_one_cluster() -> None:
+    X, nodes = np.arange(6.0)[:, None], np.arange(6) // 2
+    model = ct.NetworkedLinearRegression([(0, 1), (1, 2)], n_clusters=1).fit(X, np.ones(6), groups=nodes)
+    assert model.clusters_.max() == 0
+    with pytest.raises(ValueError, match="the labels tell no two nodes apart, so that any λ leaves 1"):
+        model.set_params(n_clusters=2).fit(X, np.ones(6), groups=nodes)
+
+
+def test_where_the_number_jumps_others_nearby_are_tried() -> None:
+    rng = np.random.default_rng(0)
+    kind, edges = np.arange(30) // 10, set()
+    while len(edges) < 70:
+        i, j = sorted(rng.integers(30, size=2).tolist())
+        if i != j and (kind[i] == kind[j] or rng.random() < 0.15):
+            edges.add((i, j))
+    nodes, X = np.repeat(np.arange(30), 6), rng.standard_normal((180, 2))
+    y = np.array([1.0, -1, 2])[kind[nodes]] * X[:, 0] + X[:, 1] + 0.5 * rng.standard_normal(180)
+    reached = 0
+    for k in range(8, 20):
+        model = ct.NetworkedLinearRegression(sorted(edges), n_clusters=k, penalty="l2", engine="numpy")
+        with suppress(ValueError):
+            assert model.fit(X, y, groups=nodes).clusters_.max() + 1 == k
+            reached += 1
+    assert reached >= 10

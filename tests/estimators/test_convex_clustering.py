@@ -124,7 +124,6 @@ def test_groups_that_lie_far_apart_have_a_tree_too():
     assert (model.solution_.clusters().joint == model.labels_).all()
 
 
-@pytest.mark.slow
 def test_it_does_not_matter_where_zero_is():
     points = np.random.default_rng(0).standard_normal((20, 2))
     model = ct.ConvexClustering(lam=1.44).fit(points)
@@ -219,3 +218,20 @@ def test_what_makes_no_sense_is_refused(parameters, message):
 @parametrize_with_checks([ct.ConvexClustering(n_lams=5)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("wanted", [2, 3, 5])
+def test_the_cut_does_not_depend_on_how_coarse_the_tree_is(wanted):
+    few, many = (ct.ConvexClustering(wanted, n_lams=n).fit(X) for n in (5, 200))
+    assert few.lam_ == pytest.approx(many.lam_, rel=0.02)
+    assert len(few.solution_.clusters()) == wanted
+
+
+def test_names_of_points_are_those_of_the_index_and_others_are_refused():
+    edges = [(i, i + 1) for i in range(len(X) - 1)]
+    named = [(f"p{i}", f"p{j}") for i, j in edges]
+    frame = pd.DataFrame(X, index=[f"p{i}" for i in range(len(X))])
+    expected = ct.ConvexClustering(3, n_lams=20, graph=edges).fit(X).labels_
+    np.testing.assert_array_equal(ct.ConvexClustering(3, n_lams=20, graph=named).fit(frame).labels_, expected)
+    with pytest.raises(ValueError, match=r"called .p0., .p1., .p10..*give X as a frame whose index has these names"):
+        ct.ConvexClustering(3, graph=named).fit(X)

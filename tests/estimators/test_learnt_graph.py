@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
 
 import coterie as ct
+from coterie.estimators import learnt_graph
 from coterie.estimators.fold_paths import solve_folds
 from coterie.estimators.folds import folds_of
 from coterie.estimators.lam_errors import PATH_TOL, choice_of
@@ -113,3 +115,11 @@ def test_what_it_does_not_go_with() -> None:
             ct.NetworkedLinearRegression(graph, learn_graph=True, **options).fit(X, y, groups=nodes)
     with pytest.raises(ValueError, match="by folds"):
         ct.NetworkedLinearRegressionCV(graph, learn_graph=True, criterion="bic").fit(X, y, groups=nodes)
+
+
+def test_weights_that_do_not_settle_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learnt_graph, "ROUNDS", 2)
+    graph, X, y, nodes = rings()
+    model = ct.NetworkedLinearRegression(graph, lam=0.05, learn_graph=True, **FAST)
+    with pytest.warns(ConvergenceWarning, match="have not settled after 2 turns, the last of which moved one"):
+        model.fit(X, y, groups=nodes)

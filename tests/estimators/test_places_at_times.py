@@ -398,3 +398,23 @@ def test_classes_have_times_too() -> None:
         GRAPHS, lams=[0.1, 0.01], time_strengths=[1.0], cv=2, over="times", engine="numpy", tol=1e-3
     ).fit(frame, np.where(y > 0, "up", "down"), groups=BOTH)
     assert model.held_out_.score > 0.6
+
+
+def test_a_new_place_has_the_refitted_models_of_its_neighbours() -> None:
+    frame, y = table()
+    model = ct.NetworkedLinearRegression(GRAPHS, lam=0.3, refit="clusters").fit(frame, y, groups=BOTH)
+    at = [k for k, (place, _) in enumerate(model.graph_.names) if place == "a"]
+    np.testing.assert_allclose(model.weights_for(["a"]).coef, model.coef_[at])
+
+
+def test_midnights_are_dates_and_lists_are_pairs() -> None:
+    frame, y = table()
+    days = {k: date(2025, k, 1) for k in TIMES}
+    dated = frame.assign(time=frame["time"].map(days))
+    model = ct.NetworkedLinearRegression((SPACE, ct.time_graph(list(days.values()))), lam=0.1)
+    model.fit(dated, y, groups=BOTH)
+    given = [["a", pd.Timestamp("2025-02-01")], ["b", date(2025, 3, 1)]]
+    np.testing.assert_array_equal(
+        model.predict(frame[["x"]][:2], groups=given),
+        model.predict(frame[["x"]][:2], groups=[("a", date(2025, 2, 1)), ("b", date(2025, 3, 1))]),
+    )

@@ -131,6 +131,22 @@ def test_times_that_make_no_graph(times, period, message):
 
 
 @pytest.mark.parametrize(
+    "times",
+    [[202311, 202312, 202401], ["20240130", "20240131", "20240201"], ["202311", "202312", "202401"]],
+    ids=str,
+)
+def test_months_and_days_written_as_numbers_have_the_gaps_of_the_calendar(times: list) -> None:
+    graph = ct.time_graph(times)
+    assert graph.ids == tuple(times)
+    assert graph.weights.tolist() == [1.0, 1.0]
+
+
+def test_a_day_that_there_is_not_is_named() -> None:
+    with pytest.raises(ValueError, match="there is no date '2024-02-30'"):
+        ct.time_graph(["2024-02-28", "2024-02-30"])
+
+
+@pytest.mark.parametrize(
     "text",
     [
         ("31.12.2024", "01.01.2025"),

@@ -12,6 +12,7 @@ from coterie.problem.penalties import SquaredVariation
 from coterie.solver import NotConverged, Solution, solve
 
 STEP, SMALLEST = 0.5, 1e-9  # λ falls by this factor, from the largest useful one down to this part of it
+NEARBY, TRIES = 1.1, 40  # λ around a jump over k that are tried, from 1/1.1 to 1.1 times it: counts rise and fall
 CLOSE, CLOSEST = 1e-3, 1e-9  # how near the λ is to the smallest, relatively; and the least that λ can differ by
 
 
@@ -19,11 +20,14 @@ def lam_of_clusters(problem: Problem, k: int, **options: Any) -> tuple[float, So
     """Return the smallest λ at which k clusters remain, to a thousandth, and the solution there.
 
     λ descends from the one that leaves one model per component until there are more than k clusters; then bisection,
-    in logarithms, between the last two. All solves start from the last one. Clusters are those of `Solution.clusters`:
+    in logarithms, between the last two; where the number of clusters jumps over k, λ nearby are tried. All solves start
+    from the last one. Clusters are those of `Solution.clusters`:
     connected nodes whose weights are equal in all coordinates.
     """
     _check(problem, k)
-    bound, largest = problem.bound, max(largest_useful_lam(problem), np.finfo(float).tiny)
+    bound, largest = problem.bound, largest_useful_lam(problem)
+    if largest == 0:
+        return 0.0, _all_alike(problem, k, options)
 
     def at(lam: float, start: Solution | None) -> tuple[Solution, int]:
         with warnings.catch_warnings():
@@ -46,12 +50,24 @@ def lam_of_clusters(problem: Problem, k: int, **options: Any) -> tuple[float, So
             low, many = middle, count
         else:
             high, solution, few = middle, last, count
+    for lam in np.geomspace(high / NEARBY, high * NEARBY, TRIES) if few != k else ():
+        last, count = at(float(lam), last)
+        if count == k:
+            return float(lam), last
     if few != k:
-        other = f"and {many} at {low:.9g}" if low > 0 else "and no more at any smaller one"
+        other = f"and {many} at {low:.12g}" if low > 0 else "and no more at any smaller one"
         if problem.strength is not None and not problem.strength.all():
             other += "; columns of strength 0 tell nodes apart at any λ"
-        raise ValueError(f"n_clusters={k}: no λ leaves so many; {few} remain at {high:.9g}, {other}")
+        raise ValueError(f"n_clusters={k}: no λ was found that leaves so many; {few} remain at {high:.12g}, {other}")
     return high, solution
+
+
+def _all_alike(problem: Problem, k: int, options: dict[str, Any]) -> Solution:
+    """The solution at λ = 0 where that is one model per component already."""
+    solution = solve(problem.bound.at(0.0), **options)
+    if (count := len(solution.clusters())) != k:
+        raise ValueError(f"n_clusters={k}: the labels tell no two nodes apart, so that any λ leaves {count}")
+    return solution
 
 
 def _check(problem: Problem, k: int) -> None:

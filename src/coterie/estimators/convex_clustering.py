@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
@@ -11,12 +12,13 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from coterie.estimators.merge_path import Stage, points_problem, stages
+from coterie.estimators.merge_path import Stage, cut_closely, points_problem, stages
 from coterie.estimators.merge_tree import MergeTree
 from coterie.estimators.tables import check_numbers, refuse_gaps
 from coterie.graphs.neighbours import neighbour_graph
 from coterie.problem import BoundProblem, EmpiricalGraph, largest_useful_lam
 from coterie.problem.arrays import Array
+from coterie.problem.ids import are_text, as_ids, look_up, numbering, some_of
 from coterie.problem.penalties import Penalty, as_penalty
 from coterie.solver import Solution, solve
 
@@ -38,7 +40,8 @@ class ConvexClustering(ClusterMixin, BaseEstimator):
     lam : float, default=None
         λ ≥ 0, instead of the number of clusters.
     graph : EmpiricalGraph, networkx.Graph, matrix or frame of edges, default=None
-        What joins the points: its nodes are their numbers, or stand in their order. None: the nearest neighbours, and
+        What joins the points: its nodes are the numbers of rows or, where X is a frame, what its index calls them; of
+        a graph with other nodes in an order of their own, the k-th one is row k. None: the nearest neighbours, and
         what else it takes to be connected.
     n_neighbors : int, default=15
         How many nearest neighbours each point is joined to.
@@ -134,12 +137,13 @@ class ConvexClustering(ClusterMixin, BaseEstimator):
         """
         self._validate_params()
         check_numbers(X, "encode it, or leave it out")
+        rows = getattr(X, "index", None)  # the names of points, where a frame has them
         X = validate_data(self, X, dtype=np.float64, ensure_all_finite=False)
         refuse_gaps(X, getattr(self, "feature_names_in_", None))
         penalty = self._checked()
         centre = X.mean(axis=0)
         X = _checked_size(X - centre)  # far from zero, gaps would be relative to objectives of that size
-        self.graph_ = self._graph_of(X)
+        self.graph_ = self._graph_of(X, None if rows is None or callable(rows) else as_ids(rows))
         points = Stage.of_points(self.graph_, X)
         different = len(points.m)
         wanted = self.n_clusters or min(2, different)
@@ -148,7 +152,10 @@ class ConvexClustering(ClusterMixin, BaseEstimator):
             raise ValueError(f"n_clusters={wanted}, but {of}")
         problem = points_problem(self.graph_, X, np.ones(len(X)), penalty, 0.0)
         largest = largest_useful_lam(problem)
-        tree = MergeTree(self.graph_, X, stages(points, penalty, largest, self.n_lams, TREE_TOL * self.tol))
+        found = stages(points, penalty, largest, self.n_lams, TREE_TOL * self.tol)
+        if self.lam is None:
+            cut_closely(found, wanted, penalty, TREE_TOL * self.tol)
+        tree = MergeTree(self.graph_, X, found)
         self.children_, self.distances_ = np.array(tree.children).reshape(-1, 2), np.array(tree.lams)
         cut = len(X) - wanted  # so many merges are made
         self.lam_, solution = self._solved(
@@ -209,7 +216,7 @@ class ConvexClustering(ClusterMixin, BaseEstimator):
             raise ValueError("give n_clusters or lam, not both")
         return penalty
 
-    def _graph_of(self, X: Any) -> EmpiricalGraph:
+    def _graph_of(self, X: Array, names: list[Hashable] | None) -> EmpiricalGraph:
         if self.graph is None:
             return neighbour_graph(X, self.n_neighbors, self.phi)
         graph = EmpiricalGraph.from_any(self.graph)
@@ -218,8 +225,17 @@ class ConvexClustering(ClusterMixin, BaseEstimator):
         parts = int(graph.components.max()) + 1
         if parts > 1:
             raise ValueError(f"the graph falls into {parts} parts, which no λ joins; add edges, or leave graph out")
-        if graph.ids is not None and set(graph.ids) == set(range(len(X))):  # the points, in some other order
-            return EmpiricalGraph.from_edges(np.array(graph.ids)[graph.edges], graph.weights, n_nodes=len(X))
+        ids = set(graph.names)
+        names = list(range(len(X))) if ids == set(range(len(X))) else names
+        if names is not None and ids == set(names):
+            point = look_up(graph.names, numbering(names))
+            return EmpiricalGraph.from_edges(point[graph.edges], graph.weights, n_nodes=len(X))
+        if are_text(graph.names) and not hasattr(self.graph, "nodes") and not isinstance(self.graph, EmpiricalGraph):
+            raise ValueError(
+                f"the nodes of the graph are called {some_of(graph.names)}, and not after rows of X: "
+                "use the numbers of the rows, give X as a frame whose index has these names, or the graph as "
+                "ct.EmpiricalGraph.from_edges(…, ids=…) with the names in the order of the rows"
+            )
         return graph
 
 

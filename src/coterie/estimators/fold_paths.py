@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from joblib import effective_n_jobs  # noqa: TID251 (processes, no files)
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.parallel import Parallel, delayed
 
 from coterie.estimators.fold import Fold
@@ -101,7 +102,9 @@ def _solve_fold(
         if progress is not None:
             progress(lam, solution.gap)
 
-    known, rows = training_part(problem, fold, made)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # of graphs that are learnt
+        known, rows = training_part(problem, fold, made)
     if (start := options.get("start")) is not None:
         options = options | {"start": warm_start(start, known.graph)}
     with warnings.catch_warnings(), expecting(expected):

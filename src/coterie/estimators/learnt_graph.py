@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from coterie.estimators.adaptive import differences
 from coterie.problem import EmpiricalGraph, Problem
@@ -40,8 +41,16 @@ def learnt(problem: Problem, lam: float, options: dict[str, Any]) -> Problem:
         if gamma == 0:
             break
         before, graph = graph.weights, shared_out(given, d, gamma)
-        if np.abs(graph.weights - before).max() <= SETTLED * before.max():
+        moved = float(np.abs(graph.weights - before).max() / before.max())
+        if moved <= SETTLED:
             break
+    else:
+        warnings.warn(
+            f"learn_graph: weights of edges have not settled after {ROUNDS} turns, the last of which moved one of them "
+            f"by {moved:.1%} of the largest; another lam may suit them better",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
     return replace(problem, graph=graph)
 
 

@@ -105,5 +105,18 @@ def stages(points: Stage, penalty: Penalty, largest: float, n_lams: int, tol: fl
         if not (gain > 0).any():
             break
         low, high = found[(k := int(gain.argmax())) : k + 2]
-        found.insert(k + 1, low.at(float(np.sqrt(low.none_below * high.lam)), penalty, tol))
+        found.insert(k + 1, low.at(_between(low, high), penalty, tol))
     return found
+
+
+def cut_closely(found: list[Stage], k: int, penalty: Penalty, tol: float) -> None:
+    """Bisect the stretch of λ at whose end there are k clusters or fewer for the first time, until it is short."""
+    while (at := next(i for i, stage in enumerate(found) if len(stage.m) <= k)) > 0:
+        low, high = found[at - 1 : at + 1]
+        if high.lam <= low.none_below * (1 + CLOSE):
+            break
+        found.insert(at, low.at(_between(low, high), penalty, tol))
+
+
+def _between(low: Stage, high: Stage) -> float:
+    return float(np.sqrt(low.none_below * high.lam))

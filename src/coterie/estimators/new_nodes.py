@@ -80,7 +80,7 @@ def weights_for_place(model: NetworkedModel, neighbours: Any) -> Array:
     at = look_up(list(joined), numbering(pairs.first))
     if unknown := [name for name, number in zip(joined, at, strict=True) if number < 0]:
         raise ValueError(f"{unknown[0]!r} is not among the {len(pairs.first)} places, {some_of(pairs.first)}")
-    slices = model.solution_.w.reshape(len(pairs.second), len(pairs.first), -1)[:, at]
+    slices = model._weights_and_groups()[0].reshape(len(pairs.second), len(pairs.first), -1)[:, at]
     A, penalty = np.array(list(joined.values())), as_penalty(model.penalty)
     return np.array([fit_given_neighbours(w, A, penalty) for w in slices])
 

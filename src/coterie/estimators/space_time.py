@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from datetime import date, datetime
 from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
@@ -99,7 +100,7 @@ def nodes_of_rows(graph: EmpiricalGraph, ids: Any, later: bool) -> NDArray[np.in
     pairs = pairs_of(graph)
     if pairs is None:
         return graph.numbers(ids)
-    names = as_ids(ids)
+    names = _as_pairs(as_ids(ids), pairs)
     numbers = look_up(names, graph._number_of)
     if not (numbers < 0).any():
         return numbers
@@ -119,6 +120,19 @@ def nodes_of_rows(graph: EmpiricalGraph, ids: Any, later: bool) -> NDArray[np.in
         stacklevel=5,
     )
     return numbers
+
+
+def _as_pairs(names: list[Any], pairs: Pairs) -> list[Any]:
+    """The same names as tuples; where times are dates, midnights are these."""
+    names = [tuple(name) if isinstance(name, list) else name for name in names]
+    if not isinstance(pairs.second[0], date) or isinstance(pairs.second[0], datetime):
+        return names
+    return [(name[0], _as_date(name[1])) if isinstance(name, tuple) and len(name) == 2 else name for name in names]
+
+
+def _as_date(when: Any) -> Any:
+    midnight = isinstance(when, datetime) and when.tzinfo is None and when.time() == datetime.min.time()
+    return when.date() if midnight else when
 
 
 def _check_pair(name: Any, row: str, pairs: Pairs, place: Any, later: bool) -> None:

@@ -14,7 +14,10 @@ import numpy as np
 from coterie.problem.arrays import Array
 from coterie.problem.ids import as_ids, is_absent
 
+COMPACT = re.compile(r"((?:1[89]|20)\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])?")
+"""Months and days as numbers: 202312, 20231231."""
 DATE = re.compile(r"(\d{4})-(\d{1,2})(?:-(\d{1,2})([T ].+)?)?")
+DAY = re.compile(r"\s*\d{4}-\d{1,2}-\d{1,2}([T ].+)?\s*")
 IN_ORDER = re.compile(r"\D*(0+\D*|0000.*|0+(:0+)+\D*)")
 """Text, each digit of which is written as 0, in which the first number counts most."""
 MONTH_FIRST = re.compile(r"(0[1-9]|1[0-2])\.(1[89]|20)\d\d")
@@ -50,17 +53,23 @@ def in_order(times: Any) -> tuple[list[Hashable], list[Any]]:
 def what_they_say(times: Sequence[Any]) -> list[Any]:
     """Times that can be compared: text that holds numbers, months or dates as these, all others as they are.
 
+    Whole numbers are months or days where all of them can be: 202312 comes one month before 202401.
+
     Other text is in alphabetical order, which is that of time where digits alone differ, and the first of them count
     most: there is one number (week 07), a year comes first (2025-Q3, FY2023-2024), or it is a clock (09:15).
     """
-    if not all(isinstance(time, str) for time in times):
+    text = all(isinstance(time, str) for time in times)
+    if not text and not all(isinstance(time, int) for time in times):
         return list(times)
-    months_first = all(MONTH_FIRST.fullmatch(time.strip()) for time in times)
-    for read in () if months_first else (_number, _month, _date):
+    months_first = text and all(MONTH_FIRST.fullmatch(time.strip()) for time in times)
+    for read in () if months_first else (_compact_month, _compact_day, _number, _month, _date):
         try:
-            return [read(time) for time in times]
+            return [read(str(time)) for time in times] if text or read is not _number else list(times)
         except ValueError:
             pass
+    if all(map(DAY.fullmatch, times)):
+        wrong = next(time for time in times if not _is_date(time))
+        raise ValueError(f"there is no date {wrong!r}; {RULE}")
     shapes = {re.sub(r"\d", "0", time) for time in times}
     ordered = len(shapes) == 1 and IN_ORDER.fullmatch(shapes.pop()) is not None
     if months_first or not ordered or not all(map(_year_is_first, times)):
@@ -72,7 +81,7 @@ def is_after(time: Any, last: Any) -> bool:
     """Whether one time comes after another; False where they cannot be compared."""
     try:
         before, after = what_they_say([last, time])
-        return bool(after > before)
+        return bool(after > before) and not (isinstance(after, float) and not isfinite(after))
     except (TypeError, ValueError):
         return False
 
@@ -104,6 +113,27 @@ def _number(text: str) -> float:
     if not isfinite(value := float(text)):
         raise ValueError(text)
     return value
+
+
+def _compact_month(text: str) -> np.datetime64:
+    found = COMPACT.fullmatch(text.strip())
+    if found is None or found[3] is not None:
+        raise ValueError(text)
+    return np.datetime64(f"{found[1]}-{found[2]}")
+
+
+def _compact_day(text: str) -> datetime:
+    found = COMPACT.fullmatch(text.strip())
+    if found is None or found[3] is None:
+        raise ValueError(text)
+    return datetime(int(found[1]), int(found[2]), int(found[3]))
+
+
+def _is_date(text: str) -> bool:
+    try:
+        return _date(text) is not None
+    except ValueError:
+        return False
 
 
 def _month(text: str) -> np.datetime64:

@@ -1,7 +1,10 @@
-"""A column of times in files: whole numbers, other numbers, dates, or dates with the time of day and perhaps a zone."""
+"""A column of times in files: whole numbers, other numbers, months, dates, or dates with the time of day and perhaps a
+zone.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -15,13 +18,24 @@ if TYPE_CHECKING:
     import polars as pl
 
 ROW = " row"  # a column name of our own
+MONTHS = r"^\d{4}-(0[1-9]|1[0-2])$"
 DAYS = "%Y-%m-%d"
 MOMENTS = ("%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M")
 RULE = "times are numbers, or dates such as 2025-07-01, 2025-07, 2025-07-01 12:00 or 2025-07-01 12:00+02:00"
 
 
+class Month(str):
+    """Stands for months such as 2025-07, which stay text: `ct.time_graph` reads them."""
+
+    __slots__ = ()
+
+
 class Zoned(datetime):
     """Stands for moments with a time zone, which become those of UTC."""
+
+
+def _as_month(text: pl.Expr) -> pl.Expr:
+    return import_polars().when(text.str.contains(MONTHS)).then(text)
 
 
 def _as_date(text: pl.Expr) -> pl.Expr:
@@ -56,6 +70,7 @@ def _as_whole(text: pl.Expr) -> pl.Expr:
 KINDS: dict[type, Callable[[pl.Expr], pl.Expr]] = {
     int: _as_whole,
     float: _as_number,
+    Month: _as_month,
     date: _as_date,
     datetime: _as_moment,
     Zoned: _as_zoned,
@@ -65,7 +80,7 @@ KINDS: dict[type, Callable[[pl.Expr], pl.Expr]] = {
 
 @dataclass(frozen=True)
 class Times:
-    """The column of the times, and what its values are: int, float, date, datetime or Zoned."""
+    """The column of the times, and what its values are: int, float, Month, date, datetime or Zoned."""
 
     name: str
     kind: type
@@ -92,6 +107,8 @@ class Times:
         """The column of times as a model knows them."""
         if isinstance(times[0], datetime) and times[0].tzinfo is not None:
             return cls(name, Zoned)
+        if all(isinstance(time, str) and re.match(MONTHS, time) for time in times):
+            return cls(name, Month)
         for kind in (datetime, date, float, int, str):
             if isinstance(times[0], kind):
                 return cls(name, kind)

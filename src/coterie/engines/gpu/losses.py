@@ -8,9 +8,9 @@ import torch
 
 from coterie.engines.equations import by_node
 from coterie.engines.gpu.exact import Tensor
+from coterie.engines.gpu.psi import FAMILIES
 from coterie.engines.gpu.rows import Rows, Support
 from coterie.problem.losses.base import LocalLosses
-from coterie.problem.losses.logistic import Logistic
 from coterie.problem.losses.quadratic import Quadratics
 from coterie.problem.losses.row_losses import RowLosses
 from coterie.problem.losses.sparse_quadratics import SparseQuadratics
@@ -35,10 +35,10 @@ def on_device(f: LocalLosses, device: Any) -> HostLosses:
         from coterie.engines.gpu.sparse import DeviceSparseQuadratics
 
         return DeviceSparseQuadratics(f, device)
-    if isinstance(f, RowLosses) and isinstance(f.psi, Logistic):
-        from coterie.engines.gpu.logistic import DeviceLogistic
+    if isinstance(f, RowLosses) and f.psi.kernel in FAMILIES:
+        from coterie.engines.gpu.row_losses import DeviceRowLosses
 
-        return DeviceLogistic(f, device)
+        return DeviceRowLosses(f, device)
     return HostLosses(f, device)
 
 

@@ -1,7 +1,7 @@
 """The rows behind a loss, on a device: what `coterie.problem.losses.design` does, with the same charges for rounding.
 
 Margins and sums over rows are added up in pairs (`exact`), as by `coterie.kernels.reference.rows`, whose constants
-these are; a device's exp, log and log1p are within 2 units in the last place, less than what is charged there.
+these are; `psi` has the formulas of single rows.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from coterie.engines.gpu.exact import EPS, Tensor, sum_exactly, total, two_product, two_sum
+from coterie.engines.gpu.psi import FAMILIES
 from coterie.kernels.reference.blocks import blocks
 from coterie.kernels.reference.exact import FAINT
 from coterie.problem.losses.design import Design
@@ -42,6 +43,7 @@ class Rows:
 
     def __init__(self, design: Design, device: Any) -> None:
         self.is_squared, self.n, self.K = design.is_squared, design.X.shape[1], design.n_nodes
+        self.psi = FAMILIES[design.psi.kernel](design.psi)
         self.ridge = torch.as_tensor(design.ridge, device=device)
         self.device = device
         parts: Any = blocks
@@ -60,32 +62,22 @@ class Rows:
         """⟨x_r, w_i⟩ of every row, as hi + lo."""
         return sum_exactly(*two_product(block.X, w[block.nodes][:, None, :].expand_as(block.X)), dim=2)
 
-    def residuals(self, block: Block, w: Tensor) -> Tensor:
-        """y_r − ⟨x_r, w_i⟩, from twice the precision rounded to one float."""
-        hi, lo = self.margins(block, w)
-        hi, error = two_sum(block.y, -hi)
-        return hi + (error - lo)
-
-    def wrong_margins(self, block: Block, w: Tensor) -> Tensor:
-        """The margin of every row on the wrong side of its label, rounded to one float."""
-        hi, lo = self.margins(block, w)
-        return torch.where(block.y > 0.5, -hi - lo, hi + lo)
+    def arguments(self, block: Block, w: Tensor) -> Tensor:
+        """e = direction·⟨x_r, w_i⟩ + shift of every row, from twice the precision rounded to one float."""
+        (hi, lo), way = self.margins(block, w), self.psi.direction(block.y)
+        hi, error = two_sum(self.psi.shift(block.y), way * hi)
+        return hi + (error + way * lo)
 
     def values(self, w: Tensor) -> Tensor:
         """L_i(w_i), with residuals in twice the precision."""
         out = self._empty()
         for block in self.blocks:
-            if self.is_squared:
-                e = self.residuals(block, w)
-                terms = block.s * e * e
-            else:
-                terms = block.s * _softplus(self.wrong_margins(block, w))
             at = w[block.nodes]
-            value, low = sum_exactly(terms, None, 1)
+            value, low = sum_exactly(block.s * self.psi.psi(self.arguments(block, w), block.y), None, 1)
             more, rest = sum_exactly(self.ridge * at * at, None, 1)
             value, error = two_sum(value, more)
             out[block.nodes] = value + (low + rest + error)
-        return out
+        return out if self.is_squared else torch.where(out.isnan(), torch.inf, out)  # sums that overflow
 
     def misses(self, block: Block, w: Tensor) -> Tensor:
         """How far each margin may be off before it is rounded to one float."""
@@ -94,22 +86,26 @@ class Rows:
 
     def ceiling(self, level: float, w: Tensor) -> float:
         """What an objective at w can be at most, where `level` was computed."""
-        squares, sums = 0.0, 0.0
-        for block in self.blocks:
-            miss = self.misses(block, w)
-            squares, sums = squares + total(block.s * miss**2), sums + total(block.s * miss)
-        return (level**0.5 + squares**0.5) ** 2 if self.is_squared else level + sums
+        doubt = sum(total(self._doubts(block, w)) for block in self.blocks)
+        return float((level**0.5 + doubt**0.5) ** 2) if self.is_squared else level + doubt
+
+    def _doubts(self, block: Block, w: Tensor) -> Tensor:
+        """How far s_r ψ, as computed, may be off; of squared error s_r times the square of how far e_r may be off."""
+        miss = self.misses(block, w)
+        if self.is_squared:
+            return block.s * miss**2
+        t = self.psi.slope(self.arguments(block, w), block.y)
+        return block.s * (self.psi.steepest(t, block.y, miss) * miss + self.psi.value_rounding(t, block.y))
 
     def slopes(self, w: Tensor) -> tuple[list[Tensor], Tensor]:
         """The duals of rows and of ridge that are best at w."""
-        a = []
-        for block in self.blocks:
-            if self.is_squared:
-                a.append(-2 * block.s * self.residuals(block, w))
-            else:
-                side = torch.where(block.y > 0.5, -1.0, 1.0).to(torch.float64)
-                a.append(block.s * _chance(self.wrong_margins(block, w)) * side)
+        psi, blocks = self.psi, self.blocks
+        a = [block.s * psi.slope(self.arguments(block, w), block.y) * psi.direction(block.y) for block in blocks]
         return a, 2 * self.ridge * w
+
+    def are_bent(self, w: Tensor) -> bool:
+        """Whether every row has a curvature at w."""
+        return all(bool(self.psi.bend(self.arguments(b, w), b.y)[b.there].all()) for b in self.blocks)
 
     def moved(self, a: list[Tensor], b: Tensor, step: Tensor) -> tuple[list[Tensor], Tensor]:
         """The duals of squared error, had the weights been moved by `step`."""
@@ -139,17 +135,13 @@ class Rows:
 
     def _lower_bounds(self, block: Block, a: Tensor, b: Tensor, w: Tensor) -> Tensor:
         """What the duals a and b prove of L_i at w_i, less all rounding: see `kernels.reference.rows`."""
-        s = torch.where(block.there, block.s, 1.0)
-        doubts = self.misses(block, w) * a.abs()
-        if self.is_squared:
-            first, second = -a * self.residuals(block, w), -a * (a / (4 * s))
-            doubts = doubts + 4 * EPS * (first.abs() + second.abs())
-        else:
-            t = (a.abs() / s).clamp(max=1.0)
-            first, second = a.abs() * self.wrong_margins(block, w), s * _entropy(t)
-            side = torch.where(t <= 0.5, t, (1 - t).clamp(min=EPS))
-            tilt = 1 + torch.where(side > 0, side.log().abs(), 0.0)
-            doubts = doubts + 8 * EPS * (first.abs() + second.abs() + a.abs() * tilt)
+        psi, y, s = self.psi, block.y, torch.where(block.there, block.s, 1.0)
+        force = a * psi.direction(y)
+        t, (lowest, highest) = force / s, psi.given.domain(y)
+        first, second = force * self.arguments(block, w), -s * psi.conjugate(t, y)
+        second = torch.where((t < lowest) | (t > highest), -torch.inf, second)
+        doubts = self.misses(block, w) * a.abs() + 8 * EPS * (first.abs() + second.abs())
+        doubts = doubts + s * psi.conjugate_rounding(t, y)
         value, low = sum_exactly(*two_sum(first, second), dim=1)
         bound, at = FAINT + doubts.sum(1), w[block.nodes]
         ridged = self.ridge > 0
@@ -161,19 +153,3 @@ class Rows:
             value, error = two_sum(value, more)
             low = low + (rest + error)
         return (value + low) - bound - 2 * EPS * value.abs()
-
-
-def _softplus(x: Tensor) -> Tensor:
-    """log(1 + e^x), accurate where it is tiny."""
-    return x.clamp(min=0.0) + torch.log1p(torch.exp(-x.abs()))
-
-
-def _chance(x: Tensor) -> Tensor:
-    """1/(1 + e^−x), accurate where it is tiny."""
-    t = torch.exp(-x.abs())
-    return torch.where(x > 0, 1.0, t) / (1 + t)
-
-
-def _entropy(t: Tensor) -> Tensor:
-    """−t log t − (1 − t) log(1 − t)."""
-    return -torch.where(t > 0, t * t.log(), 0.0) - torch.where(t < 1, (1 - t) * torch.log1p(-t), 0.0)

@@ -101,21 +101,43 @@ class RowLosses(LocalLosses):
     def model(self, w: Array, before: Array | None) -> Model | None:
         """The curvature of a row is the most that it can have as far as its margin has moved.
 
-        None where nodes have few rows: a primal update by rows is cheaper than a model of n × n numbers. Where ψ is a
-        straight line, a quadratic above it has a curvature that it has not, however little weights move. And none where
-        ψ does not say how fast its curvature grows.
+        None where there are none.
         """
-        few = w.shape[1] > CHEAP and 2 * len(self.rows.X) <= w.size
-        if few or (self.psi.curvature == np.inf and not self.psi.self_concordant):
+        if not self.has_models:
             return None
         found = self._model(w, before)
-        if not self.psi.self_concordant:  # some rows have no curvature, for now
-            np.einsum("ikk->ik", found.H)[...] += self._trace
+        if self.trace_of_models:
+            np.einsum("ikk->ik", found.H)[...] += self.trace_of_models
+        all_bent = not self.psi.straight or bool(self.design.bend(w).all())
+        change, everywhere = self.reach_of_model(found.change, before is None, all_bent)
+        return found._replace(change=change, everywhere=everywhere)
+
+    @cached_property
+    def has_models(self) -> bool:
+        """Not where nodes have few rows: a primal update by rows is cheaper than a model of n × n numbers.
+
+        And not where ψ does not say how fast its curvature grows.
+        """
+        n = len(self.ridge)
+        few = n > CHEAP and 2 * len(self.rows.X) <= len(self.rows.M) * n
+        return not few and (self.psi.curvature < np.inf or self.psi.self_concordant)
+
+    @property
+    def trace_of_models(self) -> float:
+        """What curvatures of models have more than those of rows, where some rows have none, for now."""
+        return 0.0 if self.psi.self_concordant else self._trace
+
+    def reach_of_model(self, change: float, first: bool, all_bent: bool) -> tuple[float, bool]:
+        """By how much curvature has changed since the last model, and whether the new one is above L_i everywhere.
+
+        Where ψ is a straight line, a quadratic above it has a curvature that it has not, however little weights move.
+        """
+        if not self.psi.self_concordant:
             unknown = np.inf if self.sees_all else MUCH
-            return found._replace(change=unknown if self.psi.straight and not self.design.bend(w).all() else 0.0)
+            return (0.0 if all_bent else unknown), True
         if self.psi.curvature == np.inf:
-            return found._replace(change=np.inf if before is None else found.change, everywhere=False)
-        return found
+            return (np.inf if first else change), False
+        return change, True
 
     def _model(self, w: Array, before: Array | None) -> Model:
         rows, (count, n) = self.rows, w.shape

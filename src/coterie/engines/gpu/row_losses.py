@@ -1,4 +1,4 @@
-"""The logistic loss on a device: batched Newton steps, see `coterie.problem.losses.row_losses`."""
+"""Sums over rows of a smooth ψ on a device: batched Newton steps, see `coterie.problem.losses.row_losses`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import torch
 from coterie.engines.equations import by_node
 from coterie.engines.gpu.exact import EPS, Tensor
 from coterie.engines.gpu.losses import HostLosses, Model
+from coterie.engines.gpu.psi import Family
 from coterie.engines.gpu.rows import Rows, Support
 from coterie.kernels.interruption import time_is_up
+from coterie.kernels.reference.model import EVERYWHERE
 from coterie.kernels.reference.node_solvers import HALVINGS
 from coterie.problem.losses.row_losses import (
-    CHEAP,
     CLOSER,
     CONJUGATE_STEPS,
     FEW,
@@ -27,8 +28,9 @@ from coterie.problem.losses.row_losses import (
 class _Nodes(NamedTuple):
     """Nodes i with the function L_i(z) − ⟨p_i, z⟩ + curvature_i ‖z − anchor_i‖²/2; None: the anchor is z itself."""
 
+    psi: Family
     X: Tensor
-    side: Tensor
+    y: Tensor
     share: Tensor
     p: Tensor
     anchor: Tensor | None
@@ -36,12 +38,15 @@ class _Nodes(NamedTuple):
     curvature: Tensor
 
     def among(self, which: Tensor) -> _Nodes:
-        return _Nodes(*(None if part is None else part[which] for part in self))
+        return _Nodes(self.psi, *(None if part is None else part[which] for part in self[1:]))
+
+    def arguments(self, z: Tensor) -> Tensor:
+        """e of every row."""
+        return self.psi.direction(self.y) * by_node(self.X, z) + self.psi.shift(self.y)
 
     def objective(self, z: Tensor, d: Tensor) -> Tensor:
         """The function at z, where z is d from the anchor."""
-        wrong = self.side * by_node(self.X, z)
-        loss = (self.share * (wrong.clamp(min=0.0) + torch.log1p(torch.exp(-wrong.abs())))).sum(1)
+        loss = (self.share * self.psi.psi(self.arguments(z), self.y)).sum(1)
         return loss + (0.5 * self.ridge * z * z - self.p * z + 0.5 * self.curvature * d * d).sum(1)
 
     def from_anchor(self, z: Tensor) -> Tensor:
@@ -49,14 +54,12 @@ class _Nodes(NamedTuple):
 
     def gradient(self, z: Tensor) -> tuple[Tensor, ...]:
         """The gradient, the bend of each row, and the largest entries of the gradient and of what it is made of."""
-        wrong = self.side * by_node(self.X, z)
-        t = torch.exp(-wrong.abs())
-        chance = torch.where(wrong >= 0, 1.0, t) / (1 + t)
-        pull, d = self.share * self.side * chance, self.from_anchor(z)
+        e, d = self.arguments(z), self.from_anchor(z)
+        pull = self.share * self.psi.direction(self.y) * self.psi.slope(e, self.y)
         g = self.ridge * z - self.p + self.curvature * d + by_node(self.X.transpose(1, 2), pull)
         size = self.ridge * z.abs() + self.p.abs() + self.curvature * d.abs()
         size = size + by_node(self.X.abs().transpose(1, 2), pull.abs())
-        return g, self.share * t / (1 + t) ** 2, g.abs().amax(1), size.amax(1)
+        return g, self.share * self.psi.working_bend(e, self.y), g.abs().amax(1), size.amax(1)
 
     def newton_step(self, g: Tensor, bend: Tensor) -> Tensor:
         H = (self.X * bend[:, :, None]).transpose(1, 2) @ self.X + torch.diag_embed(self.ridge + self.curvature)
@@ -75,13 +78,14 @@ class _Nodes(NamedTuple):
         return length
 
 
-class DeviceLogistic(HostLosses):
-    """Logistic losses with all nodes side by side."""
+class DeviceRowLosses(HostLosses):
+    """Losses of rows with all nodes side by side."""
+
+    f: RowLosses
 
     def __init__(self, f: RowLosses, device: Any) -> None:
         super().__init__(f, device)
         self.rows, self.trace = Rows(f.design, device), f._trace
-        self.few = len(f.ridge) > CHEAP and 2 * len(f.rows.X) <= len(f.rows.M) * len(f.ridge)
 
     def exact(self, w: Tensor) -> Tensor:
         return self.rows.values(w)
@@ -94,24 +98,23 @@ class DeviceLogistic(HostLosses):
 
     def model(self, w: Tensor, before: Tensor | None) -> Model | None:
         """Quadratics above L_i as far from w_i as `before`: see `coterie.kernels.reference.model`."""
-        if self.few:
+        f, rows, n, longest = self.f, self.rows, w.shape[1], 0.0
+        if not f.has_models:
             return None
-        rows, n, longest = self.rows, w.shape[1], 0.0
-        slope, H = torch.empty_like(w), w.new_empty((len(w), n, n))
+        slope, H, diagonal = torch.empty_like(w), w.new_empty((len(w), n, n)), 2 * rows.ridge + f.trace_of_models
         for block in rows.blocks:
-            at, side = w[block.nodes], torch.where(block.y > 0.5, -1.0, 1.0).double()
-            margin = by_node(block.X, at)
-            size, bend = margin.abs(), 0.25 * block.s
-            t = torch.exp(-size)
-            pull = block.s * side * torch.where(side * margin >= 0, 1.0, t) / (1 + t)
+            at, direction = w[block.nodes], rows.psi.direction(block.y)
+            e = direction * by_node(block.X, at) + rows.psi.shift(block.y)
+            way = torch.full_like(e, EVERYWHERE)
             if before is not None:
                 way = by_node(block.X, at - before[block.nodes]).abs()
                 longest = max(longest, float(way.max()))
-                t = torch.exp(-(size - way).clamp(min=0.0))
-                bend = block.s * t / (1 + t) ** 2
+            pull = block.s * direction * rows.psi.slope(e, block.y)
+            bend = block.s * rows.psi.most_bend(e, block.y, way)
             slope[block.nodes] = 2 * rows.ridge * at + by_node(block.X.transpose(1, 2), pull)
-            H[block.nodes] = torch.diag(2 * rows.ridge) + (block.X * bend[:, :, None]).transpose(1, 2) @ block.X
-        return Model(slope, H, longest)
+            H[block.nodes] = torch.diag(diagonal) + (block.X * bend[:, :, None]).transpose(1, 2) @ block.X
+        all_bent = not f.psi.straight or rows.are_bent(w)
+        return Model(slope, H, *f.reach_of_model(longest, before is None, all_bent))
 
     def support(self, p: Tensor, w: Tensor) -> Support:
         """From the duals at the weights that Newton finds for p."""
@@ -136,10 +139,10 @@ class DeviceLogistic(HostLosses):
         """Minimise L_i(z) − ⟨p_i, z⟩ + curvature_i ‖z − anchor_i‖²/2: see `kernels.reference.node_solvers`."""
         out = start.clone()
         for block in self.rows.blocks:
-            nodes, side = block.nodes, torch.where(block.y > 0.5, -1.0, 1.0).double()
-            near = None if anchor is None else anchor[nodes]
+            nodes, near = block.nodes, None if anchor is None else anchor[block.nodes]
             ridge = (2 * self.rows.ridge).expand(len(nodes), -1)
-            given = _Nodes(block.X, side, block.s, p[nodes], near, ridge, curvature[nodes, None])
+            aim = p[nodes], near, ridge, curvature[nodes, None]
+            given = _Nodes(self.rows.psi, block.X, block.y, block.s, *aim)
             out[nodes] = _newton(given, out[nodes], accuracy, most)
         return out
 
@@ -165,8 +168,9 @@ def _newton(given: _Nodes, out: Tensor, accuracy: float, most: int) -> Tensor:
             length[search] = given.among(search).length(z[search], fresh[search], slope)
         z = torch.where((length > 0)[:, None], z + length[:, None] * fresh, z)
         before = torch.where(back, before, steepest)
-        way = by_node(given.X, fresh).abs().amax(1)
-        arrived = arrived | ((length == 1) & (steepest * way <= accuracy * largest))
+        if given.psi.given.self_concordant:  # curvature has changed by no larger a part than the way
+            way = by_node(given.X, fresh).abs().amax(1)
+            arrived = arrived | ((length == 1) & (steepest * way <= accuracy * largest))
         out[nodes] = z
         left = ~arrived
         nodes, z, step, before, damped = nodes[left], z[left], fresh[left], before[left], damped[left]
