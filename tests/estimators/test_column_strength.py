@@ -140,6 +140,18 @@ def test_refining_is_a_search_one_column_at_a_time():
     np.testing.assert_array_equal(refine(given, lambda s, lam: (1.0, 0.1)), given)
 
 
+def test_slopes_that_all_share_are_tried_together():
+    """Where each slope alone would not pay, and an intercept of every node neither."""
+
+    def tried(strength, lam):
+        common = np.isinf(strength[:2]).all()
+        return (0.5 if strength[2] == 0 else 0.8) if common else 1.0, 0.1
+
+    np.testing.assert_array_equal(refine(np.ones(3), tried, True), [np.inf, np.inf, 0.0])
+    np.testing.assert_array_equal(refine(np.ones(3), tried), np.ones(3))
+    np.testing.assert_array_equal(refine(np.array([1.0, 1.0, np.inf]), tried, True), [np.inf, np.inf, np.inf])
+
+
 def test_no_folds_where_nothing_is_held_out():
     with pytest.raises(ValueError, match="holds nothing out"):
         fitted(ct.NetworkedLinearRegressionCV, criterion="aicc", refine_strength=True)

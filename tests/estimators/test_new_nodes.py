@@ -155,3 +155,20 @@ def test_nodes_that_cannot_be_added():
     with pytest.raises(ValueError, match="7 nodes; say with groups="):
         model.add_nodes({"b4": ["b3"]}, X, y)
     assert model.nodes_.tolist() == TOWNS
+
+
+def test_rows_of_counts_come_with_an_exposure_and_weights():
+    rng, nodes = np.random.default_rng(0), np.repeat(np.arange(4), 10)
+    X, E = rng.standard_normal((40, 1)), rng.uniform(0.5, 4, 40)
+    y = rng.poisson(E * np.exp(0.3 * X[:, 0])).astype(float)
+    model = ct.NetworkedPoissonRegression([(0, 1), (1, 2), (2, 3)], lam=0.1, engine="numpy")
+    model.fit(X, y, groups=nodes, exposure=E)
+    twice = model.weights_for([0], np.repeat(X[:5], 2, axis=0), np.repeat(y[:5], 2), exposure=np.repeat(E[:5], 2))
+    once = model.weights_for([0], X[:5], y[:5], exposure=E[:5], sample_weight=np.full(5, 2.0))
+    np.testing.assert_allclose(twice.coef, once.coef, atol=1e-6)
+    model.add_nodes({4: [0]}, X[:5], y[:5], [4] * 5, offset=np.log(E[:5]))
+    assert model.coef_.shape == (5, 1)
+    with pytest.raises(TypeError, match="NetworkedLinearRegression takes no exposure"):
+        ct.NetworkedLinearRegression([(0, 1), (1, 2), (2, 3)]).fit(X, y, nodes).weights_for([0], X, y, exposure=E)
+    with pytest.raises(ValueError, match=r"y\[0\] is -1; counts are numbers ≥ 0"):
+        model.score(X[:1], [-1], groups=[0], exposure=1)

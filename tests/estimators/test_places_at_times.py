@@ -418,3 +418,12 @@ def test_midnights_are_dates_and_lists_are_pairs() -> None:
         model.predict(frame[["x"]][:2], groups=given),
         model.predict(frame[["x"]][:2], groups=[("a", date(2025, 2, 1)), ("b", date(2025, 3, 1))]),
     )
+
+
+def test_a_new_place_has_strengths_of_columns_too() -> None:
+    frame, y = table()
+    model = ct.NetworkedLinearRegression(GRAPHS, lam=0.3, column_strength={"x": 0.0}).fit(frame, y, groups=BOTH)
+    at_once = model.weights_for(["a", "b", "d"])
+    for k, when in enumerate(TIMES):
+        one = model.weights_for([("a", when), ("b", when), ("d", when)])
+        np.testing.assert_allclose(at_once.coef[k], one.coef)

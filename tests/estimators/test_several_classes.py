@@ -116,7 +116,7 @@ def test_weights_of_rows_and_of_classes(table: Any, graph: ct.EmpiricalGraph) ->
     assert balanced.class_weight_.shape == (3,)
     with pytest.raises(ValueError, match="every row of the class 'owl' has the sample weight zero"):
         ct.NetworkedLogisticRegression(graph).fit(X, y, towns, sample_weight=(y != "owl").astype(float))
-    with pytest.raises(ValueError, match="y holds the class 'emu'; the model knows"):
+    with pytest.raises(ValueError, match="of the class 'emu'; the model knows"):
         balanced.weights_for([0], X[:1], ["emu"])
 
 

@@ -82,3 +82,13 @@ def test_a_pooled_model_that_cancels_says_nothing_of_sizes() -> None:
 
     assert 0.2 < omega(0.0) / omega(1.0) < 5
     assert omega(1e-10) == pytest.approx(omega(0.0))
+
+
+@pytest.mark.parametrize("loss", [ct.SquaredError(lower=-1e3), ct.Huber(lower=-1e3), ct.Lasso(1e-6)], ids=str)
+def test_labels_that_add_up_to_zero_do_not_spoil_the_first_balance(loss: ct.Loss) -> None:
+    graph = ct.EmpiricalGraph.from_edges([(i, i + 1) for i in range(8)])
+    y = (np.arange(-4, 5)[:, None] + 0.1 * np.arange(-2, 3)).ravel()
+    data = ct.LocalDatasets.from_rows(np.ones((45, 1)), y, np.repeat(np.arange(9), 5))
+    solution = ct.solve(ct.Problem(graph, data, loss, lam=0.3), engine="numpy")
+    assert solution.status is ct.Status.OPTIMAL
+    assert solution.n_iter <= 100

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import coterie as ct
+from coterie.proofs.enclosure import Enclosure
 from pairs import in_pairs
 from problems import EVERY_PENALTY, instance, oracle
 
@@ -107,3 +108,37 @@ def test_no_point_proves_more_than_is_true(bare: Any, ground: Any, size: float) 
         w = problem.bound.inside(best.w + size * rng.standard_normal(best.w.shape))
         proof = ct.certify(problem, w, best.u + size * problem.lam * rng.standard_normal(best.u.shape))
         assert not proof.unconditional or proof.dual_bound <= best.objective * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("given", [{"lower": (0.0, 0.0, -np.inf)}, {"upper": (0.3, np.inf, np.inf)}], ids=str)
+def test_several_classes_with_bounds_on_one_side_are_enclosed(given: dict[str, Any]) -> None:
+    """One number more for all classes' intercepts changes nothing; the other columns have a ridge."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.standard_normal((60, 2)), np.ones(60)])
+    data = ct.LocalDatasets.from_rows(X, rng.integers(3, size=60).astype(float), np.repeat(np.arange(4), 15))
+    loss = ct.Multinomial(3, ridge=0.01, unpenalised=(2,), **given)
+    graph = ct.EmpiricalGraph.from_edges([(0, 1), (1, 2), (2, 3)])
+    solution = ct.solve(ct.Problem(graph, data, loss, lam=0.05), engine="numpy")
+    assert solution.status is ct.Status.OPTIMAL
+    assert solution.unconditional
+
+
+def test_an_open_direction_with_a_bound_on_one_side_cannot_be_shifted() -> None:
+    X = np.column_stack([np.arange(6.0), np.arange(6.0), np.ones(6)])
+    data = ct.LocalDatasets.from_rows(X, np.arange(6.0), np.zeros(6, dtype=int))
+    for lower, shifted in (((-np.inf, -np.inf, 0.0), False), ((-np.inf, 0.0, -np.inf), False), (None, True)):
+        loss = ct.SquaredError(lower=lower)
+        assert Enclosure(ct.Problem(ct.EmpiricalGraph.from_edges([], n_nodes=1), data, loss).bound).shift is shifted
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "says"),
+    [
+        ({"lower": "a"}, TypeError, "lower must hold numbers only"),
+        ({"upper": [0.0, "x"]}, TypeError, "upper must hold numbers only"),
+        ({"lower": 1e300}, ValueError, "lower holds 1e.300; give numbers up to 1e.150, or -inf"),
+    ],
+)
+def test_bounds_that_are_no_numbers_are_refused(given: dict[str, Any], error: type[Exception], says: str) -> None:
+    with pytest.raises(error, match=says):
+        _ = replace(instance("all labelled"), loss=ct.SquaredError(**given)).bound

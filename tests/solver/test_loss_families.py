@@ -143,3 +143,10 @@ def test_quantiles_with_a_small_ridge_and_an_l1_norm_do_not_stall() -> None:
     graph = ct.EmpiricalGraph.from_edges([(i, i + 1) for i in range(7)])
     loss = ct.Quantile(ridge=0.01, l1=0.5, reduction="sum")
     assert ct.solve(ct.Problem(graph, data, loss, lam=0.2), engine="numpy").status is ct.Status.OPTIMAL
+
+
+@pytest.mark.parametrize("row", [[1.53233486], [0.1, 0.3]], ids=str)
+def test_a_single_label_is_fitted_to_rounding(row: list[float]) -> None:
+    alone = ct.EmpiricalGraph.from_edges([], n_nodes=1)
+    data = ct.LocalDatasets.from_rows([row], [-1.96465485], [0])
+    assert ct.solve(ct.Problem(alone, data, ct.Quantile(), lam=0.1), engine="numpy").status is ct.Status.OPTIMAL

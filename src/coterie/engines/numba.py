@@ -38,6 +38,7 @@ from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 from coterie.problem.losses.base import LocalLosses, Model, ThinModel
 from coterie.problem.penalties import Penalty
+from coterie.problem.penalties.by_column import ByColumn
 from coterie.problem.reuse import reused
 
 WIDE = 128  # weights of a node from which on one n × n matrix takes longer to make than it saves
@@ -390,7 +391,8 @@ def _long_rows(n: int) -> int:
 def _branch(penalty: Penalty) -> int:
     """The number of the penalty's compiled branch."""
     if penalty.edge_kernel is None:
-        raise TypeError(f'{type(penalty).__name__} has no compiled form; solve it with engine="numpy" or "auto"')
+        what = "these strengths of columns have" if isinstance(penalty, ByColumn) else f"{type(penalty).__name__} has"
+        raise TypeError(f'{what} no compiled form; solve it with engine="numpy" or "auto"')
     return penalty.edge_kernel
 
 

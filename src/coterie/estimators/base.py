@@ -20,12 +20,14 @@ from coterie.estimators.input import InputMixin
 from coterie.estimators.made_graph import MakesGraph, SecondFit
 from coterie.estimators.new_nodes import (
     LocalModel,
+    NewRows,
     is_place,
     warm_start,
     weights_for,
     weights_for_place,
     with_nodes,
 )
+from coterie.estimators.offsets import Offset
 from coterie.estimators.persistence import PersistenceMixin
 from coterie.estimators.progress import Verbose, follow, listener
 from coterie.estimators.refit import Refit, check_refit, refitted, standard_errors
@@ -123,7 +125,16 @@ class NetworkedModel(MakesGraph, InputMixin, ExportMixin, PersistenceMixin, Base
         rows, w = self._rows_and_weights(X, groups)
         return self._as_labels(self._loss(()).predict(rows, w))
 
-    def weights_for(self, neighbours: Any, X: Any = None, y: Any = None) -> LocalModel:
+    def weights_for(
+        self,
+        neighbours: Any,
+        X: Any = None,
+        y: Any = None,
+        *,
+        sample_weight: Any = None,
+        offset: Any = None,
+        exposure: Any = None,
+    ) -> LocalModel:
         """Return the model of a node that is not in the graph, from its neighbours' models; they stay as they are.
 
         Parameters
@@ -135,6 +146,8 @@ class NetworkedModel(MakesGraph, InputMixin, ExportMixin, PersistenceMixin, Base
             of the neighbours' (penalty "l1"), their geometric median ("l2") or their mean ("squared").
         y : sequence of shape (rows,), default=None
             The labels of these rows.
+        sample_weight, offset, exposure : sequence of shape (rows,), float or str, default=None
+            Of these rows, as for `fit`.
 
         Returns
         -------
@@ -151,10 +164,21 @@ class NetworkedModel(MakesGraph, InputMixin, ExportMixin, PersistenceMixin, Base
             if X is not None:
                 raise ValueError("rows of a new place belong to times; add_nodes takes them, with groups")
             return LocalModel(*self._in_the_units_of_the_user(weights_for_place(self, neighbours)))
-        coef, intercept = self._in_the_units_of_the_user(weights_for(self, neighbours, X, y)[None])
+        rows = None if X is None else NewRows(X, y, None, sample_weight, Offset.for_model(self, offset, exposure))
+        coef, intercept = self._in_the_units_of_the_user(weights_for(self, neighbours, rows)[None])
         return LocalModel(coef[0], intercept[0] if intercept.ndim > 1 else float(intercept[0]))
 
-    def add_nodes(self, neighbours: Any, X: Any = None, y: Any = None, groups: Any = None) -> Self:
+    def add_nodes(
+        self,
+        neighbours: Any,
+        X: Any = None,
+        y: Any = None,
+        groups: Any = None,
+        *,
+        sample_weight: Any = None,
+        offset: Any = None,
+        exposure: Any = None,
+    ) -> Self:
         """Add nodes to the graph and solve again, starting from the present weights and `weights_for` the new nodes.
 
         Parameters
@@ -168,6 +192,8 @@ class NetworkedModel(MakesGraph, InputMixin, ExportMixin, PersistenceMixin, Base
             The labels of these rows.
         groups : sequence of shape (rows,) or str, default=None
             The node of each of these rows, as for `fit`.
+        sample_weight, offset, exposure : sequence of shape (rows,), float or str, default=None
+            Of these rows, as for `fit`.
 
         Returns
         -------
@@ -181,7 +207,8 @@ class NetworkedModel(MakesGraph, InputMixin, ExportMixin, PersistenceMixin, Base
         """
         check_is_fitted(self)
         self._check_new_nodes()
-        self._learn(*with_nodes(self, neighbours, X, y, groups))
+        rows = None if X is None else NewRows(X, y, groups, sample_weight, Offset.for_model(self, offset, exposure))
+        self._learn(*with_nodes(self, neighbours, rows))
         self.first_problem_ = self.problem_
         return self
 

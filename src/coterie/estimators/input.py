@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,9 @@ from coterie.problem.datasets import LabelledRows
 from coterie.problem.losses import LocalLosses, Loss
 from coterie.problem.losses.base import with_offset
 from coterie.problem.losses.squared import Reduction
+
+if TYPE_CHECKING:
+    from coterie.estimators.new_nodes import NewRows
 from coterie.problem.penalties import Penalty, as_penalty
 
 
@@ -265,13 +268,14 @@ class InputMixin(Coefficients):
             raise ValueError(f"X has {len(features)} rows, groups {len(nodes)}")
         return features, nodes
 
-    def _loss_of_one(self, X: Any, y: Any) -> LocalLosses | None:
+    def _loss_of_one(self, given: NewRows) -> LocalLosses | None:
         """L of one node with these rows; None where none of them has a label."""
-        if has_column(X, self.groups_column_):
-            X, ids = take_groups(X, self.groups_column_)
+        if has_column(given.X, self.groups_column_):
+            X, ids = take_groups(given.X, self.groups_column_)
             if len(set(ids)) > 1:
                 raise ValueError(f"the rows of one node are wanted; {self.groups_column_!r} names {len(set(ids))}")
-        rows = self._rows(X, y, None, None, as_graph(None, None), first=False)[0].labelled
+            given = given._replace(X=X)
+        rows = given.of(self, as_graph(None, None)).labelled  # type: ignore[arg-type]
         return self._loss(self._unpenalised).bind(rows) if len(rows.M) else None
 
     @property

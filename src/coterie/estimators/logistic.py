@@ -232,9 +232,10 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
     def _known(self, classes: Array, code: Array) -> Array:
         """Number the classes as the fit did."""
         place = [np.flatnonzero(self.classes_ == c) for c in classes.tolist()]
-        for c, k in zip(classes.tolist(), place, strict=True):
+        for number, k in enumerate(place):
             if not len(k):
-                raise ValueError(f"y holds the class {c!r}; the model knows {self.classes_.tolist()}")
+                r, c = int(np.argmax(code == number)), classes.tolist()[number]
+                raise ValueError(f"y[{r}] is of the class {c!r}; the model knows {self.classes_.tolist()}")
         labelled = ~np.isnan(code)
         code[labelled] = np.array([k[0] for k in place], dtype=float)[code[labelled].astype(int)]
         return code

@@ -10,11 +10,13 @@ import numpy as np
 
 from coterie.estimators.column_strength import of_weights
 from coterie.estimators.fit_given_neighbours import fit_by_column, fit_given_neighbours
+from coterie.estimators.offsets import Offset
 from coterie.estimators.shared import hub_weight, with_hub
 from coterie.estimators.space_time import SpaceTime, pairs_of
-from coterie.problem import EmpiricalGraph, Problem
+from coterie.problem import EmpiricalGraph, LocalDatasets, Problem
 from coterie.problem.arrays import Array, as_floats
 from coterie.problem.ids import look_up, numbering, some_of
+from coterie.problem.losses.base import LocalLosses
 from coterie.problem.penalties import as_penalty
 from coterie.problem.penalties.by_column import by_column
 from coterie.solver import Solution
@@ -28,6 +30,20 @@ class LocalModel(NamedTuple):
 
     coef: Array
     intercept: float | Array
+
+
+class NewRows(NamedTuple):
+    """Rows that come after a fit, as callers give them."""
+
+    X: Any
+    y: Any
+    groups: Any = None
+    sample_weight: Any = None
+    offset: Offset | None = None
+
+    def of(self, model: NetworkedModel, graph: EmpiricalGraph) -> LocalDatasets:
+        """The same in nodes of a graph, in the units that are solved in."""
+        return model._rows(self.X, self.y, self.groups, self.sample_weight, graph, self.offset, first=False)[0]
 
 
 def as_neighbours(neighbours: Any) -> dict[Hashable, float]:
@@ -45,24 +61,29 @@ def as_neighbours(neighbours: Any) -> dict[Hashable, float]:
     return dict.fromkeys(ids, 1.0)
 
 
-def weights_for(model: NetworkedModel, neighbours: Any, X: Any = None, y: Any = None) -> Array:
+def weights_for(model: NetworkedModel, neighbours: Any, rows: NewRows | None = None) -> Array:
     """See :meth:`NetworkedModel.weights_for`; here in the units of the problem that was solved."""
     joined = as_neighbours(neighbours)
     if not joined and not model.shared:
         raise ValueError("a node without neighbours has no model but its own; fit one to its rows")
     numbers, A = model.graph_.numbers(list(joined)), np.array(list(joined.values()))
     if model.shared:
-        m = 0 if X is None else len(y)
+        m = 0 if rows is None else len(rows.y)
         numbers, A = np.append(numbers, model.graph_.n_nodes), np.append(A, hub_weight(model, m))
     at = model._weights_and_groups()[0][numbers]
-    f = None if X is None else model._loss_of_one(X, y)
+    return _fitted(model, at, A, None if rows is None else model._loss_of_one(rows))
+
+
+def _fitted(model: NetworkedModel, at: Array, A: Array, f: LocalLosses | None = None) -> Array:
+    """The weights of one node, given those of its neighbours, and its own loss where it has rows."""
+    penalty, c = as_penalty(model.penalty), A if f is None else model.lam_ * A
     if model.strengths_ is not None:
-        strength = of_weights(model.strengths_, model._loss(model._unpenalised))
-        penalty = by_column(as_penalty(model.penalty), strength)
-        return fit_by_column(at, A if f is None else model.lam_ * A, penalty, f)
+        return fit_by_column(
+            at, c, by_column(penalty, of_weights(model.strengths_, model._loss(model._unpenalised))), f
+        )
     if f is not None and model.lam_ == 0:  # the neighbours do not count
         return f.pooled(np.zeros(1, dtype=np.int64), 1)[0][0]
-    return fit_given_neighbours(at, A if f is None else model.lam_ * A, as_penalty(model.penalty), f)
+    return fit_given_neighbours(at, c, penalty, f)
 
 
 def is_place(model: NetworkedModel, neighbours: Any) -> bool:
@@ -81,12 +102,12 @@ def weights_for_place(model: NetworkedModel, neighbours: Any) -> Array:
     if unknown := [name for name, number in zip(joined, at, strict=True) if number < 0]:
         raise ValueError(f"{unknown[0]!r} is not among the {len(pairs.first)} places, {some_of(pairs.first)}")
     slices = model._weights_and_groups()[0].reshape(len(pairs.second), len(pairs.first), -1)[:, at]
-    A, penalty = np.array(list(joined.values())), as_penalty(model.penalty)
-    return np.array([fit_given_neighbours(w, A, penalty) for w in slices])
+    A = np.array(list(joined.values()))
+    return np.array([_fitted(model, w, A) for w in slices])
 
 
 def with_places(
-    model: NetworkedModel, neighbours: Mapping[Hashable, Any], X: Any, y: Any, groups: Any
+    model: NetworkedModel, neighbours: Mapping[Hashable, Any], rows: NewRows | None
 ) -> tuple[Problem, Solution]:
     """The same as :func:`with_nodes` for new places, which are then there at all times."""
     assert model.space_time_ is not None
@@ -95,8 +116,8 @@ def with_places(
     graph, more = made.graph(model.time_strength_), len(neighbours)
     data = model.problem_.data
     data = replace(data, nodes=data.nodes + data.nodes // V * more, n_nodes=graph.n_nodes)
-    if X is not None:
-        data = data.joined_with(model._rows(X, y, groups, None, graph, first=False)[0])
+    if rows is not None:
+        data = data.joined_with(rows.of(model, graph))
     start = warm_start(model.solution_, graph)
     for number, joined in enumerate(neighbours.values()):
         if known := {name: weight for name, weight in as_neighbours(joined).items() if name in old}:
@@ -106,19 +127,19 @@ def with_places(
 
 
 def with_nodes(
-    model: NetworkedModel, neighbours: Mapping[Hashable, Any], X: Any, y: Any, groups: Any
+    model: NetworkedModel, neighbours: Mapping[Hashable, Any], rows: NewRows | None
 ) -> tuple[Problem, Solution]:
-    """Return the problem with new nodes, and rows if X is given, and where to start to solve it."""
+    """Return the problem with new nodes, and rows if there are any, and where to start to solve it."""
     if not isinstance(neighbours, Mapping):
         raise TypeError(f"add_nodes takes a dict of new id → its neighbours, got {neighbours!r}")
     if not hasattr(model, "problem_"):
         raise ValueError("a loaded model does not have its training rows; fit again with warm_start=True")
     if model.space_time_ is not None:
-        return with_places(model, neighbours, X, y, groups)
+        return with_places(model, neighbours, rows)
     graph = grown(model.graph_, neighbours)
     data = replace(model.problem_.data, n_nodes=graph.n_nodes)
-    if X is not None:
-        data = data.joined_with(model._rows(X, y, groups, None, graph, first=False)[0])
+    if rows is not None:
+        data = data.joined_with(rows.of(model, graph))
     if model.shared:
         graph, data = with_hub(graph, data, model.row_weight_)
     start, old = warm_start(model.solution_, graph), set(model.graph_.names)

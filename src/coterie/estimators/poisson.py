@@ -196,11 +196,12 @@ class NetworkedPoissonRegression(NetworkedRowRegressor):
         check_is_fitted(self)
         given = Offset.of(offset, exposure)
         predicted, known = self.predict(X, groups, offset=offset, exposure=exposure), self._take_offset(X, given)[1]
+        y = _checked_counts(as_labels(y, len(predicted)))
         s = as_row_weights(sample_weight, len(predicted))
         if known is None:
             return self._explained(*where_labelled(y, predicted, s))
         E = np.exp(known)  # the deviance of counts is that of rates, with weights E
-        rates = as_labels(y, len(predicted)) / E, predicted / E
+        rates = y / E, predicted / E
         return self._explained(*where_labelled(*rates, E if s is None else s * E))
 
     def _loss(self, unpenalised: tuple[int, ...]) -> Poisson:
@@ -210,11 +211,7 @@ class NetworkedPoissonRegression(NetworkedRowRegressor):
         return d2_tweedie_score(y, np.maximum(predicted, np.finfo(float).tiny), sample_weight=s, power=1)
 
     def _labels(self, y: Any, n_rows: int, first: bool) -> Array:
-        counts = super()._labels(y, n_rows, first)
-        if (counts < 0).any():
-            r = int(np.argmax(counts < 0))
-            raise ValueError(f"y[{r}] is {counts[r]:g}; counts are numbers ≥ 0, or nan where unknown")
-        return counts
+        return _checked_counts(super()._labels(y, n_rows, first))
 
     def _check_labelled(self, rows: LabelledRows, holders: Holders) -> None:
         super()._check_labelled(rows, holders)
@@ -229,6 +226,14 @@ class NetworkedPoissonRegression(NetworkedRowRegressor):
             if given is None:
                 raise ValueError(self.offset_.missing)
         return (X, None) if given is None else given.taken(X)
+
+
+def _checked_counts(counts: Array) -> Array:
+    """The counts, if all of them are some."""
+    if (counts < 0).any():
+        r = int(np.argmax(counts < 0))
+        raise ValueError(f"y[{r}] is {counts[r]:g}; counts are numbers ≥ 0, or nan where unknown")
+    return counts
 
 
 @documented(CHOICE, OFFSET)

@@ -41,6 +41,7 @@ class RefinesStrength:
     n_lams: int
     n_jobs: int | None
     verbose: Verbose
+    fit_intercept: bool
     strengths_: Array | None
 
     def _refined(self, problem: Problem, order: Array | None) -> Problem:
@@ -68,7 +69,7 @@ class RefinesStrength:
             return float(choice.mean[best]), float(choice.lams[best])
 
         first = np.ones(problem.data.n_features) if self.strengths_ is None else self.strengths_
-        self.strengths_ = refine(first, tried)
+        self.strengths_ = refine(first, tried, self.fit_intercept)
         return self._with(problem, self.strengths_)
 
     def _with(self, problem: Problem, strengths: Array) -> Problem:
@@ -76,10 +77,15 @@ class RefinesStrength:
         return replace(problem, strength=of_weights(strengths, problem.loss))
 
 
-def refine(strength: Array, tried: Tried) -> Array:
-    """Coordinate search on a ladder for each column, from `strength` on: a column moves on while that pays."""
+def refine(strength: Array, tried: Tried, intercept: bool = False) -> Array:
+    """Coordinate search on a ladder for each column, from `strength` on: a column moves on while that pays.
+
+    It begins with slopes that all nodes share if that is better, and an intercept, the last column, as it was or of
+    every node by itself: each of these steps alone may hardly pay.
+    """
     moves = np.flatnonzero((strength > 0) & (strength < np.inf))
     rungs = np.full(len(strength), LADDER.index(1.0))
+    slopes = moves[moves < len(strength) - intercept]
 
     def at(rungs: NDArray[np.int64]) -> Array:
         out = strength.copy()
@@ -89,6 +95,14 @@ def refine(strength: Array, tried: Tried) -> Array:
         return out
 
     error, lam = tried(at(rungs), None)
+    shared, apart = rungs.copy(), rungs.copy()
+    shared[slopes] = apart[slopes] = len(LADDER) - 1
+    apart[moves[len(slopes) :]] = 0
+    starts = [shared, apart][: len(moves) - len(slopes) + 1] if len(slopes) and intercept else []
+    for start in starts:
+        found, best = tried(at(start), None)
+        if found < LESS * error:
+            rungs, error, lam = start, found, best
     for _ in range(PASSES):
         before = error
         for k in moves:

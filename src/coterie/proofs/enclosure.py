@@ -48,8 +48,19 @@ class Enclosure:
 
     def __init__(self, problem: BoundProblem, shift: bool = True) -> None:
         self.problem = problem
-        self.shift = shift and not _one_sided(problem)  # part of a larger graph cannot be shifted alone
         self.design = problem.f.below if len(problem.M) else None
+        self.shift = shift and not self._one_sided()  # part of a larger graph cannot be shifted alone
+
+    def _one_sided(self) -> bool:
+        """Whether weights without a cap are bounded on one side, so that they cannot be shifted at no cost either.
+
+        Only weights without a cap are shifted.
+        """
+        bounds = self.problem.f.bounds
+        if bounds is None or self.design is None:
+            return False
+        one_side = np.isfinite(bounds[0]) != np.isfinite(bounds[1])
+        return bool((one_side & ~np.isfinite(self._penalty_caps(1.0))).any())
 
     def charge(self, rest: Rest, level: float, enough: float = 0.0, thorough: bool = True) -> float:
         """Return a lower bound on Σ_i ⟨ρ_i, w*_i − w_i⟩ for some minimiser w*; −∞ where there is none.
@@ -312,9 +323,3 @@ class Enclosure:
         np.maximum.at(hull_high, (group[:, None], self._columns.column), own_high)
         np.maximum(low, hull_low, out=low)
         np.minimum(high, hull_high, out=high)
-
-
-def _one_sided(problem: BoundProblem) -> bool:
-    """Whether some weights are bounded on one side: they have no cap, and cannot be shifted at no cost either."""
-    bounds = problem.f.bounds
-    return bounds is not None and bool((np.isfinite(bounds[0]) != np.isfinite(bounds[1])).any())

@@ -30,6 +30,7 @@ MOST_EDGES = 32  # at a node, for matchings
 LANCZOS_STEPS = 16
 EVEN = 4.0  # condition number of each H_i up to which dual ascent is worth it
 CANCELLED = 1e-4  # of the mean square of the nodes' own weights: a pooled model as small as that is a sum to zero
+ROUNDING = 1e-24  # a square of weights, in units in which they are about one, that is rounding of zero
 UNEVEN = 3.0  # mean √(largest/smallest share of an edge's two ends) from which on it is not (decision 13)
 
 
@@ -168,8 +169,9 @@ def _longest_eta(graph: EmpiricalGraph, s: Array, d: Array, lanczos: Lanczos) ->
 def _typical_square(f: LocalLosses, n_labelled: int) -> float:
     """‖w_pooled‖², or the mean of ‖ŵ_i‖² over nodes, where these cancel in the pooled model and are known."""
     pooled = float((f.pooled(np.zeros(n_labelled, dtype=np.int64), 1)[0] ** 2).sum())
-    own = 0.0 if f.quadratic is None else float((f.quadratic.centre**2).sum()) / n_labelled
-    return pooled if pooled > CANCELLED * own else own
+    q = f.smooth_part.quadratic
+    own = 0.0 if q is None else float((q.centre**2).sum()) / n_labelled
+    return pooled if pooled > max(CANCELLED * own, ROUNDING) else own
 
 
 def _first_omega(problem: BoundProblem, d: Array) -> float:

@@ -21,7 +21,7 @@ from coterie.problem.reuse import reused
 from coterie.solver.solution import Record, Solution, Status
 
 CLOSER = 0.5  # of the tolerance, so that what is proven a second time is within it
-SOONER = 0.8  # of the time
+SOONER = 0.8  # of the iterations and of the time: strengths of very different sizes can make it the harder problem
 
 
 Telling = Callable[[Record], None] | None
@@ -63,7 +63,13 @@ class ColumnsOfOne:
         """Solve this one, then go on with `problem`; mostly there is nothing left to do."""
         start = asked.start and replace(asked.start, w=asked.start.w * self.t, u=asked.start.u / self.t)
         with interruptible():
-            sooner = asked._replace(tol=CLOSER * asked.tol, limit=SOONER * asked.limit, start=start, balance=None)
+            sooner = asked._replace(
+                tol=CLOSER * asked.tol,
+                max_iter=int(SOONER * asked.max_iter),
+                limit=SOONER * asked.limit,
+                start=start,
+                balance=None,
+            )
             found, _ = solved(self.problem, sooner)
         first = replace(found, w=found.w / self.t, u=found.u * self.t)
         interrupted = first.status is Status.INTERRUPTED

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.problem.arrays import Array
+from coterie.problem.arrays import LARGEST, Array, as_floats, too_large
 from coterie.problem.losses.base import check_strength, penalised_columns
 
 
@@ -112,7 +112,7 @@ class Grounded:
         for name in ("lower", "upper"):  # tuples, so that a loss can be compared and looked up
             given = getattr(self, name)
             if given is not None and np.ndim(given):
-                object.__setattr__(self, name, tuple(np.asarray(given, dtype=np.float64).tolist()))
+                object.__setattr__(self, name, tuple(as_floats(given, name).tolist()))
 
     def ground(self, n: int) -> Ground:
         """What n weights cost by themselves."""
@@ -123,9 +123,13 @@ def _bounds(given: Any, none: float, name: str, free: Any) -> Array:
     """One bound for each column."""
     if given is None:
         return np.full(len(free), none)
-    bounds = np.asarray(given, dtype=np.float64)
+    bounds = as_floats(given, name)
     if np.isnan(bounds).any():
         raise ValueError(f"{name} holds nan; leave a bound out with {none}")
+    if too_large(bounds).any():
+        raise ValueError(
+            f"{name} holds {bounds[too_large(bounds)].flat[0]:g}; give numbers up to {LARGEST:g}, or {none}"
+        )
     if bounds.ndim == 0:
         return np.where(free, bounds, none)
     if bounds.shape != (len(free),):

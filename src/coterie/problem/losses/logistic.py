@@ -62,7 +62,7 @@ class Logistic(RowLoss):
         refuse_labels(rows, (rows.y != 0) & (rows.y != 1), "logistic labels are 0 or 1")
 
     def absorb(self, y: Array, s: Array, offset: Array) -> tuple[Array, Array]:
-        raise ValueError("the logistic loss takes no offsets: leave them out, or make them a column of X")
+        raise ValueError("the logistic loss takes no offsets: leave them out")
 
     def direction(self, y: Array) -> Array:
         return np.where(y > 0.5, -1.0, 1.0)  # e is the margin on the wrong side: log(1 + e^z) − yz would cancel

@@ -88,7 +88,7 @@ class Multinomial(Grounded, Loss):
         wrong = ~((rows.y >= 0) & (rows.y < K) & (rows.y == np.floor(rows.y)))
         refuse_labels(rows, wrong, f"labels of {K} classes are 0 to {K - 1}")
         if rows.offset is not None:
-            raise ValueError("the multinomial loss takes no offsets: leave them out, or make them a column of X")
+            raise ValueError("the multinomial loss takes no offsets: leave them out")
         self.check_seen(rows)
 
     def check_seen(self, rows: LabelledRows) -> None:

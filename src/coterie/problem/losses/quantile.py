@@ -17,6 +17,8 @@ from coterie.problem.losses.measure import PINBALL_LOSS
 from coterie.problem.losses.psi import INSIDE, Psi, quantile_of
 from coterie.problem.losses.row_loss import RowLoss, check_positive
 
+ROUNDED = 1e-2  # of Σ s|y|: with the floor of gaps, a millionth of that is what rounding of labels makes of an exact fit
+
 
 @dataclass(frozen=True)
 class Quantile(RowLoss):
@@ -102,6 +104,10 @@ class Quantile(RowLoss):
 
     def domain(self, y: Array) -> tuple[float, float]:
         return (self.q - 1) * (1 - 4 * EPS), self.q * (1 - 4 * EPS)
+
+    def constant_loss(self, y: Array, s: Array) -> float:
+        """That of the quantile of all labels, but no less than what rounding of labels is beside the floor of gaps."""
+        return max(super().constant_loss(y, s), ROUNDED * float(s @ np.abs(y)))
 
     def constant(self, y: Array, s: Array) -> float:
         """The quantile of all labels."""

@@ -52,7 +52,7 @@ class SquaredHinge(RowLoss):
         refuse_labels(rows, (rows.y != 0) & (rows.y != 1), "labels of a hinge are 0 or 1")
 
     def absorb(self, y: Array, s: Array, offset: Array) -> tuple[Array, Array]:
-        raise ValueError("the squared hinge takes no offsets: leave them out, or make them a column of X")
+        raise ValueError("the squared hinge takes no offsets: leave them out")
 
     def direction(self, y: Array) -> Array:
         return np.where(y > 0.5, -1.0, 1.0)
