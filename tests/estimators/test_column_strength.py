@@ -1,8 +1,11 @@
 """Strengths of columns by name, in models, their files and their words."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from towns import CHOOSING, PLAIN, empirical, labels_for, names, quick, rows
 
 import coterie as ct
@@ -196,3 +199,20 @@ def test_strengths_of_several_classes_have_the_names_of_columns():
         empirical(), lam=0.1, ridge=0.1, column_strength={"age": INF, "intercept": 2.0}
     )
     assert strengths_of(model.fit(table, classes, names(nodes))) == {"age": INF, "intercept": 2.0}
+
+
+@pytest.mark.parametrize("norm", [{}, {"l1": 0.01}], ids=str)
+@pytest.mark.parametrize("model", [ct.NetworkedLogisticRegression, ct.NetworkedPoissonRegression])
+def test_an_intercept_per_node_does_not_crawl_where_nodes_have_one_class_or_no_event(model, norm):
+    rng = np.random.default_rng(0)
+    nodes = np.repeat(np.arange(30), rng.integers(1, 8, 30))
+    X, level = rng.standard_normal((len(nodes), 2)), rng.standard_normal(30)
+    score = X[:, 0] + level[nodes]
+    y = rng.poisson(np.exp(score.clip(-3, 2))) if "Poisson" in model.__name__ else score > rng.logistic(size=len(nodes))
+    edges = [(i, i + 1) for i in range(29)] + [(i, i + 3) for i in range(27)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # such an intercept has no end, and no ridge
+        found = model(edges, lam=0.1, column_strength={"intercept": 0}, engine="numpy", max_iter=1000, **norm).fit(
+            X, y, groups=nodes
+        )
+    assert found.gap_ <= 1e-6

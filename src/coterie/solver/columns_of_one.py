@@ -1,8 +1,8 @@
 """Strengths by column as units of columns: a problem with strengths of one, whose solution is a good start.
 
 With weights v_k = t_k w_k of columns x_k/t_k, t_k = s_k (√s_k for squared variation), all strengths are one, so that
-compiled kernels and second-order methods solve it. Its columns are rounded: what is proven of it is not proven of the
-problem, which goes on from there, and mostly is at its end.
+compiled kernels and second-order methods solve it. Columns that no edge counts have long steps there. Its columns are
+rounded: what is proven of it is not proven of the problem, which goes on from there, and mostly is at its end.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
+
+import numpy as np
 
 from coterie.engines.base import Engine
 from coterie.kernels.forms import Form
@@ -20,7 +22,8 @@ from coterie.problem.losses.base import LocalLosses
 from coterie.problem.reuse import reused
 from coterie.solver.solution import Record, Solution, Status
 
-CLOSER = 0.5  # of the tolerance, so that what is proven a second time is within it
+FREE = 0.01  # t of columns that no edge counts: 10⁴ times the step, as nothing else holds them back (decision 30)
+CLOSER = 0.9  # of the tolerance, so that what is proven a second time is within it
 SOONER = 0.8  # of the iterations and of the time: strengths of very different sizes can make it the harder problem
 
 
@@ -52,12 +55,13 @@ class ColumnsOfOne:
 
     @classmethod
     def of(cls, problem: BoundProblem) -> ColumnsOfOne | None:
-        """None where there are no strengths but 0, 1 and ∞, or the losses do not know how."""
+        """None where there are no strengths but 1 and ∞, or the losses do not know how."""
         penalty = problem.by_column
-        if penalty is None or (penalty.unit == 1).all():
+        if penalty is None:
             return None
-        f = reused(_in_columns, problem.f, penalty.unit)
-        return None if f is None else cls(replace(problem, f=f, penalty=penalty.of_one), penalty.unit)
+        t = np.where(penalty.free, FREE, penalty.unit)
+        f = None if (t == 1).all() else reused(_in_columns, problem.f, t)
+        return None if f is None else cls(replace(problem, f=f, penalty=penalty.of_one), t)
 
     def first(self, solved: Solve, problem: BoundProblem, asked: Asked) -> tuple[Solution, Form]:
         """Solve this one, then go on with `problem`; mostly there is nothing left to do."""

@@ -97,6 +97,10 @@ class Ground:
         """The same of weights that are divided by `weight`, with values divided by `value`."""
         return Ground(self.alpha * (weight / value), self.lower / weight, self.upper / weight)
 
+    def in_columns(self, t: Array) -> Ground:
+        """The same of weights t_k w_k."""
+        return Ground(self.alpha / t, self.lower * t, self.upper * t)
+
 
 @dataclass(frozen=True)
 class Grounded:

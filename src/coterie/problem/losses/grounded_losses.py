@@ -107,6 +107,10 @@ class GroundedLosses(LocalLosses):
         f, unit = changed
         return replace(self, f=f, ground=self.ground.in_units(y / x, unit)), unit
 
+    def in_columns(self, t: Array) -> GroundedLosses | None:
+        f = self.f.in_columns(t)
+        return None if f is None else replace(self, f=f, ground=self.ground.in_columns(t))
+
     def of_nodes(self, which: NDArray[np.int64]) -> GroundedLosses:
         return replace(self, f=self.f.of_nodes(which))
 

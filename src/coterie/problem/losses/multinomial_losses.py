@@ -162,6 +162,13 @@ class MultinomialLosses(LocalLosses):
     def in_units(self, x: float, y: float) -> tuple[MultinomialLosses, float]:
         return replace(self, rows=replace(self.rows, X=self.rows.X / x), ridge=self.ridge / x**2), 1.0
 
+    def in_columns(self, t: Array) -> MultinomialLosses | None:
+        """Where a column is the same for all classes."""
+        of_class = t.reshape(self.n_classes, -1)
+        if (of_class != of_class[0]).any():
+            return None
+        return replace(self, rows=replace(self.rows, X=self.rows.X / of_class[0]), ridge=self.ridge / t**2)
+
     def of_nodes(self, which: NDArray[np.int64]) -> MultinomialLosses:
         return replace(self, rows=self.rows.of_nodes(which), scale=self.scale[rows_of(self.rows.starts, which)])
 

@@ -17,7 +17,7 @@ from coterie.problem.losses.measure import PINBALL_LOSS
 from coterie.problem.losses.psi import INSIDE, Psi, quantile_of
 from coterie.problem.losses.row_loss import RowLoss, check_positive
 
-ROUNDED = 1e-2  # of Σ s|y|: with the floor of gaps, a millionth of that is what rounding of labels makes of an exact fit
+ROUNDED = 1e-2  # of Σ s|y|: with the floor of gaps, a millionth of that is what rounding makes of an exact fit
 
 
 @dataclass(frozen=True)
