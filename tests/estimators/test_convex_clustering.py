@@ -40,6 +40,8 @@ def test_the_tree_is_one_of_scikit_learn(model):
     assert (np.diff(model.distances_) >= 0).all()
     assert sorted(model.children_.ravel()) == list(range(2 * V - 2))  # each cluster is merged once, the last one never
     assert (model.children_.max(axis=1) < V + np.arange(V - 1)).all()
+    assert (np.diff(model.children_, axis=1) > 0).all()
+    assert (model.n_leaves_, model.n_connected_components_) == (V, 1)
 
 
 @pytest.mark.slow

@@ -65,6 +65,8 @@ class ConvexClustering(ClusterMixin, BaseEstimator):
         The two clusters of each merge; points are 0 … V − 1, and merge k makes cluster V + k.
     distances_ : array of shape (V − 1,)
         The λ of each merge, ascending; 0 for points that are equal.
+    n_leaves_, n_connected_components_ : int
+        V, and 1: the graph is connected.
     lam_ : float
         The λ of `solution_`: the one that was given, or one just above the last merge before the tree is cut.
     solution_ : Solution
@@ -156,6 +158,7 @@ class ConvexClustering(ClusterMixin, BaseEstimator):
         if self.lam is None:
             cut_closely(found, wanted, penalty, TREE_TOL * self.tol)
         tree = MergeTree(self.graph_, X, found)
+        self.n_leaves_, self.n_connected_components_ = len(X), 1
         self.children_, self.distances_ = np.array(tree.children).reshape(-1, 2), np.array(tree.lams)
         cut = len(X) - wanted  # so many merges are made
         self.lam_, solution = self._solved(

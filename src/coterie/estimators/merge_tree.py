@@ -41,7 +41,7 @@ class MergeTree:
             if a != b:
                 self._part_of[a] = self._part_of[b] = len(self._part_of)
                 self._part_of.append(len(self._part_of))
-                self.children.append((a, b))
+                self.children.append((min(a, b), max(a, b)))
                 self.lams.append(stage.lam)
 
     def _whole(self, k: int) -> int:
