@@ -253,6 +253,28 @@ def test_rows_prove_what_they_prove_in_numpy(loss: ct.Loss, kind: str) -> None:
 
 
 @needs_torch
+@pytest.mark.parametrize("kind", ["few labelled", "few points"])
+@pytest.mark.parametrize("loss", ROWS, ids=str)
+def test_models_and_primal_updates_of_rows_are_those_of_numpy(loss: ct.Loss, kind: str) -> None:
+    import torch
+
+    from coterie.engines.gpu.losses import on_device
+
+    f, rng = instance(kind, loss).bound.f, np.random.default_rng(0)
+    there = on_device(f, torch.device("cpu"))
+    w, before = (0.3 * rng.standard_normal((f.design.n_nodes, len(f.design.ridge))) for _ in range(2))
+    tau = rng.uniform(0.1, 2, len(w))
+    for last in (None, before):
+        given = f.model(w, last)
+        found = there.model(torch.as_tensor(w), None if last is None else torch.as_tensor(last))
+        np.testing.assert_allclose(found.slope, given.slope, atol=1e-13)
+        np.testing.assert_allclose(found.H, given.H, atol=1e-13)
+        assert (found.change, found.everywhere) == pytest.approx((given.change, given.everywhere))
+    updated = there.prox(*map(torch.as_tensor, (w, tau, before)))
+    np.testing.assert_allclose(updated, f.prox(w, tau, before), atol=1e-9)
+
+
+@needs_torch
 @pytest.mark.parametrize("loss", [ct.SquaredError(), ct.Lasso(0.1), *ROWS, ct.Quantile(), ct.Huber(l1=0.05)], ids=str)
 def test_a_solve_is_certified(loss: ct.Loss) -> None:
     from coterie.engines.gpu.engine import GpuEngine

@@ -72,6 +72,9 @@ def test_where_labels_are_all_alike_there_is_one_cluster() -> None:
     X, nodes = np.arange(6.0)[:, None], np.arange(6) // 2
     model = ct.NetworkedLinearRegression([(0, 1), (1, 2)], n_clusters=1).fit(X, np.ones(6), groups=nodes)
     assert model.clusters_.max() == 0
+    some, bare = [0, 2], {"fit_intercept": False, "standardize": False}  # nobody labels node 1
+    other = ct.NetworkedLinearRegression([(0, 1), (1, 2)], n_clusters=1, **bare).fit(np.ones((2, 1)), [2, 2], some)
+    np.testing.assert_allclose(other.coef_, 2.0, atol=1e-6)
     with pytest.raises(ValueError, match="the labels tell no two nodes apart, so that any λ leaves 1"):
         model.set_params(n_clusters=2).fit(X, np.ones(6), groups=nodes)
 

@@ -54,9 +54,9 @@ def test_without_standardize_it_is_the_problem_as_it_is_written():
 def test_what_makes_no_sense_is_refused():
     with pytest.raises(ValueError, match=r"upper is one number, or one for each of the 2 features; got shape \(3,\)"):
         fitted(ct.NetworkedLinearRegression, upper=[1.0, 2.0, 3.0])
-    with pytest.raises(ValueError, match="feature 1 has the lower bound 2 above its upper bound 1"):
+    with pytest.raises(ValueError, match="lower is 2, but upper is 1 for feature 1: no number is left"):
         fitted(ct.NetworkedLinearRegression, lower=[0.0, 2.0], upper=[1.0, 1.0])
-    with pytest.raises(ValueError, match="feature 0 has positive=True above its upper bound -1: no number is left"):
+    with pytest.raises(ValueError, match="positive=True asks for 0 at least, but upper is -1 for feature 0"):
         fitted(ct.NetworkedLinearRegression, positive=True, upper=-1.0)
     with pytest.raises(ValueError, match="would not keep bounds on weights"):
         fitted(ct.NetworkedLinearRegression, positive=True, refit="clusters")
@@ -102,12 +102,13 @@ def test_bounds_of_some_features_by_name(tmp_path):
     for given, words in (
         ({"lower": {"height": 1}}, "lower names 'height', but there are the features size, age"),
         ({"upper": [1, np.nan]}, "upper of feature age is nan; give a number, or inf for no bound"),
+        ({"upper": {"age": None}}, "upper of 'age' is None; give a number"),
     ):
-        with pytest.raises(ValueError, match=words):
+        with pytest.raises((ValueError, TypeError), match=words):
             model.set_params(lower=None, upper=None).set_params(**given).fit(frame, y, names(nodes))
 
 
 def test_what_a_model_has_of_its_own_is_said():
     found = fitted(ct.NetworkedHuberRegression, positive=True, l1=0.01, upper=[2.0, 3.0])
-    assert own_of(found).endswith(", l1 0.01, coefficients ≥ 0, coefficients ≤ [2.0, 3.0]")
-    assert own_parameters(found)["upper"] == [2.0, 3.0]
+    assert own_of(found).endswith(", l1 0.01, coefficients ≥ 0, 0 ≤ 2, 1 ≤ 3")
+    assert own_parameters(found)["upper"] == {"0": 2.0, "1": 3.0}

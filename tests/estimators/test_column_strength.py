@@ -151,6 +151,13 @@ def test_slopes_that_all_share_are_tried_together():
         return (0.5 if strength[2] == 0 else 0.8) if common else 1.0, 0.1
 
     np.testing.assert_array_equal(refine(np.ones(3), tried, True), [np.inf, np.inf, 0.0])
+
+    def better_with_little(strength, lam):
+        """Of an intercept that is best at 1/64, where λ has been chosen: at zero, λ says nothing."""
+        error = 1.0 if not np.isinf(strength[:2]).all() else 0.5 if strength[2] == 0 else 0.9
+        return (0.4 if 0 < strength[2] < 0.1 and lam != 0 else error), 0.0 if strength[2] == 0 else 0.1
+
+    assert refine(np.ones(3), better_with_little, True)[2] == 1 / 64
     np.testing.assert_array_equal(refine(np.ones(3), tried), np.ones(3))
     np.testing.assert_array_equal(refine(np.array([1.0, 1.0, np.inf]), tried, True), [np.inf, np.inf, np.inf])
 

@@ -235,5 +235,9 @@ def test_names_of_points_are_those_of_the_index_and_others_are_refused():
     frame = pd.DataFrame(X, index=[f"p{i}" for i in range(len(X))])
     expected = ct.ConvexClustering(3, n_lams=20, graph=edges).fit(X).labels_
     np.testing.assert_array_equal(ct.ConvexClustering(3, n_lams=20, graph=named).fit(frame).labels_, expected)
+    order = np.random.default_rng(0).permutation(len(X))
+    turned = pd.DataFrame(X).iloc[order]  # whose index says which row is which
+    found = ct.ConvexClustering(3, n_lams=20, graph=edges).fit(turned).labels_
+    assert adjusted_rand_score(found, expected[order]) == 1.0
     with pytest.raises(ValueError, match=r"called .p0., .p1., .p10..*give X as a frame whose index has these names"):
         ct.ConvexClustering(3, graph=named).fit(X)

@@ -166,6 +166,8 @@ def test_rows_of_counts_come_with_an_exposure_and_weights():
     twice = model.weights_for([0], np.repeat(X[:5], 2, axis=0), np.repeat(y[:5], 2), exposure=np.repeat(E[:5], 2))
     once = model.weights_for([0], X[:5], y[:5], exposure=E[:5], sample_weight=np.full(5, 2.0))
     np.testing.assert_allclose(twice.coef, once.coef, atol=1e-6)
+    with pytest.raises(ValueError, match="exposure is of rows, and there are none: give X as well"):
+        model.weights_for([0], exposure=E[:5])
     model.add_nodes({4: [0]}, X[:5], y[:5], [4] * 5, offset=np.log(E[:5]))
     assert model.coef_.shape == (5, 1)
     with pytest.raises(TypeError, match="NetworkedLinearRegression takes no exposure"):

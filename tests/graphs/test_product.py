@@ -144,6 +144,9 @@ def test_months_and_days_written_as_numbers_have_the_gaps_of_the_calendar(times:
 def test_a_day_that_there_is_not_is_named() -> None:
     with pytest.raises(ValueError, match="there is no date '2024-02-30'"):
         ct.time_graph(["2024-02-28", "2024-02-30"])
+    with pytest.raises(ValueError, match="there is no date '20230229'"):
+        ct.time_graph([20230228, 20230229])
+    assert ct.time_graph([20230228, 7]).ids == (7, 20230228)  # numbers, then
 
 
 @pytest.mark.parametrize(
@@ -157,6 +160,7 @@ def test_a_day_that_there_is_not_is_named() -> None:
         ("Q4/23", "Q1/24"),
         ("4Q23", "1Q24"),
         ("12.2024", "01.2025"),
+        ("12.2024", "1.2025"),
         ("1231-2024", "0101-2025"),
     ],
     ids=lambda text: text[0],

@@ -27,7 +27,6 @@ from coterie.estimators.new_nodes import (
     weights_for_place,
     with_nodes,
 )
-from coterie.estimators.offsets import Offset
 from coterie.estimators.persistence import PersistenceMixin
 from coterie.estimators.progress import Verbose, follow, listener
 from coterie.estimators.refit import Refit, check_refit, refitted, standard_errors
@@ -164,7 +163,7 @@ class NetworkedModel(MakesGraph, InputMixin, ExportMixin, PersistenceMixin, Base
             if X is not None:
                 raise ValueError("rows of a new place belong to times; add_nodes takes them, with groups")
             return LocalModel(*self._in_the_units_of_the_user(weights_for_place(self, neighbours)))
-        rows = None if X is None else NewRows(X, y, None, sample_weight, Offset.for_model(self, offset, exposure))
+        rows = NewRows.of(self, X, y, None, sample_weight, offset, exposure)
         coef, intercept = self._in_the_units_of_the_user(weights_for(self, neighbours, rows)[None])
         return LocalModel(coef[0], intercept[0] if intercept.ndim > 1 else float(intercept[0]))
 
@@ -207,7 +206,7 @@ class NetworkedModel(MakesGraph, InputMixin, ExportMixin, PersistenceMixin, Base
         """
         check_is_fitted(self)
         self._check_new_nodes()
-        rows = None if X is None else NewRows(X, y, groups, sample_weight, Offset.for_model(self, offset, exposure))
+        rows = NewRows.of(self, X, y, groups, sample_weight, offset, exposure)
         self._learn(*with_nodes(self, neighbours, rows))
         self.first_problem_ = self.problem_
         return self

@@ -17,7 +17,7 @@ from coterie.estimators.comparison import NETWORK, Comparison
 from coterie.estimators.criterion import CRITERIA, choose_by_criterion
 from coterie.estimators.cross_validation import ChoosesLam
 from coterie.estimators.fold import Fold, Over
-from coterie.estimators.fold_paths import Remade, how_to_solve, mean_error, training_part
+from coterie.estimators.fold_paths import Remade, how_to_solve, mean_error, quietly, training_part
 from coterie.estimators.folds import as_it_was, folds_for, folds_of, reachable, without
 from coterie.estimators.intercepts import has_intercepts, mixed_model, node_intercepts
 from coterie.estimators.lam_choice import LamChoice
@@ -192,7 +192,7 @@ def _by_lam(
 
     `made` makes the problem of the data of all rows, and of those of a fold where `each` has nothing for it.
     """
-    whole = problem if made is None or not isinstance(lams, int | np.integer) else made(problem)
+    whole = problem if made is None or not isinstance(lams, int | np.integer) else quietly(made)(problem)
     values, tell = lam_values(whole, lams), listener(model.verbose)
     how = how_to_solve(model)
     if len(folds) == 1 and len(values) > 1:
@@ -210,10 +210,13 @@ def _by_lam(
 def _by_folds(model: NetworkedModel, problem: Problem, folds: Sequence[Fold], over: str) -> LamChoice:
     """The errors of every λ, and of what else is chosen, in every fold, in units of y."""
     tried = variants_of(model, problem)
-    if len(folds) == 1 and len(tried) > 1:
+    several = len(tried) > 1
+    if len(folds) == 1 and several:
         tried = [_best_inside(model, tried, folds[0])]
     found = [_by_lam(model, one.problem, folds, over, _lams_of(model), NETWORK, 1, one.made) for one in tried]
     known, _ = LamChoice.joined(found, [one.value for one in tried], varies(model))
+    if several and known.varied is None:  # chosen inside the only fold
+        known = known.beside_one(varies(model), tried[0].value)
     return known if model._reweights is None else _second(model, tried, folds, over, known)
 
 
@@ -238,7 +241,7 @@ def _by_criterion(model: NetworkedModel, problem: Problem, folds: Sequence[Fold]
 
 def _inside(training: Problem, fold: Fold, values: list[float], how: dict[str, Any], made: Remade | None) -> LamChoice:
     """Cross-validation within a training part, held out as the fold holds out."""
-    rows = reachable(training if made is None else made(training), fold)
+    rows = reachable(training if made is None else quietly(made)(training), fold)
     known = np.isin(training.data.nodes[rows], training.M).mean()
     over: Over = "rows" if known >= 0.5 else "nodes"
     n_folds = min(5, len(training.M) if over == "nodes" else len(training.data.labelled.y))

@@ -20,14 +20,14 @@ def lam_of_clusters(problem: Problem, k: int, **options: Any) -> tuple[float, So
     """Return the smallest λ at which k clusters remain, to a thousandth, and the solution there.
 
     λ descends from the one that leaves one model per component until there are more than k clusters; then bisection,
-    in logarithms, between the last two; where the number of clusters jumps over k, λ nearby are tried. All solves start
-    from the last one. Clusters are those of `Solution.clusters`:
-    connected nodes whose weights are equal in all coordinates.
+    in logarithms, between the last two. Where the number of clusters jumps over k, λ within a tenth of the jump are
+    tried: the one that is found then need not be the smallest. All solves start from the last one. Clusters are those
+    of `Solution.clusters`: connected nodes whose weights are equal in all coordinates.
     """
     _check(problem, k)
     bound, largest = problem.bound, largest_useful_lam(problem)
-    if largest == 0:
-        return 0.0, _all_alike(problem, k, options)
+    if largest == 0:  # the same solution at any λ
+        return 1.0, _all_alike(problem, k, options)
 
     def at(lam: float, start: Solution | None) -> tuple[Solution, int]:
         with warnings.catch_warnings():
@@ -63,8 +63,8 @@ def lam_of_clusters(problem: Problem, k: int, **options: Any) -> tuple[float, So
 
 
 def _all_alike(problem: Problem, k: int, options: dict[str, Any]) -> Solution:
-    """The solution at λ = 0 where that is one model per component already."""
-    solution = solve(problem.bound.at(0.0), **options)
+    """The solution where any λ above zero leaves one model per component."""
+    solution = solve(problem.bound.at(1.0), **options)
     if (count := len(solution.clusters())) != k:
         raise ValueError(f"n_clusters={k}: the labels tell no two nodes apart, so that any λ leaves {count}")
     return solution

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -44,16 +45,21 @@ class Coefficients:
         return self.positive or self.lower is not None or self.upper is not None
 
     @property
+    def bounds_by_feature(self) -> dict[str, dict[str, float]]:
+        """Those with an end, by the names of features, or their numbers."""
+        ends = zip(("lower", "upper"), self._limits, strict=True) if self._has_bounds else ()
+        named = {name: {str(self._feature(k)): float(v) for k, v in enumerate(values)} for name, values in ends}
+        return {name: {k: v for k, v in given.items() if np.isfinite(v)} for name, given in named.items()}
+
+    @property
     def _limits(self) -> tuple[Array, Array]:
         """Between which numbers coefficients are, one for each feature."""
         low, high = self._per_feature("lower", -np.inf), self._per_feature("upper", np.inf)
         low = np.maximum(low, 0.0) if self.positive else low
         if (crossed := np.flatnonzero(low > high)).size:
             k = crossed[0]
-            below = "positive=True" if low[k] == 0 and self.positive else f"the lower bound {low[k]:g}"
-            raise ValueError(
-                f"feature {self._feature(k)} has {below} above its upper bound {high[k]:g}: no number is left"
-            )
+            below = "positive=True asks for 0 at least" if low[k] == 0 and self.positive else f"lower is {low[k]:g}"
+            raise ValueError(f"{below}, but upper is {high[k]:g} for feature {self._feature(k)}: no number is left")
         return low, high
 
     def _per_feature(self, name: str, none: float) -> Array:
@@ -62,7 +68,9 @@ class Coefficients:
         if isinstance(given, Mapping):
             names, values = getattr(self, "feature_names_in_", None), np.full(n, none)
             for key, value in given.items():
-                values[column_of(key, names, n, False, name)] = as_floats(value, name)
+                if isinstance(value, bool) or not isinstance(value, Real):
+                    raise TypeError(f"{name} of {key!r} is {value!r}; give a number")
+                values[column_of(key, names, n, False, name)] = value
         else:
             values = as_floats(none if given is None else given, name)
         if values.shape not in ((), (n,)):

@@ -40,8 +40,8 @@ class ConvexClustering(ClusterMixin, BaseEstimator):
     lam : float, default=None
         λ ≥ 0, instead of the number of clusters.
     graph : EmpiricalGraph, networkx.Graph, matrix or frame of edges, default=None
-        What joins the points: its nodes are the numbers of rows or, where X is a frame, what its index calls them; of
-        a graph with other nodes in an order of their own, the k-th one is row k. None: the nearest neighbours, and
+        What joins the points: its nodes are what the index of X calls the rows, where X is a frame, or their numbers;
+        of a graph with other nodes in an order of their own, the k-th one is row k. None: the nearest neighbours, and
         what else it takes to be connected.
     n_neighbors : int, default=15
         How many nearest neighbours each point is joined to.
@@ -229,8 +229,8 @@ class ConvexClustering(ClusterMixin, BaseEstimator):
         if parts > 1:
             raise ValueError(f"the graph falls into {parts} parts, which no λ joins; add edges, or leave graph out")
         ids = set(graph.names)
-        names = list(range(len(X))) if ids == set(range(len(X))) else names
-        if names is not None and ids == set(names):
+        names = list(range(len(X))) if names is None or ids != set(names) else names
+        if ids == set(names):
             point = look_up(graph.names, numbering(names))
             return EmpiricalGraph.from_edges(point[graph.edges], graph.weights, n_nodes=len(X))
         if are_text(graph.names) and not hasattr(self.graph, "nodes") and not isinstance(self.graph, EmpiricalGraph):

@@ -38,6 +38,17 @@ def how_to_solve(model: Any) -> dict[str, Any]:
 Remade = Callable[[Problem], Problem]
 
 
+def quietly(made: Remade) -> Remade:
+    """The same without warnings of graphs that are learnt: of the one that is fitted in the end there is one."""
+
+    def silent(problem: Problem) -> Problem:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return made(problem)
+
+    return silent
+
+
 class FoldPath(NamedTuple):
     """What a fold says of each λ: what is predicted of the rows held out, and its gap."""
 
@@ -102,9 +113,7 @@ def _solve_fold(
         if progress is not None:
             progress(lam, solution.gap)
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # of graphs that are learnt
-        known, rows = training_part(problem, fold, made)
+    known, rows = training_part(problem, fold, made)
     if (start := options.get("start")) is not None:
         options = options | {"start": warm_start(start, known.graph)}
     with warnings.catch_warnings(), expecting(expected):
@@ -121,7 +130,7 @@ def training_part(problem: Problem, fold: Fold, made: Remade | None) -> tuple[Pr
     """The problem that a fold solves, and the rows held out that its labels reach."""
     training = without(problem, fold)
     known = as_it_was(training, fold)
-    known = known if made is None else made(known)
+    known = known if made is None else quietly(made)(known)
     return known, reachable(training if fold.known is not None else known, fold)
 
 

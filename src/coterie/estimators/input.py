@@ -275,7 +275,7 @@ class InputMixin(Coefficients):
             if len(set(ids)) > 1:
                 raise ValueError(f"the rows of one node are wanted; {self.groups_column_!r} names {len(set(ids))}")
             given = given._replace(X=X)
-        rows = given.of(self, as_graph(None, None)).labelled  # type: ignore[arg-type]
+        rows = given.in_nodes(self, as_graph(None, None)).labelled  # type: ignore[arg-type]
         return self._loss(self._unpenalised).bind(rows) if len(rows.M) else None
 
     @property

@@ -66,9 +66,15 @@ class LamChoice(ErrorsOnFolds):
 
     def beside(self, first: Self, rule: str) -> Self:
         """The same, with what `first` has chosen together with its λ; this one has been solved with that alone."""
-        at, K = first.by_rule(rule), len(self.lams)
-        chosen: dict[str, Any] = {name: np.full(K, values[at]) for name, values in first._others.items()}
-        return replace(self, **chosen)
+        found, at = self, first.by_rule(rule)
+        for what, values in first._others.items():
+            found = found.beside_one(what, values[at])
+        return found
+
+    def beside_one(self, what: str, value: float) -> Self:
+        """The same, with the only value of `what` else was tried."""
+        tried: dict[str, Any] = {what: np.full(len(self.lams), value)}
+        return replace(self, **tried)
 
     @property
     def _others(self) -> dict[str, Array]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -41,7 +41,17 @@ class NewRows(NamedTuple):
     sample_weight: Any = None
     offset: Offset | None = None
 
-    def of(self, model: NetworkedModel, graph: EmpiricalGraph) -> LocalDatasets:
+    @classmethod
+    def of(
+        cls, model: NetworkedModel, X: Any, y: Any, groups: Any, sample_weight: Any, offset: Any, exposure: Any
+    ) -> Self | None:
+        """What was given; None where there are no rows."""
+        of_rows = {"y": y, "groups": groups, "sample_weight": sample_weight, "offset": offset, "exposure": exposure}
+        if X is None and (given := [name for name, value in of_rows.items() if value is not None]):
+            raise ValueError(f"{given[0]} is of rows, and there are none: give X as well")
+        return None if X is None else cls(X, y, groups, sample_weight, Offset.for_model(model, offset, exposure))
+
+    def in_nodes(self, model: NetworkedModel, graph: EmpiricalGraph) -> LocalDatasets:
         """The same in nodes of a graph, in the units that are solved in."""
         return model._rows(self.X, self.y, self.groups, self.sample_weight, graph, self.offset, first=False)[0]
 
@@ -117,7 +127,7 @@ def with_places(
     data = model.problem_.data
     data = replace(data, nodes=data.nodes + data.nodes // V * more, n_nodes=graph.n_nodes)
     if rows is not None:
-        data = data.joined_with(rows.of(model, graph))
+        data = data.joined_with(rows.in_nodes(model, graph))
     start = warm_start(model.solution_, graph)
     for number, joined in enumerate(neighbours.values()):
         if known := {name: weight for name, weight in as_neighbours(joined).items() if name in old}:
@@ -139,7 +149,7 @@ def with_nodes(
     graph = grown(model.graph_, neighbours)
     data = replace(model.problem_.data, n_nodes=graph.n_nodes)
     if rows is not None:
-        data = data.joined_with(rows.of(model, graph))
+        data = data.joined_with(rows.in_nodes(model, graph))
     if model.shared:
         graph, data = with_hub(graph, data, model.row_weight_)
     start, old = warm_start(model.solution_, graph), set(model.graph_.names)

@@ -229,7 +229,7 @@ class NetworkedPoissonRegression(NetworkedRowRegressor):
 
 
 def _checked_counts(counts: Array) -> Array:
-    """The counts, if all of them are some."""
+    """The counts; numbers below zero are refused."""
     if (counts < 0).any():
         r = int(np.argmax(counts < 0))
         raise ValueError(f"y[{r}] is {counts[r]:g}; counts are numbers ≥ 0, or nan where unknown")

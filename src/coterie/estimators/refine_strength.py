@@ -95,10 +95,10 @@ def refine(strength: Array, tried: Tried, intercept: bool = False) -> Array:
         return out
 
     error, lam = tried(at(rungs), None)
-    shared, apart = rungs.copy(), rungs.copy()
-    shared[slopes] = apart[slopes] = len(LADDER) - 1
+    tied, apart = rungs.copy(), rungs.copy()
+    tied[slopes] = apart[slopes] = len(LADDER) - 1
     apart[moves[len(slopes) :]] = 0
-    starts = [shared, apart][: len(moves) - len(slopes) + 1] if len(slopes) and intercept else []
+    starts = [tied, apart][: len(moves) - len(slopes) + 1] if len(slopes) and intercept else []
     for start in starts:
         found, best = tried(at(start), None)
         if found < LESS * error:
@@ -111,7 +111,7 @@ def refine(strength: Array, tried: Tried, intercept: bool = False) -> Array:
                 while 0 <= rungs[k] + step < len(LADDER):
                     there = rungs.copy()
                     there[k] += step
-                    found, best = tried(at(there), lam)
+                    found, best = tried(at(there), lam or None)  # 0: where no column was held, λ did not matter
                     if found >= LESS * error:
                         break
                     rungs, error, lam, moved = there, found, best, True

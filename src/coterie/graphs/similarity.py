@@ -66,7 +66,7 @@ def similarity_graph(
         no inverse of H_i, and says little of nodes with few points that agree. "means": the means of features and
         label, in units of their spread; it knows nothing of how labels follow from features.
     threshold : float, default=None
-        In place of k, which is then not looked at: join labelled nodes whose distance d is at most so many times the
+        In place of k, which is ignored then: join labelled nodes whose distance d is at most so many times the
         median distance of two of them that differ. A node that is near none stays alone.
 
     Returns

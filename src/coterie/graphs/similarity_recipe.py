@@ -90,5 +90,6 @@ def _comparing(problem: Problem) -> Loss:
     Squared error where that is not smooth.
     """
     loss: Any = problem.loss
-    loss = replace(loss, **{name: value for name, value in PLAIN.items() if hasattr(loss, name)})
+    plain = {name: value for name, value in PLAIN.items() if hasattr(loss, name)}
+    loss = replace(loss, **plain) if plain else loss
     return loss if loss.bind(problem.data.labelled).smooth else SQUARED

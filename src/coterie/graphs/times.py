@@ -20,11 +20,15 @@ DATE = re.compile(r"(\d{4})-(\d{1,2})(?:-(\d{1,2})([T ].+)?)?")
 DAY = re.compile(r"\s*\d{4}-\d{1,2}-\d{1,2}([T ].+)?\s*")
 IN_ORDER = re.compile(r"\D*(0+\D*|0000.*|0+(:0+)+\D*)")
 """Text, each digit of which is written as 0, in which the first number counts most."""
-MONTH_FIRST = re.compile(r"(0[1-9]|1[0-2])\.(1[89]|20)\d\d")
+MONTH_FIRST = re.compile(r"(0?[1-9]|1[0-2])\.(1[89]|20)\d\d")
 """Months such as 12.2024, which are numbers in another order."""
 YEARS = re.compile(r"\D*(\d{4})\D+((?:1[5-9]|2\d)\d\d)(?!\d)\D*")
 """Two numbers of four digits, of which the second is a year."""
 RULE = "times are numbers, dates, or text such as 2025-07, 2025-07-01, 2025-07-01 12:00 or 2025-Q3"
+
+
+class NoDateError(ValueError):
+    """What looks like a day, and is none."""
 
 
 def in_order(times: Any) -> tuple[list[Hashable], list[Any]]:
@@ -65,9 +69,12 @@ def what_they_say(times: Sequence[Any]) -> list[Any]:
     for read in () if months_first else (_compact_month, _compact_day, _number, _month, _date):
         try:
             return [read(str(time)) for time in times] if text or read is not _number else list(times)
+        except NoDateError:
+            if all(map(COMPACT.fullmatch, map(str, times))):
+                raise
         except ValueError:
             pass
-    if all(map(DAY.fullmatch, times)):
+    if all(map(DAY.fullmatch, times)):  # text: whole numbers have been returned
         wrong = next(time for time in times if not _is_date(time))
         raise ValueError(f"there is no date {wrong!r}; {RULE}")
     shapes = {re.sub(r"\d", "0", time) for time in times}
@@ -126,7 +133,10 @@ def _compact_day(text: str) -> datetime:
     found = COMPACT.fullmatch(text.strip())
     if found is None or found[3] is None:
         raise ValueError(text)
-    return datetime(int(found[1]), int(found[2]), int(found[3]))
+    try:
+        return datetime(int(found[1]), int(found[2]), int(found[3]))
+    except ValueError:
+        raise NoDateError(f"there is no date {text!r}; {RULE}") from None
 
 
 def _is_date(text: str) -> bool:

@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     import polars as pl
 
 ROW = " row"  # a column name of our own
+MONTH_FIRST = re.compile(r"(0?[1-9]|1[0-2])\.(1[89]|20)\d\d")  # 12.2024: as a number it would come after 01.2025
 MONTHS = r"^\d{4}-(0[1-9]|1[0-2])$"
 DAYS = "%Y-%m-%d"
 MOMENTS = ("%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M")
-RULE = "times are numbers, or dates such as 2025-07-01, 2025-07, 2025-07-01 12:00 or 2025-07-01 12:00+02:00"
+RULE = "times are numbers, months such as 2025-07, or dates: 2025-07-01, 2025-07-01 12:00 or 2025-07-01 12:00+02:00"
 
 
 class Month(str):
@@ -77,6 +78,15 @@ KINDS: dict[type, Callable[[pl.Expr], pl.Expr]] = {
 }
 """What text is parsed as; a value that is none of it becomes null."""
 
+IN_WORDS: dict[type, str] = {
+    int: "whole number",
+    float: "number",
+    Month: "month",
+    date: "date",
+    datetime: "date with a time of day",
+    Zoned: "date with a time and a zone",
+}
+
 
 @dataclass(frozen=True)
 class Times:
@@ -94,6 +104,8 @@ class Times:
             with source.reading():
                 text = source.scan({name: pl.String}).select(_text(name)).unique().collect(engine="streaming")
             different |= set(text[name].drop_nulls())
+        if different and all(map(MONTH_FIRST.fullmatch, different)):
+            raise BadValueError(f"{path}: column {name!r}: {min(different)!r} is a month before its year; {RULE}")
         text = pl.DataFrame({name: sorted(different)}, schema={name: pl.String})
         for kind, parse in KINDS.items():
             values = text.select(parse(pl.col(name)))[name]

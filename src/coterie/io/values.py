@@ -145,7 +145,9 @@ def _refuse_value(rows: Rows, columns: Columns, name: str, place: int) -> None:
     if name == columns.node:
         raise BadValueError(f"{where}: there is no node id; fill or drop the row")
     if columns.times is not None and name == columns.times.name:
-        kind = columns.times.kind.__name__.lower()
+        from coterie.io.times import IN_WORDS
+
+        kind = IN_WORDS.get(columns.times.kind, "time")
         raise BadValueError(
             f"{where} (node {node!r}): there is no time, or it is no {kind} like the others; fill it in"
         )

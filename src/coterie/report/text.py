@@ -7,8 +7,6 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from coterie.estimators.column_strength import strengths_of
 from coterie.estimators.variants import OF_GRAPHS
 from coterie.problem import EmpiricalGraph
@@ -25,7 +23,6 @@ AS_GOOD_AS_ZERO, LARGE = 1e-15, 0.1  # relative gaps that are as good as zero, o
 MOST_SITES = 10  # named one by one
 MOST_STRENGTHS = 10
 OWN, COSTS = ("delta", "quantile", "alpha"), ("ridge", "l1")  # parameters that only some estimators have
-LIMITS = {"lower": "≥", "upper": "≤"}
 GRAPH_WORDS = {"n_neighbours": "neighbours of each node", "threshold": "median distances at most between neighbours"}
 FEDERATION = {"sites", "rounds", "held", "complaints", "privacy"}  # keys of the note of a federation
 PENALTIES = {
@@ -124,8 +121,7 @@ def own_parameters(model: NetworkedModel) -> dict[str, Any]:
     their bounds, and what was chosen of a graph that rows make.
     """
     given = {name: getattr(model, name) for name in (*OWN, *COSTS) if hasattr(model, name)}
-    given |= {name: np.asarray(getattr(model, name)).tolist() for name in LIMITS if getattr(model, name) is not None}
-    given |= {name: True for name in ("positive",) if getattr(model, name)}
+    given |= model.bounds_by_feature
     return given | {name.rstrip("_"): getattr(model, name) for name in OF_GRAPHS if hasattr(model, name)}
 
 
@@ -136,10 +132,10 @@ def own_of(model: NetworkedModel) -> str:
         name for name in own if name in OWN or (name in COSTS and name in usual and own[name] != usual[name].default)
     ]
     said = [f"{name} {short(own[name], 4)}" for name in named]
-    said += ["coefficients ≥ 0"] if "positive" in own else []
-    for name, sign in LIMITS.items():
-        if name in own:
-            said.append(f"coefficients {sign} {short(own[name], 4) if np.isscalar(own[name]) else own[name]}")
+    limits = [] if model.positive else [f"{k} ≥ {short(v, 4)}" for k, v in own.get("lower", {}).items()]
+    limits += [f"{k} ≤ {short(v, 4)}" for k, v in own.get("upper", {}).items()]
+    said += ["coefficients ≥ 0"] if model.positive else []
+    said += [some(limits, MOST_STRENGTHS)] if limits else []
     said += [f"{short(own[name], 4)} {words}" for name, words in GRAPH_WORDS.items() if name in own]
     if model.offset_ is not None:
         kind, column = model.offset_
