@@ -21,7 +21,6 @@ from coterie.kernels import (
     BLOCK,
     KEEPING,
     RELAXED,
-    TIED,
     aligned,
     any_n,
     blocks,
@@ -40,6 +39,7 @@ from coterie.problem.losses.base import LocalLosses, Model, ThinModel
 from coterie.problem.penalties import Penalty
 from coterie.problem.penalties.by_column import ByColumn
 from coterie.problem.reuse import reused
+from coterie.problem.strengths import for_kernels
 
 WIDE = 128  # weights of a node from which on one n × n matrix takes longer to make than it saves
 LONG_ROWS = 4  # edges that begin at a node, on average, from which on it pays to hold its numbers in registers …
@@ -96,7 +96,7 @@ class NumbaEngine(Engine):
         self.place = np.full(V, -1)
         self.place[self.M] = np.arange(len(self.M))
         self.far = are_far(self.order.ends, V, n)
-        self.strengths = None if knows_n() and problem.by_column is None else _strengths(problem)
+        self.strengths = None if knows_n() and problem.by_column is None else for_kernels(problem)
         self.blocks, self.edge_kernel = blocks(n), edges.kernel(self.kind, n, _long_rows(n) * V <= E)
         self.node_kernel = nodes.kernel()
         self._share_out(V, n)
@@ -394,9 +394,3 @@ def _branch(penalty: Penalty) -> int:
         what = "these strengths of columns have" if isinstance(penalty, ByColumn) else f"{type(penalty).__name__} has"
         raise TypeError(f'{what} no compiled form; solve it with engine="numpy" or "auto"')
     return penalty.edge_kernel
-
-
-def _strengths(problem: BoundProblem) -> Array:
-    """The strengths of columns as kernels take them that do not know n."""
-    s = problem.strength
-    return np.ones(problem.n_features) if s is None else np.where(np.isinf(s), TIED, s)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from coterie.kernels import TIED
 from coterie.problem.arrays import Array, as_floats
 from coterie.problem.bound_problem import BoundProblem
 
@@ -32,6 +33,12 @@ def as_strengths(strength: ArrayLike, n: int) -> Array:
         if not is_strength(value):
             raise ValueError(f"strength[{k}] is {value:g}; {RULE}")
     return values
+
+
+def for_kernels(problem: BoundProblem) -> Array:
+    """The strengths of columns as compiled passes take them that do not know n."""
+    s = problem.strength
+    return np.ones(problem.n_features) if s is None else np.where(np.isinf(s), TIED, s)
 
 
 def in_plain_terms(problem: BoundProblem) -> BoundProblem:
