@@ -112,3 +112,5 @@ def test_what_a_model_has_of_its_own_is_said():
     found = fitted(ct.NetworkedHuberRegression, positive=True, l1=0.01, upper=[2.0, 3.0])
     assert own_of(found).endswith(", l1 0.01, coefficients ≥ 0, 0 ≤ 2, 1 ≤ 3")
     assert own_parameters(found)["upper"] == {"0": 2.0, "1": 3.0}
+    both = fitted(ct.NetworkedHuberRegression, positive=True, lower=[-1.0, 0.5])
+    assert own_of(both).endswith(", coefficients ≥ 0, 1 ≥ 0.5")

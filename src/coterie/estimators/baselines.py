@@ -17,7 +17,7 @@ from coterie.estimators.comparison import NETWORK, Comparison
 from coterie.estimators.criterion import CRITERIA, choose_by_criterion
 from coterie.estimators.cross_validation import ChoosesLam
 from coterie.estimators.fold import Fold, Over
-from coterie.estimators.fold_paths import Remade, how_to_solve, mean_error, quietly, training_part
+from coterie.estimators.fold_paths import Remade, how_to_solve, mean_error, remade, training_part
 from coterie.estimators.folds import as_it_was, folds_for, folds_of, reachable, without
 from coterie.estimators.intercepts import has_intercepts, mixed_model, node_intercepts
 from coterie.estimators.lam_choice import LamChoice
@@ -192,7 +192,7 @@ def _by_lam(
 
     `made` makes the problem of the data of all rows, and of those of a fold where `each` has nothing for it.
     """
-    whole = problem if made is None or not isinstance(lams, int | np.integer) else quietly(made)(problem)
+    whole = remade(problem, made) if isinstance(lams, int | np.integer) else problem
     values, tell = lam_values(whole, lams), listener(model.verbose)
     how = how_to_solve(model)
     if len(folds) == 1 and len(values) > 1:
@@ -241,7 +241,7 @@ def _by_criterion(model: NetworkedModel, problem: Problem, folds: Sequence[Fold]
 
 def _inside(training: Problem, fold: Fold, values: list[float], how: dict[str, Any], made: Remade | None) -> LamChoice:
     """Cross-validation within a training part, held out as the fold holds out."""
-    rows = reachable(training if made is None else quietly(made)(training), fold)
+    rows = reachable(remade(training, made), fold)
     known = np.isin(training.data.nodes[rows], training.M).mean()
     over: Over = "rows" if known >= 0.5 else "nodes"
     n_folds = min(5, len(training.M) if over == "nodes" else len(training.data.labelled.y))

@@ -9,7 +9,7 @@ import numpy as np
 
 from coterie.estimators.criterion import CRITERIA, CriterionChoice, choose_by_criterion
 from coterie.estimators.fold import Fold
-from coterie.estimators.fold_paths import FoldPath, Remade, Told, how_to_solve, quietly, solve_folds
+from coterie.estimators.fold_paths import FoldPath, Remade, Told, how_to_solve, remade, solve_folds
 from coterie.estimators.folds import folds_for
 from coterie.estimators.held_out import HeldOut, held_out_of
 from coterie.estimators.lam_choice import LamChoice
@@ -125,7 +125,7 @@ class ChoosesLam(RefinesStrength):
     ) -> tuple[LamChoice, list[FoldPath]]:
         """A path on each fold, and what that says of each λ."""
         problem = one.problem
-        whole = problem if one.made is None or self.lams is not None else quietly(one.made)(problem)
+        whole = remade(problem, one.made) if self.lams is None else problem
         values = lam_values(whole, self.n_lams if self.lams is None else self.lams)
         options: dict[str, Any] = {"progress": told, "ones": ones, "tol": PATH_TOL, "n_jobs": self.n_jobs, "made": made}
         paths = solve_folds(problem, values, folds, refit=self.refit is not None, **options, **how_to_solve(self))

@@ -59,9 +59,8 @@ prediction at the mean of all features. None: 1 for all.""",
 bool
 Whether held-out rows choose strengths, too: from those of column_strength on, or from slopes that all nodes share where
 that is better, one column at a time, by factors of 4 up to 64, to 0 and to inf, as long as the error of the folds
-falls. Strengths given as 0 or inf stay. The folds are solved
-again for every strength that is tried. held_out_ comes from the same folds and does not know of the choice: its error
-is somewhat too small.""",
+falls. Strengths given as 0 or inf stay. The folds are solved again for every strength that is tried. held_out_ comes
+from the same folds and does not know of the choice: its error is somewhat too small.""",
     "fit_intercept": """\
 bool
 The intercept is one more coefficient: neighbours' intercepts are pulled together too.""",

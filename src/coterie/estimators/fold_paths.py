@@ -38,15 +38,13 @@ def how_to_solve(model: Any) -> dict[str, Any]:
 Remade = Callable[[Problem], Problem]
 
 
-def quietly(made: Remade) -> Remade:
-    """The same without warnings of graphs that are learnt: of the one that is fitted in the end there is one."""
-
-    def silent(problem: Problem) -> Problem:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            return made(problem)
-
-    return silent
+def remade(problem: Problem, made: Remade | None) -> Problem:
+    """What is made of a problem, without warnings of graphs that are learnt: a fit says them of its last graph."""
+    if made is None:
+        return problem
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return made(problem)
 
 
 class FoldPath(NamedTuple):
@@ -129,8 +127,7 @@ def _solve_fold(
 def training_part(problem: Problem, fold: Fold, made: Remade | None) -> tuple[Problem, NDArray[np.bool_]]:
     """The problem that a fold solves, and the rows held out that its labels reach."""
     training = without(problem, fold)
-    known = as_it_was(training, fold)
-    known = known if made is None else quietly(made)(known)
+    known = remade(as_it_was(training, fold), made)
     return known, reachable(training if fold.known is not None else known, fold)
 
 

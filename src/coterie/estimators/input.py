@@ -38,10 +38,10 @@ from coterie.problem.datasets import LabelledRows
 from coterie.problem.losses import LocalLosses, Loss
 from coterie.problem.losses.base import with_offset
 from coterie.problem.losses.squared import Reduction
+from coterie.problem.penalties import Penalty, as_penalty
 
 if TYPE_CHECKING:
     from coterie.estimators.new_nodes import NewRows
-from coterie.problem.penalties import Penalty, as_penalty
 
 
 class InputMixin(Coefficients):

@@ -88,9 +88,8 @@ def _fitted(model: NetworkedModel, at: Array, A: Array, f: LocalLosses | None = 
     """The weights of one node, given those of its neighbours, and its own loss where it has rows."""
     penalty, c = as_penalty(model.penalty), A if f is None else model.lam_ * A
     if model.strengths_ is not None:
-        return fit_by_column(
-            at, c, by_column(penalty, of_weights(model.strengths_, model._loss(model._unpenalised))), f
-        )
+        strength = of_weights(model.strengths_, model._loss(model._unpenalised))
+        return fit_by_column(at, c, by_column(penalty, strength), f)
     if f is not None and model.lam_ == 0:  # the neighbours do not count
         return f.pooled(np.zeros(1, dtype=np.int64), 1)[0][0]
     return fit_given_neighbours(at, c, penalty, f)

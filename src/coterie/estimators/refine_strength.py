@@ -85,7 +85,7 @@ def refine(strength: Array, tried: Tried, intercept: bool = False) -> Array:
     """
     moves = np.flatnonzero((strength > 0) & (strength < np.inf))
     rungs = np.full(len(strength), LADDER.index(1.0))
-    slopes = moves[moves < len(strength) - intercept]
+    slopes, level = moves[moves < len(strength) - intercept], moves[moves >= len(strength) - intercept]
 
     def at(rungs: NDArray[np.int64]) -> Array:
         out = strength.copy()
@@ -95,11 +95,12 @@ def refine(strength: Array, tried: Tried, intercept: bool = False) -> Array:
         return out
 
     error, lam = tried(at(rungs), None)
-    tied, apart = rungs.copy(), rungs.copy()
-    tied[slopes] = apart[slopes] = len(LADDER) - 1
-    apart[moves[len(slopes) :]] = 0
-    starts = [tied, apart][: len(moves) - len(slopes) + 1] if len(slopes) and intercept else []
-    for start in starts:
+    tied = rungs.copy()
+    tied[slopes] = len(LADDER) - 1
+    apart = tied.copy()
+    apart[level] = 0
+    starts = [tied, apart] if len(level) else [tied]
+    for start in starts if len(slopes) and intercept else ():
         found, best = tried(at(start), None)
         if found < LESS * error:
             rungs, error, lam = start, found, best

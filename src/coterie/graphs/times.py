@@ -13,6 +13,7 @@ import numpy as np
 
 from coterie.problem.arrays import Array
 from coterie.problem.ids import as_ids, is_absent
+from coterie.problem.months import are_months_first
 
 COMPACT = re.compile(r"((?:1[89]|20)\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])?")
 """Months and days as numbers: 202312, 20231231."""
@@ -20,8 +21,6 @@ DATE = re.compile(r"(\d{4})-(\d{1,2})(?:-(\d{1,2})([T ].+)?)?")
 DAY = re.compile(r"\s*\d{4}-\d{1,2}-\d{1,2}([T ].+)?\s*")
 IN_ORDER = re.compile(r"\D*(0+\D*|0000.*|0+(:0+)+\D*)")
 """Text, each digit of which is written as 0, in which the first number counts most."""
-MONTH_FIRST = re.compile(r"(0?[1-9]|1[0-2])\.(1[89]|20)\d\d")
-"""Months such as 12.2024, which are numbers in another order."""
 YEARS = re.compile(r"\D*(\d{4})\D+((?:1[5-9]|2\d)\d\d)(?!\d)\D*")
 """Two numbers of four digits, of which the second is a year."""
 RULE = "times are numbers, dates, or text such as 2025-07, 2025-07-01, 2025-07-01 12:00 or 2025-Q3"
@@ -65,18 +64,15 @@ def what_they_say(times: Sequence[Any]) -> list[Any]:
     text = all(isinstance(time, str) for time in times)
     if not text and not all(isinstance(time, int) for time in times):
         return list(times)
-    months_first = text and all(MONTH_FIRST.fullmatch(time.strip()) for time in times)
+    months_first = text and are_months_first(times)
     for read in () if months_first else (_compact_month, _compact_day, _number, _month, _date):
         try:
             return [read(str(time)) for time in times] if text or read is not _number else list(times)
-        except NoDateError:
-            if all(map(COMPACT.fullmatch, map(str, times))):
-                raise
+        except NoDateError as error:
+            if all(map(COMPACT.fullmatch, map(str, times))) or all(map(DAY.fullmatch, map(str, times))):
+                raise ValueError(f"there is no date {error.args[0]!r}; {RULE}") from None
         except ValueError:
             pass
-    if all(map(DAY.fullmatch, times)):  # text: whole numbers have been returned
-        wrong = next(time for time in times if not _is_date(time))
-        raise ValueError(f"there is no date {wrong!r}; {RULE}")
     shapes = {re.sub(r"\d", "0", time) for time in times}
     ordered = len(shapes) == 1 and IN_ORDER.fullmatch(shapes.pop()) is not None
     if months_first or not ordered or not all(map(_year_is_first, times)):
@@ -136,14 +132,7 @@ def _compact_day(text: str) -> datetime:
     try:
         return datetime(int(found[1]), int(found[2]), int(found[3]))
     except ValueError:
-        raise NoDateError(f"there is no date {text!r}; {RULE}") from None
-
-
-def _is_date(text: str) -> bool:
-    try:
-        return _date(text) is not None
-    except ValueError:
-        return False
+        raise NoDateError(text) from None
 
 
 def _month(text: str) -> np.datetime64:
@@ -155,7 +144,10 @@ def _month(text: str) -> np.datetime64:
 
 def _date(text: str) -> datetime:
     year, month, day, clock = _parts(text)
-    return datetime.fromisoformat(f"{year}-{month:>02}-{day or 1:>02}{clock or ''}")
+    try:
+        return datetime.fromisoformat(f"{year}-{month:>02}-{day or 1:>02}{clock or ''}")
+    except ValueError:
+        raise NoDateError(text) from None
 
 
 def _parts(text: str) -> tuple[Any, ...]:

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 from coterie.io.errors import BadValueError
 from coterie.io.sources import Source, cell, import_polars, sources
+from coterie.problem.months import are_months_first
 
 if TYPE_CHECKING:
     import polars as pl
 
 ROW = " row"  # a column name of our own
-MONTH_FIRST = re.compile(r"(0?[1-9]|1[0-2])\.(1[89]|20)\d\d")  # 12.2024: as a number it would come after 01.2025
 MONTHS = r"^\d{4}-(0[1-9]|1[0-2])$"
 DAYS = "%Y-%m-%d"
 MOMENTS = ("%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M")
@@ -104,7 +104,7 @@ class Times:
             with source.reading():
                 text = source.scan({name: pl.String}).select(_text(name)).unique().collect(engine="streaming")
             different |= set(text[name].drop_nulls())
-        if different and all(map(MONTH_FIRST.fullmatch, different)):
+        if are_months_first(different):
             raise BadValueError(f"{path}: column {name!r}: {min(different)!r} is a month before its year; {RULE}")
         text = pl.DataFrame({name: sorted(different)}, schema={name: pl.String})
         for kind, parse in KINDS.items():

@@ -9,6 +9,7 @@ import numpy as np
 
 from coterie.io.errors import BadValueError, ColumnTypeError
 from coterie.io.sources import NOTHING, Source, cell, import_polars
+from coterie.io.times import IN_WORDS
 from coterie.problem.arrays import LARGEST
 from coterie.problem.ids import some_of
 
@@ -145,8 +146,6 @@ def _refuse_value(rows: Rows, columns: Columns, name: str, place: int) -> None:
     if name == columns.node:
         raise BadValueError(f"{where}: there is no node id; fill or drop the row")
     if columns.times is not None and name == columns.times.name:
-        from coterie.io.times import IN_WORDS
-
         kind = IN_WORDS.get(columns.times.kind, "time")
         raise BadValueError(
             f"{where} (node {node!r}): there is no time, or it is no {kind} like the others; fill it in"

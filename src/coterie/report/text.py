@@ -132,7 +132,8 @@ def own_of(model: NetworkedModel) -> str:
         name for name in own if name in OWN or (name in COSTS and name in usual and own[name] != usual[name].default)
     ]
     said = [f"{name} {short(own[name], 4)}" for name in named]
-    limits = [] if model.positive else [f"{k} ≥ {short(v, 4)}" for k, v in own.get("lower", {}).items()]
+    lower = {k: v for k, v in own.get("lower", {}).items() if not (model.positive and v == 0)}
+    limits = [f"{k} ≥ {short(v, 4)}" for k, v in lower.items()]
     limits += [f"{k} ≤ {short(v, 4)}" for k, v in own.get("upper", {}).items()]
     said += ["coefficients ≥ 0"] if model.positive else []
     said += [some(limits, MOST_STRENGTHS)] if limits else []

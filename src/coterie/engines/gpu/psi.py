@@ -27,6 +27,10 @@ class Family:
     def shift(self, y: Tensor) -> Tensor:
         return y
 
+    def argument(self, margin: Tensor, y: Tensor) -> Tensor:
+        """The e of a margin."""
+        return self.direction(y) * margin + self.shift(y)
+
     def psi(self, e: Tensor, y: Tensor) -> Tensor:
         return e * e
 
@@ -55,11 +59,15 @@ class Family:
         return torch.zeros_like(t)
 
 
-class LogisticFamily(Family):
-    """ψ(e) = log(1 + e^e) of the margin e on the wrong side."""
+class OfClasses(Family):
+    """What losses of labels 0 and 1 have in common: e grows with the margin on the wrong side."""
 
     def direction(self, y: Tensor) -> Tensor:
         return torch.where(y > 0.5, -1.0, 1.0).to(y.dtype)
+
+
+class LogisticFamily(OfClasses):
+    """ψ(e) = log(1 + e^e) of the margin e on the wrong side."""
 
     def shift(self, y: Tensor) -> Tensor:
         return torch.zeros_like(y)
@@ -148,11 +156,8 @@ class HuberFamily(Family):
         return torch.where(way > 0, 2 * self.c / e.abs().clamp(min=self.c), self.bend(e, y))
 
 
-class SquaredHingeFamily(Family):
+class SquaredHingeFamily(OfClasses):
     """ψ(e) = max(0, e)², e = 1 less the margin on the right side."""
-
-    def direction(self, y: Tensor) -> Tensor:
-        return torch.where(y > 0.5, -1.0, 1.0).to(y.dtype)
 
     def shift(self, y: Tensor) -> Tensor:
         return torch.ones_like(y)

@@ -42,7 +42,7 @@ class _Nodes(NamedTuple):
 
     def arguments(self, z: Tensor) -> Tensor:
         """e of every row."""
-        return self.psi.direction(self.y) * by_node(self.X, z) + self.psi.shift(self.y)
+        return self.psi.argument(by_node(self.X, z), self.y)
 
     def objective(self, z: Tensor, d: Tensor) -> Tensor:
         """The function at z, where z is d from the anchor."""
@@ -98,22 +98,23 @@ class DeviceRowLosses(HostLosses):
 
     def model(self, w: Tensor, before: Tensor | None) -> Model | None:
         """Quadratics above L_i as far from w_i as `before`: see `coterie.kernels.reference.model`."""
-        f, rows, n, longest = self.f, self.rows, w.shape[1], 0.0
+        f, rows, n, longest, all_bent = self.f, self.rows, w.shape[1], 0.0, True
         if not f.has_models:
             return None
         slope, H, diagonal = torch.empty_like(w), w.new_empty((len(w), n, n)), 2 * rows.ridge + f.trace_of_models
         for block in rows.blocks:
-            at, direction = w[block.nodes], rows.psi.direction(block.y)
-            e = direction * by_node(block.X, at) + rows.psi.shift(block.y)
+            at = w[block.nodes]
+            e = rows.psi.argument(by_node(block.X, at), block.y)
             way = torch.full_like(e, EVERYWHERE)
             if before is not None:
                 way = by_node(block.X, at - before[block.nodes]).abs()
                 longest = max(longest, float(way.max()))
-            pull = block.s * direction * rows.psi.slope(e, block.y)
+            pull = block.s * rows.psi.direction(block.y) * rows.psi.slope(e, block.y)
             bend = block.s * rows.psi.most_bend(e, block.y, way)
             slope[block.nodes] = 2 * rows.ridge * at + by_node(block.X.transpose(1, 2), pull)
             H[block.nodes] = torch.diag(diagonal) + (block.X * bend[:, :, None]).transpose(1, 2) @ block.X
-        all_bent = not f.psi.straight or rows.are_bent(w)
+            if f.psi.straight and all_bent:
+                all_bent = bool(rows.psi.bend(e, block.y)[block.there].all())
         return Model(slope, H, *f.reach_of_model(longest, before is None, all_bent))
 
     def support(self, p: Tensor, w: Tensor) -> Support:

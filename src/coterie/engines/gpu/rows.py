@@ -103,10 +103,6 @@ class Rows:
         a = [block.s * psi.slope(self.arguments(block, w), block.y) * psi.direction(block.y) for block in blocks]
         return a, 2 * self.ridge * w
 
-    def are_bent(self, w: Tensor) -> bool:
-        """Whether every row has a curvature at w."""
-        return all(bool(self.psi.bend(self.arguments(b, w), b.y)[b.there].all()) for b in self.blocks)
-
     def moved(self, a: list[Tensor], b: Tensor, step: Tensor) -> tuple[list[Tensor], Tensor]:
         """The duals of squared error, had the weights been moved by `step`."""
         each = zip(self.blocks, a, strict=True)
