@@ -1,4 +1,4 @@
-"""Where compiled kernels cannot be kept: read-only installations, containers without a home."""
+"""Where compiled kernels are kept, also by several processes at once, and where they cannot be."""
 
 import os
 import shutil
@@ -9,12 +9,13 @@ import warnings
 from hashlib import blake2b
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 from numba.core.caching import CacheImpl
 
 import coterie
-from coterie.kernels import compiling
+from coterie.kernels import compiling, kept
 from coterie.kernels.exact import strict
 
 WITHOUT_OVERRIDE = ("setpriv", "--bounding-set=-dac_override", "--inh-caps=-dac_override")  # permissions bind root, too
@@ -105,7 +106,43 @@ def test_what_is_kept_belongs_to_the_sources_of_all_kernels(monkeypatch) -> None
 
     before = stamp()
     assert stamp() == before
-    compiling._all_kernels.cache_clear()
-    monkeypatch.setattr(compiling, "blake2b", lambda **options: blake2b(b"another kernel", **options))
+    kept._all_kernels.cache_clear()
+    monkeypatch.setattr(kept, "blake2b", lambda **options: blake2b(b"another kernel", **options))
     assert stamp() != before
-    compiling._all_kernels.cache_clear()
+    kept._all_kernels.cache_clear()
+
+
+def test_kernels_are_kept_and_found_again(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    for found in (0, 2):
+        kernel = compiling.cached(total, **compiling.OPTIONS)
+        assert kernel(np.arange(4.0)) == 6.0
+        assert kernel(np.ones((3, 2))[:, 0]) == 3.0  # strides: another kernel
+        assert sum(kernel.stats.cache_hits.values()) == found
+    assert len(list(tmp_path.rglob("*.nbc"))) == 2
+    assert not list(tmp_path.rglob("*.nbi"))
+
+
+def test_processes_that_keep_kernels_at_once_find_their_own(tmp_path):
+    """Both look when nothing is there yet, and one writes while the other does: Numba's own file mixes them up."""
+
+    class Slow(kept.KeptKernels):
+        def _save_data(self, name, data):
+            quick.save(("of vectors",), "a kernel of vectors")
+            super()._save_data(name, data)
+
+    quick, slow = kept.KeptKernels(tmp_path, "total", 1), Slow(tmp_path, "total", 1)
+    slow.save(("of numbers",), "a kernel of numbers")
+    for reader in (quick, slow):
+        assert reader.load(("of vectors",)) == "a kernel of vectors"
+        assert reader.load(("of numbers",)) == "a kernel of numbers"
+
+
+def test_a_file_that_holds_another_kernel_is_not_taken(tmp_path, monkeypatch):
+    monkeypatch.setattr(kept.KeptKernels, "_name", lambda self, key: "same.nbc")
+    files = kept.KeptKernels(tmp_path, "total", "today")
+    files.save("vectors", "a kernel of vectors")
+    assert files.load("numbers") is None
+    assert kept.KeptKernels(tmp_path, "total", "tomorrow").load("vectors") is None
+    assert files.load("vectors") == "a kernel of vectors"

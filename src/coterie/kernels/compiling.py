@@ -6,16 +6,14 @@ import sys
 import threading
 import time
 import warnings
-from functools import lru_cache
-from hashlib import blake2b
 from multiprocessing import parent_process
-from pathlib import Path
 from typing import Any
 
 import numba
 from numba.core import event
 
 from coterie.kernels import compilation
+from coterie.kernels.kept import keep_by_name
 
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract", "nsz", "nnan", "ninf"}}
 
@@ -35,28 +33,16 @@ def cached(function: Any, **options: Any) -> Any:
 
     Numba looks for a folder when a function is decorated (NUMBA_CACHE_DIR, `__pycache__` beside the file, the user's
     cache folder), and raises RuntimeError when it finds none: read-only installations, containers without a home.
-    What it keeps is of no use once any kernel has changed, since kernels are compiled into each other.
     """
     try:
         dispatcher = numba.njit(cache=True, **options)(function)
-        kept: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
-        if hasattr(kept, "_source_stamp"):  # Numba's own knows the file of the function alone
-            kept._source_stamp = (kept._source_stamp, _all_kernels())
-        return dispatcher
     except RuntimeError as error:
         if "cannot cache" not in str(error):
             raise
         _announcer.say_uncached()
         return numba.njit(**options)(function)
-
-
-@lru_cache
-def _all_kernels() -> str:
-    """A digest of what all kernels say."""
-    digest = blake2b(digest_size=16)
-    for file in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(file.read_bytes())
-    return digest.hexdigest()
+    keep_by_name(dispatcher)
+    return dispatcher
 
 
 def inline_ir(function: Any) -> Any:
