@@ -146,3 +146,20 @@ def test_a_file_that_holds_another_kernel_is_not_taken(tmp_path, monkeypatch):
     assert files.load("numbers") is None
     assert kept.KeptKernels(tmp_path, "total", "tomorrow").load("vectors") is None
     assert files.load("vectors") == "a kernel of vectors"
+
+
+@pytest.mark.parametrize("broken", [b"", b"\x80\x05X", b"cno_such_module\nname\n."])
+def test_a_broken_file_is_written_anew(tmp_path, broken):
+    """After a power failure it can be empty, and one of another version can name what is gone."""
+    files = kept.KeptKernels(tmp_path, "total", 1)
+    files.save("vectors", "a kernel of vectors")
+    (file,) = tmp_path.iterdir()
+    file.write_bytes(broken)
+    assert files.load("vectors") is None
+    files.save("vectors", "a kernel of vectors")
+    assert files.load("vectors") == "a kernel of vectors"
+
+
+def test_a_kernel_that_cannot_be_kept_works(tmp_path):
+    kept.KeptKernels(tmp_path / "gone", "total", 1).save("vectors", "a kernel of vectors")
+    assert not list(tmp_path.iterdir())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
@@ -19,12 +20,13 @@ class KeptKernels(IndexDataCacheFile):
     """
 
     def save(self, key: Any, data: Any) -> None:
-        self._save_data(self._name(key), (key, self._source_stamp, data))
+        with suppress(OSError):  # a full disk: the next process compiles it anew
+            self._save_data(self._name(key), (key, self._source_stamp, data))
 
     def load(self, key: Any) -> Any:
         try:
             known, stamp, data = self._load_data(self._name(key))
-        except OSError:  # there is none
+        except Exception:  # there is none, or not a whole one, or one that names what is gone: it is written anew
             return None
         return data if (known, stamp) == (key, self._source_stamp) else None
 
