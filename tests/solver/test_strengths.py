@@ -270,3 +270,12 @@ def test_nodes_with_too_few_rows_of_their_own(monkeypatch: pytest.MonkeyPatch) -
     graph = ct.EmpiricalGraph.from_edges([(i, i + 1) for i in range(9)])
     data = ct.LocalDatasets.from_rows(X, y, nodes)
     check(ct.Problem(graph, data, lam=0.1, strength=np.array([INF, INF, 0.0])))
+
+
+def test_means_where_nothing_counts_stay_inside_bounds() -> None:
+    """Three times 0.1, divided by three, is more than 0.1."""
+    graph = ct.EmpiricalGraph.from_edges([(0, 1), (1, 2), (2, 3)])
+    data = ct.LocalDatasets.from_rows([[1.0, 0.1]] * 3, [1.0, 2.0, 3.0], nodes=[0, 1, 2], n_nodes=4)
+    loss = ct.SquaredError(ridge=1.0, unpenalised=(0,), lower=(-1.0, -INF), upper=(0.1, INF))
+    solution = ct.solve(ct.Problem(graph, data, loss=loss, strength=np.array([0.0, 1.0])), TOL)
+    assert np.all(solution.w[:, 0] == 0.1)

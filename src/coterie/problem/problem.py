@@ -38,8 +38,8 @@ class Problem:
     strength : array of shape (n,), default=None
         s_k, how much a difference in each column counts, relative to λ; None: one. With total variation
         φ(z) = Σ s_k |z_k|, with group total variation √Σ s_k² z_k², with squared variation Σ s_k z_k². 0: every
-        node is alone in this coefficient (where it has no labels, zero is reported); ∞: all nodes of a component
-        have the same one, at every λ.
+        node is alone in this coefficient (where it has no labels, the mean of the labelled nodes of its component is
+        reported); ∞: all nodes of a component have the same one, at every λ.
 
     Examples
     --------

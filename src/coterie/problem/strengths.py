@@ -66,7 +66,7 @@ def with_means_where_undetermined(problem: BoundProblem, w: Array) -> Array:
     for k in np.flatnonzero(penalty.free):
         mean = np.bincount(component[M], w[M, k], len(labelled)) / np.maximum(labelled, 1)
         out[unlabelled, k] = mean[component[unlabelled]]
-    return out
+    return np.where(labelled[component, None] > 0, problem.inside(out), out)  # means leave bounds by rounding
 
 
 def with_tied_means(problem: BoundProblem, w: Array) -> Array:

@@ -158,7 +158,7 @@ def _solved(problem: BoundProblem, asked: Asked) -> tuple[Solution, Form]:
         else:
             solution = unproven(inner, w, u)
         w, u = reduced.lift(solution.w, solution.u)
-        w = with_means_where_undetermined(problem, w)
+        w = with_means_where_undetermined(units.problem, w)
         solution = units.back(replace(solution, w=w, u=u, undetermined=units.problem.undetermined, graph=problem.graph))
         pace.ended(solution.n_iter, form_here())
         if may_be_rough(problem, asked.tol) and form_here() is Form.THIS_N:
