@@ -124,3 +124,15 @@ def test_squares_do_not_vanish_beside_a_small_strength() -> None:
     """u²/4c with u² below the smallest number."""
     value = ct.SquaredVariation().conjugate(np.array([[1e-163]]), np.array([1e-200]))
     assert value == pytest.approx(0.25e-126, rel=1e-12)
+
+
+@pytest.mark.parametrize(("x", "y"), [(2.0**300, 2.0**-300), (2.0**-300, 2.0**300)])
+def test_strengths_neither_vanish_nor_end_where_squares_of_weights_do(x: float, y: float) -> None:
+    """With λ = 0 in their place the wrong problem was solved, and called optimal."""
+    problem = instance("all labelled", ct.SquaredError(), ct.SquaredVariation())
+    data = replace(problem.data, X=problem.data.X * x, y=problem.data.y * y)
+    scaled, weight, value = replace(problem, data=data, lam=problem.lam * x**2), y / x, y**2
+    a, b = ct.solve(problem, engine="numpy"), ct.solve(scaled, engine="numpy")
+    np.testing.assert_array_equal(a.w * weight, b.w)
+    assert (a.objective * value, a.dual_bound * value) == (b.objective, b.dual_bound)
+    assert Units.of(scaled.bound).ratio_into(x**2) == Units.of(problem.bound).ratio_into(1.0)

@@ -43,14 +43,14 @@ class Units:
 
     @classmethod
     def given(cls, problem: BoundProblem, x: float, y: float) -> Units:
-        """Measure X and y in these."""
+        """Measure X and y in these. (The square of a weight may be no number where that over a value is one.)"""
         changed = reused(_in_units, problem.f, x, y)
         if changed is None or (x == 1 and y == 1):
             _refuse_faint(problem, problem)
             return cls(problem)
         f, value = changed
         weight = y / x
-        inner = replace(problem, f=f, lam=problem.lam * weight**problem.penalty.degree / value)
+        inner = replace(problem, f=f, lam=problem.lam * (weight / value * weight ** (problem.penalty.degree - 1)))
         _refuse_faint(problem, inner)
         return cls(inner, weight, value)
 
@@ -60,7 +60,7 @@ class Units:
 
     def ratio_into(self, omega: float) -> float:
         """Sizes of duals over those of weights, in these units."""
-        return omega * self.weight**2 / self.value
+        return omega * (self.weight / self.value * self.weight)
 
     def back(self, solution: Solution) -> Solution:
         """The solution in the units of the user."""
