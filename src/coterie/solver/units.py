@@ -111,7 +111,7 @@ def _times(x: Array, factor: float) -> Array:
 
 def _refuse_faint(problem: BoundProblem, inner: BoundProblem) -> None:
     """Refuse edges and ridges that double precision cannot tell from none; `inner` is the problem in its units."""
-    faint = np.flatnonzero((inner.c > 0) & (inner.c < FAINTEST))
+    faint = np.flatnonzero((problem.c > 0) & (inner.c < FAINTEST))
     if faint.size:
         i, j = problem.graph.edges[faint[0]]
         raise ValueError(
@@ -120,7 +120,7 @@ def _refuse_faint(problem: BoundProblem, inner: BoundProblem) -> None:
         )
     assert problem.f.below is not None
     assert inner.f.below is not None
-    faint = np.flatnonzero((inner.f.below.ridge > 0) & (inner.f.below.ridge < FAINTEST))
+    faint = np.flatnonzero((problem.f.below.ridge > 0) & (inner.f.below.ridge < FAINTEST))
     if faint.size:
         ridge = problem.f.below.ridge[faint[0]]
         raise ValueError(
