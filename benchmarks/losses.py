@@ -26,7 +26,9 @@ TOL = 1e-6
 FAMILIES = {"b": blocks, "c": spatial}
 LOSSES: dict[str, ct.Loss] = {
     "logistic": ct.Logistic(ridge=0.01),
+    "logistic, no ridge": ct.Logistic(),
     "squared hinge": ct.SquaredHinge(ridge=0.01),
+    "squared hinge, no ridge": ct.SquaredHinge(),
     "poisson": ct.Poisson(),
     "poisson, ridge": ct.Poisson(ridge=0.01),
     "huber": ct.Huber(),

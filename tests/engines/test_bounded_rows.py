@@ -13,7 +13,7 @@ from coterie.solver.certificate import Certifier
 from coterie.solver.repair import Repair
 from problems import EVERY_PENALTY, instance, oracle
 
-LOSSES = (ct.Quantile(), ct.Quantile(q=0.8, ridge=0.1, unpenalised=(0, 1)), ct.Huber(delta=0.3))
+LOSSES = (ct.Quantile(), ct.Quantile(q=0.8, ridge=0.1, unpenalised=(0, 1)), ct.Huber(delta=0.3), ct.SquaredHinge())
 
 
 def with_bounded_rows(loss: ct.Loss, penalty: ct.Penalty) -> tuple[ct.Problem, BoundedRowsProver]:
@@ -58,7 +58,7 @@ def test_bounds_are_true_and_close(loss):
 
 
 def test_rows_take_part_where_they_do_not_see_everything():
-    for loss in (ct.Quantile(), ct.Huber()):
+    for loss in (ct.Quantile(), ct.Huber(), ct.SquaredHinge()):
         assert isinstance(array_prover(instance("few points", loss).bound), BoundedRowsProver)
     plain = (
         instance("few points"),
@@ -67,6 +67,17 @@ def test_rows_take_part_where_they_do_not_see_everything():
         instance("few points", ct.Quantile(l1=0.1)),
     )
     assert not any(isinstance(array_prover(problem.bound), BoundedRowsProver) for problem in plain)
+
+
+@pytest.mark.parametrize("loss", [ct.Huber(delta=0.3), ct.SquaredHinge(), ct.SquaredHinge(ridge=0.1)], ids=repr)
+def test_primal_updates_by_rows_are_those_of_newton(loss):
+    problem = instance("few points", loss)
+    f, rng = problem.bound.f, np.random.default_rng(2)
+    v, tau = rng.standard_normal((2, len(problem.M), 3)) * 3, np.full(len(problem.M), 0.7)
+    assert f._goes_by_rows
+    by_rows = f.prox(v[0], tau, v[1])
+    newton = f._newton(np.zeros_like(v[0]), v[0], 1 / tau, v[1], 1e-12, 60)
+    np.testing.assert_allclose(by_rows, newton, atol=1e-9)
 
 
 def test_products_of_rows_in_both_forms():

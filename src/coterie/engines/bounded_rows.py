@@ -83,7 +83,7 @@ class BoundedRowsProver(ArrayProver):
         a, _ = self._moved(s, descent)
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(a > 0, a / self.high, a / self.low)
-        return max(super().stretch(u, None, descent), float(np.where(a == 0, 0.0, ratio).max(initial=0.0)))
+        return max(super().stretch(u, None, descent), float(np.where(a == 0, 0.0, np.abs(ratio)).max(initial=0.0)))
 
     def correct(self, u: Array, s: Array | None, descent: ConjugateGradients, factor: float) -> None:
         assert s is not None

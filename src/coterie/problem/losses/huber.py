@@ -55,6 +55,7 @@ class Huber(RowLoss):
     scales = True
     bounded = True
     straight = True
+    clipped = True
     curvature = 2.0
 
     def __post_init__(self) -> None:

@@ -36,6 +36,8 @@ class Psi(ABC):
     """Whether slopes are often as steep as they can be, or as flat: few rows then cannot have any slope they see."""
     straight: ClassVar[bool] = False
     """Whether ψ is a straight line where it is not flat: quadratics then describe it too short a way."""
+    clipped: ClassVar[bool] = False
+    """Whether ψ* is a parabola between the ends of its domain, of a ψ whose curvature is `curvature` or none."""
     scales: ClassVar[bool] = False
     """Whether labels have a unit, in which `in_units` divides them."""
     no_minimiser: ClassVar[str] = ""

@@ -80,7 +80,7 @@ class RowLosses(LocalLosses):
     @property
     def _goes_by_rows(self) -> bool:
         """Whether rows are few enough for what is next, and can be at a bound."""
-        return self.psi.straight and self.rows.m.max(initial=0) <= FEW_ROWS * len(self.ridge)
+        return self.psi.clipped and self.rows.m.max(initial=0) <= FEW_ROWS * len(self.ridge)
 
     def _by_rows(self, p: Array, anchor: Array, curvature: Array, b: Array) -> tuple[Array, Array]:
         """What `_newton` minimises, by the duals of rows: from −b, which is moved; mostly as many are at a bound.
@@ -90,7 +90,8 @@ class RowLosses(LocalLosses):
         design, (D, c) = self.design, kinks.parabolas(p, anchor, curvature, self.ridge)
         (low, high), z, room = design.limits, np.empty_like(anchor), vector_buffer(len(self.ridge))
         ends = -high, -low, self._give
-        kinks.box_ascent(room, design.X, design.y, design.starts, D, c, *ends, b, z, ACCURACY, SWEEPS)
+        target = -self.psi.direction(design.y) * self.psi.shift(design.y)
+        kinks.box_ascent(room, design.X, target, design.starts, D, c, *ends, b, z, ACCURACY, SWEEPS)
         return -b, z
 
     @cached_property

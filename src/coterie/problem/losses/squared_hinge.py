@@ -46,6 +46,8 @@ class SquaredHinge(RowLoss):
 
     kernel = kinds.SQUARED_HINGE
     curvature = 2.0
+    bounded = True
+    clipped = True
     steady = 0.1  # a row with that much margin missing keeps its curvature for as long
 
     def check_labels(self, rows: LabelledRows) -> None:
