@@ -37,6 +37,17 @@ def test_options_are_parameters_of_the_estimators(files, tmp_path, options, give
         assert "refitted on these clusters" in run("inspect", tmp_path / "model").stdout
 
 
+def test_coefficients_have_errors_given_the_clusters_where_there_is_a_refit(files, tmp_path):
+    model, out = tmp_path / "model", tmp_path / "all.csv"
+    assert fit(files, "--lam", 0.3, "--refit", "clusters", "--out", model, "--quiet").exit_code == 0
+    assert run("coefficients", model, "--errors", "--out", out).exit_code == 0
+    table, expected = pl.read_csv(out), ct.load(model).coef_frame(errors=True)
+    assert table.columns == list(expected.columns)
+    np.testing.assert_allclose(table["wind_se_given_clusters"], expected["wind_se_given_clusters"])
+    assert fit(files, "--lam", 0.3, "--out", model, "--quiet").exit_code == 0
+    assert_one_line(run("coefficients", model, "--errors", "--out", out), ExitCode.BAD_MODEL, "those of a refit")
+
+
 def test_nodes_that_are_not_in_the_graph_get_the_shared_model(files, tmp_path):
     assert fit(files, "--lam", 0.3, "--shared", "--out", tmp_path / "model", "--quiet").exit_code == 0
     table = rows().with_columns(station=pl.lit("elsewhere"))

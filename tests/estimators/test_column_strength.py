@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from towns import CHOOSING, PLAIN, empirical, labels_for, names, quick, rows
 
 import coterie as ct
+from coterie.estimators import refine_strength
 from coterie.estimators.column_strength import as_array, strengths_of
 from coterie.estimators.refine_strength import refine
 from coterie.report.text import penalty_of
@@ -99,6 +100,13 @@ def test_files_and_words_keep_them(tmp_path):
     np.testing.assert_array_equal(again.coef_, model.coef_)
     said = "relative to λ, age ∞ (one coefficient for all), income 2, intercept 0 (every node for itself)"
     assert penalty_of(again).endswith(said)
+
+
+def test_words_name_all_strengths_that_folds_chose(monkeypatch):
+    monkeypatch.setattr(refine_strength, "refine", lambda first, tried, intercept: np.array([INF, 1.0, 0.25]))
+    model = fitted(ct.NetworkedLinearRegressionCV, refine_strength=True, lams=[0.1], cv=2)
+    chosen = "relative to λ as the folds chose, age ∞ (one coefficient for all), income 1, intercept 0.25"
+    assert penalty_of(model).endswith(chosen)
 
 
 @pytest.mark.parametrize("penalty", ["l1", "l2", "squared"])

@@ -27,6 +27,15 @@ def test_it_passes_every_check(estimator, check):
     check(estimator)
 
 
+@pytest.mark.slow
+@parametrize_with_checks(
+    [model(n_lams=3, cv=2) for model in (ct.NetworkedHuberRegressionCV, ct.NetworkedQuantileRegressionCV)]
+    + [ct.NetworkedLinearRegression(shared=True)]
+)
+def test_so_do_those_that_take_longer(estimator, check):
+    check(estimator)
+
+
 # --- the tools of the trade -----------------------------------------------------------------------------------
 
 

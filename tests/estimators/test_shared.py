@@ -68,6 +68,22 @@ def test_a_node_without_edges_learns_of_the_others():
     assert np.allclose(model.coef_[6], model.shared_coef_)
 
 
+def test_one_node_needs_no_groups():
+    X, y, _ = rows(0)
+    model = ct.NetworkedLinearRegression(shared=True).fit(X, y)
+    assert np.allclose(model.predict(X), ct.NetworkedLinearRegression().fit(X, y).predict(X), atol=1e-3)
+
+
+def test_nodes_that_are_not_in_the_graph_are_calibrated_by_one_at_a_time():
+    X, y, nodes = rows(0)
+    model = ct.NetworkedLinearRegression(PATH, lam=0.1, shared=True).fit(X, y, nodes)
+    model.calibrate(X, y, nodes + 10, by="nodes")
+    assert len(model.calibration_.residuals) == len(np.unique(nodes))
+    model.calibrate(by="rows")
+    with pytest.warns(UserWarning, match="a node that is not in the graph has no labels"):
+        model.predict_interval(X, nodes + 10)
+
+
 def test_nodes_that_join_later():
     X, y, nodes = rows(4)
     model = ct.NetworkedLinearRegression(PATH, lam=0.1, penalty="squared", shared=True).fit(X, y, nodes)

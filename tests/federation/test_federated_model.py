@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,29 @@ def test_other_families_go_through_the_same_messages(tmp_path: Path, loss: str) 
     row = {"x0": [1.0], "x1": [2.0]} | ({"offset": [0.5]} if loss == "poisson" else {})
     predicted = model.predict(pl.DataFrame(row), groups=[model.nodes_[0]])
     assert predicted == pytest.approx(np.exp(z + 0.5) if loss == "poisson" else z)
+
+
+def test_an_elastic_net_is_one_of_all_rows_in_one_place(tmp_path: Path) -> None:
+    problem, _ = federate(tmp_path, "huber", l1=0.3)
+    problem = replace(problem, loss=replace(problem.loss, l1=0.3))
+    model = ct.load(tmp_path / "model")
+    w = np.zeros((12, 2))
+    w[model.nodes_.astype(int)] = model.coef_
+    assert problem.objective(w) <= ct.solve(problem, 1e-9).objective * (1 + 1e-6)
+    assert (model.l1, model.ridge) == (0.3, 0.01)
+    assert "l1 0.3" in command("inspect", tmp_path / "model").output
+
+
+@pytest.mark.parametrize("loss", [*LOSSES, *FAMILIES])
+def test_every_loss_knows_an_l1_norm_and_the_lasso_calls_it_alpha(loss: str) -> None:
+    config = {**COUNTS, "loss": loss, "alpha": 0.1, "l1": 0.2}
+    if loss == "lasso":
+        with pytest.raises(BadSiteError, match="calls it alpha"):
+            Settings.of(config)
+    else:
+        assert Settings.of(config).loss.l1 == 0.2  # type: ignore[attr-defined]
+        with pytest.raises(BadSiteError, match="l1 must"):
+            Settings.of({**config, "l1": -1.0})
 
 
 def test_a_level_that_makes_no_sense_is_refused(tmp_path: Path) -> None:

@@ -35,8 +35,12 @@ def test_same_optimum_as_solve(kind: str) -> None:
     check(instance(kind), np.arange(12) % 3)
 
 
+ELASTIC_NETS = (ct.Logistic(0.1, l1=0.02), ct.Quantile(0.1, l1=0.1))
+SOME = [*FIRST_LOSSES, ct.Logistic(ridge=0.1), ct.Lasso(0.2, unpenalised=(0,)), *ELASTIC_NETS]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("loss", [*FIRST_LOSSES, ct.Logistic(ridge=0.1), ct.Lasso(0.2, unpenalised=(0,))], ids=str)
+@pytest.mark.parametrize("loss", SOME, ids=str)
 @pytest.mark.parametrize("kind", ["all labelled", "few labelled"])
 def test_same_optimum_for_every_loss(kind: str, loss: ct.Loss) -> None:
     outcome = check(instance(kind, loss), THREE)

@@ -202,6 +202,13 @@ def test_conjugate_gradients_stop_where_there_is_nothing_to_do() -> None:
     np.testing.assert_array_equal(x, 0.0)
 
 
+def test_a_curvature_without_an_inverse_is_none() -> None:
+    diagonal = np.array([[2.0], [1e-310]])
+    with np.errstate(all="raise"):
+        x = ConjugateGradients(lambda x, out: np.multiply(x, [[2.0], [0.0]], out=out), np.ones((2, 1)), diagonal, id)
+        assert x.run(10, 0.03)[0, 0] == 0.5
+
+
 def test_no_accuracy_is_promised_where_numbers_have_run_out() -> None:
     descent = ConjugateGradients(lambda x, out: None, np.ones((2, 1)), np.ones((2, 1)), lambda x: None)
     descent.steps = 3

@@ -16,6 +16,9 @@ from coterie.cli.options import ModelArgument, QuietOption
 def coefficients(
     model: Annotated[Path, ModelArgument],
     out: Annotated[Path, typer.Option(help="File to write: its name ends in .parquet, .csv or .arrow.")],
+    errors: Annotated[
+        bool, typer.Option("--errors", help="Standard errors, too, given the clusters: of --refit clusters.")
+    ] = False,
     quiet: Annotated[bool, QuietOption] = False,
 ) -> None:
     """Write a table of all models: one row per node, with its coefficients, its intercept and its cluster."""
@@ -29,7 +32,7 @@ def coefficients(
 
         fitted = load(model)
         try:
-            columns = fitted._coef_columns()
+            columns = fitted._coef_columns(errors)
         except ValueError as error:
             raise ModelFileError(f"{model}: {error}") from None
         for name in node_columns(fitted):

@@ -70,10 +70,11 @@ def column_of(key: Any, names: Sequence[str] | None, n: int, intercept: bool, pa
 
 
 def strengths_of(model: NetworkedModel) -> dict[str, float]:
-    """The strengths of a fitted model by the names of its columns; those that are one are left out."""
+    """The strengths of a fitted model by the names of its columns; those that are one only where folds chose them."""
     if model.strengths_ is None:
         return {}
-    return {name: float(s) for name, s in zip(names_of_design(model), model.strengths_, strict=True) if s != 1}
+    named, chosen = zip(names_of_design(model), model.strengths_, strict=True), getattr(model, "refine_strength", False)
+    return {name: float(s) for name, s in named if chosen or s != 1}
 
 
 def of_weights(strengths: Array, loss: Loss) -> Array:

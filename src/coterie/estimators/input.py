@@ -256,11 +256,12 @@ class InputMixin(Coefficients):
         how: dict[str, Any] = {"dtype": np.float64, "order": "C", "ensure_all_finite": False, "reset": first}
         features = validate_data(self, X, **how)  # the same sums for every library
         refuse_gaps(features, getattr(self, "feature_names_in_", None))
-        if ids is None and graph.n_nodes > 1:
-            raise ValueError(f"there are {graph.n_nodes} nodes; say with groups= which one each row belongs to")
+        hub = self.shared and graph.ids is not None and graph.ids[-1] == HUB
+        if ids is None and (n_nodes := graph.n_nodes - hub) > 1:
+            raise ValueError(f"there are {n_nodes} nodes; say with groups= which one each row belongs to")
         if ids is None:
             nodes = np.zeros(len(features), dtype=np.int64)
-        elif self.shared and graph.ids is not None and graph.ids[-1] == HUB:  # other nodes have the shared model
+        elif hub:  # other nodes have the shared model
             nodes = numbers_or_hub(graph, ids)
         else:
             nodes = nodes_of_rows(graph, ids, later)

@@ -21,9 +21,11 @@ from coterie.estimators.folds import folds_for, what_to_hold_out
 from coterie.estimators.new_nodes import warm_start
 from coterie.estimators.refit import refitted
 from coterie.estimators.space_time import carried
+from coterie.estimators.tables import take_groups
 from coterie.io.files import MissingExtraError
 from coterie.problem import Problem
 from coterie.problem.arrays import Array
+from coterie.problem.ids import as_ids
 from coterie.solver import NotConverged, solve
 
 FOLD_TOL = 1e-4
@@ -221,7 +223,16 @@ def _of_rows(model: Any, X: Any, y: Any, groups: Any, by: Over) -> tuple[str, Ar
         raise ValueError(
             f'node {name!r} had labels in the fit; by="nodes" is for those that had none, by="rows" for others'
         )
-    return held, (labels - model.predict(X, groups))[reached], nodes[reached]
+    return held, (labels - model.predict(X, groups))[reached], _apart(model, X, groups, nodes)[reached]
+
+
+def _apart(model: Any, X: Any, groups: Any, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """A number for each node: those that are not in the graph have one model, but are as many as they have ids."""
+    ids = take_groups(X, model.groups_column_ if groups is None else groups)[1] if model.shared else None
+    if ids is None:
+        return nodes
+    number: dict[Any, int] = {}
+    return np.array([number.setdefault(name, len(number)) for name in as_ids(ids)])
 
 
 def _one_of_each(residuals: Array, nodes: NDArray[np.int64], rng: np.random.RandomState) -> Array:
@@ -234,9 +245,10 @@ def _check_nodes(model: Any, nodes: NDArray[np.int64], by: str) -> None:
     """Warn where intervals are asked for at nodes of the other kind than those that were calibrated by."""
     unlabelled = nodes[np.append(model.n_labelled_, 0)[nodes] == 0]
     if by == "rows" and len(unlabelled):
-        name = model.solution_.graph.names[unlabelled[0]]
+        names, first = model.graph_.names, unlabelled[0]
+        node = f"node {names[first]!r}" if first < len(names) else "a node that is not in the graph"
         warnings.warn(
-            f"node {name!r} has no labels, but intervals were calibrated on rows of nodes that have: they are too "
+            f"{node} has no labels, but intervals were calibrated on rows of nodes that have: they are too "
             'narrow for it; use calibrate(by="nodes")',
             stacklevel=3,
         )

@@ -37,9 +37,9 @@ def at_a_site(loss: Loss) -> Loss:
     return SeenElsewhere(**{own.name: getattr(loss, own.name) for own in fields(loss)})
 
 
-def loss_of_classes(names: Sequence[str], ridge: float) -> Logistic | SeenElsewhere:
-    """The loss of a site for classes with these names, or for 0 and 1."""
-    return SeenElsewhere(len(names), ridge) if len(names) > 2 else Logistic(ridge)
+def loss_of_classes(names: Sequence[str], **costs: Any) -> Logistic | SeenElsewhere:
+    """The loss of a site for classes with these names, or for 0 and 1; `costs` of the weights, ridge and l1."""
+    return SeenElsewhere(len(names), **costs) if len(names) > 2 else Logistic(**costs)
 
 
 def as_labels(names: Sequence[str]) -> Array:

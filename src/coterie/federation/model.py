@@ -44,7 +44,9 @@ ESTIMATORS: dict[type, Any] = {
     Huber: NetworkedHuberRegression,
     Quantile: NetworkedQuantileRegression,
 }
-OWN = {"alpha": "alpha", "ridge": "ridge", "delta": "delta", "quantile": "q"}  # parameters, and the loss's name of each
+OWN = {"alpha": "alpha", "ridge": "ridge", "l1": "l1", "delta": "delta", "quantile": "q"}
+"""Parameters of estimators, and the loss's name of each."""
+
 UNKNOWN = -1  # labelled rows of a node
 SAME = 1e-5  # of the largest weight: what two solves of one question may differ by
 

@@ -56,6 +56,7 @@ clientapp = "federation.client_app:app"
 loss = "squared"            # squared, lasso, logistic, poisson, huber or quantile
 alpha = 0.0                 # of lasso
 ridge = 0.0                 # of all others
+l1 = 0.0                    # of all others, which with a ridge makes an elastic net
 delta = 1.0                 # of huber, in units of the label
 quantile = 0.5              # of quantile
 classes = ""                # of logistic: names of the classes, as "mild, severe, none"; empty: 0 and 1

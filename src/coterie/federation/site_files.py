@@ -32,17 +32,23 @@ from coterie.problem.losses import Huber, Lasso, Logistic, Loss, Poisson, Quanti
 from coterie.problem.losses.multinomial import weight_names
 from coterie.problem.penalties import Penalty, as_penalty
 
+
+def _costs(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What weights cost by themselves."""
+    return {"ridge": float(config["ridge"]), "l1": float(config.get("l1", 0.0))}
+
+
 LOSSES: dict[str, Callable[[Mapping[str, Any]], Loss]] = {
-    "squared": lambda config: SquaredError(ridge=float(config["ridge"])),
+    "squared": lambda config: SquaredError(**_costs(config)),
     "lasso": lambda config: Lasso(float(config["alpha"])),
-    "logistic": lambda config: loss_of_classes(class_names(config), float(config["ridge"])),
-    "poisson": lambda config: Poisson(float(config["ridge"])),
-    "huber": lambda config: Huber(float(config["ridge"]), delta=float(config.get("delta", 1.0))),
-    "quantile": lambda config: Quantile(float(config["ridge"]), q=float(config.get("quantile", 0.5))),
+    "logistic": lambda config: loss_of_classes(class_names(config), **_costs(config)),
+    "poisson": lambda config: Poisson(**_costs(config)),
+    "huber": lambda config: Huber(**_costs(config), delta=float(config.get("delta", 1.0))),
+    "quantile": lambda config: Quantile(**_costs(config), q=float(config.get("quantile", 0.5))),
 }
 MOMENTS = (SquaredError, Lasso)  # losses that see moments of the rows, and nothing else of them
 PROBLEM = (  # the settings that say what is solved
-    *("loss", "alpha", "ridge", "delta", "quantile", "classes", "penalty", "lam"),
+    *("loss", "alpha", "ridge", "l1", "delta", "quantile", "classes", "penalty", "lam"),
     *("node", "label", "offset", "exposure"),
 )
 SETTINGS = (  # of a run, as far as sites have to know them
@@ -85,6 +91,8 @@ class Settings:
             raise BadSiteError("offset and exposure are for the loss poisson")
         if all(known):
             raise BadSiteError("an exposure is an offset, its logarithm: name one of the two columns, not both")
+        if config.get("l1") and isinstance(loss, Lasso):
+            raise BadSiteError("l1 is for other losses than lasso, which calls it alpha")
         if config.get("classes") and config["loss"] != "logistic":
             raise BadSiteError("classes are for the loss logistic")
         node, label = str(config["node"]), str(config["label"])

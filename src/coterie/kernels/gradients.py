@@ -13,6 +13,8 @@ from coterie.kernels.interruption import time_is_up
 
 steps = Either("conjugate")
 
+LEAST = float(np.finfo(float).tiny)  # of a diagonal: what is smaller has no inverse that a float can hold
+
 
 class ConjugateGradients:
     """Jacobi-preconditioned steps on a (projected) Laplacian, all coordinates at once; rest and diagonal are used up.
@@ -26,7 +28,7 @@ class ConjugateGradients:
         self, apply: Callable[[Any, Any], None], rest: Any, diagonal: Any, keep: Callable[[Any], None]
     ) -> None:
         self.apply, self.keep = apply, keep
-        self.inverse = np.divide(1.0, diagonal, out=diagonal, where=diagonal > 0)
+        self.inverse = np.divide(1.0, diagonal, out=diagonal, where=diagonal > LEAST)
         self._begin(rest, np.zeros_like(rest), np.empty_like(rest), np.empty_like(rest))
 
     def _begin(self, rest: Any, x: Any, Ap: Any, p: Any) -> None:

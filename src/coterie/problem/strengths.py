@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from coterie.kernels import TIED
 from coterie.problem.arrays import Array, as_floats
 from coterie.problem.bound_problem import BoundProblem
+from coterie.problem.penalties.by_column import TotalVariationByColumn
 
 if TYPE_CHECKING:
     from coterie.problem.problem import Problem
@@ -44,11 +45,15 @@ def for_kernels(problem: BoundProblem) -> Array:
 def in_plain_terms(problem: BoundProblem) -> BoundProblem:
     """The same problem without strengths where no column is coupled, and with λ = 1 where tied ones alone are.
 
+    Where no column is held, all penalties are the same, and iterations of ℓ1 variation are the fewest.
     At λ = 0 tied columns stay tied, and all others are free.
     """
     penalty = problem.by_column
-    if penalty is None or (problem.lam > 0 and not penalty.free.all()):
+    if penalty is None:
         return problem
+    if problem.lam > 0 and not penalty.free.all():
+        none_is_held = not penalty.held.any()
+        return replace(problem, penalty=TotalVariationByColumn(penalty.strength)) if none_is_held else problem
     if not penalty.tied.any():
         return replace(problem, lam=0.0, penalty=penalty.plain)
     return replace(problem, lam=1.0, penalty=replace(penalty, strength=tuple(np.where(penalty.tied, np.inf, 0.0))))

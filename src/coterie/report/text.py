@@ -145,11 +145,12 @@ def own_of(model: NetworkedModel) -> str:
 
 
 def penalty_of(model: NetworkedModel) -> str:
-    """The penalty in words, with the strengths of columns that are not one."""
+    """The penalty in words, with the strengths of columns that are not one, or that folds chose."""
     words = next((text for names, text in PENALTIES.items() if model.penalty in names), repr(model.penalty))
     strengths = [f"{name} {strength_in_words(value)}" for name, value in strengths_of(model).items()]
     shared = "; beside neighbours, a component that all nodes share" if model.shared else ""
-    return words + (f"; relative to λ, {some(strengths, MOST_STRENGTHS)}" if strengths else "") + shared
+    chosen = " as the folds chose" if getattr(model, "refine_strength", False) else ""
+    return words + (f"; relative to λ{chosen}, {some(strengths, MOST_STRENGTHS)}" if strengths else "") + shared
 
 
 def strength_in_words(strength: float) -> str:
