@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from coterie.estimators.cluster_count import JUST_ABOVE
 from coterie.estimators.merge_path import Stage, cut_closely, points_problem, stages
 from coterie.estimators.merge_tree import MergeTree
 from coterie.estimators.tables import check_numbers, refuse_gaps
@@ -22,7 +23,6 @@ from coterie.problem.ids import are_text, as_ids, look_up, numbering, some_of
 from coterie.problem.penalties import GroupTotalVariation, Penalty, as_penalty
 from coterie.solver import Solution, solve
 
-JUST_ABOVE = 1.01  # times the λ of a merge: at λ itself clusters have just met, and the gap decides what is seen
 TREE_TOL = 0.1  # times tol: at tol itself the gap that is left decides whether two clusters have merged
 SMALLEST, LARGEST = 1e-100, 1e100  # how far from their mean points may be, at most: squares must be numbers
 
