@@ -2,7 +2,8 @@
 
     python examples/space_time.py fmi_daily.csv [--folds 5]
 
-194 stations of the Finnish Meteorological Institute, 40 days of a winter (see weather.py for where the data come from).
+194 stations of the Finnish Meteorological Institute, 40 days of a winter (weather.py says where they come from).
+The data are not part of the project.
 The high of a day is predicted from its low, with a model for every station in every week. Prints, for each question
 that folds can ask, the root mean squared error in °C of the network beside that of each station and week alone, of one
 model for all, and of the other baselines of coterie.compare_baselines; and the strengths that were chosen.
@@ -39,6 +40,8 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("--folds", type=int, default=5)
     arguments = parser.parse_args()
+    if not arguments.data.is_file():
+        parser.error(f"there is no file {arguments.data}. It is not part of the project; see weather.py")
     table, space = read_weeks(arguments.data)
     both = (space, ct.time_graph(table["week"]))
     X, y, pairs = table[["tmin"]], table["tmax"], table[["station", "week"]]

@@ -11,7 +11,7 @@ from commands import assert_one_line, parsed, run
 
 import coterie as ct
 from coterie.io.errors import BadValueError
-from coterie.io.times import Month, Times
+from coterie.io.times import WRITTEN, Month, Quarter, Times, Week
 
 PLACES = ["s0", "s1", "s2", "s3"]
 MONTHS = ["2025-01", "2025-02", "2025-03", "2025-04", "2025-06"]
@@ -142,6 +142,8 @@ def test_options_that_do_not_fit_together(files, options, says):
         (["3", "1.5", "2"], float, 1.5),
         (["2025-07-01", "2024-07-01"], date, date(2024, 7, 1)),
         (["2025-07", "2024-07"], Month, "2024-07"),
+        (["2025-Q1", "2024-Q3"], Quarter, "2024-Q3"),
+        (["2025-W01", "2024-W52"], Week, "2024-W52"),
         (["2025-07", "2024-07-15"], date, date(2024, 7, 15)),
         (["2025-07-01 12:00", "2025-07-01T06:30:00"], datetime, datetime(2025, 7, 1, 6, 30)),
     ],
@@ -151,7 +153,7 @@ def test_times_in_text(tmp_path, values, kind, first):
     times, found = Times.found(tmp_path / "t.csv", "t")
     assert times == Times("t", kind) == Times.like("t", found)
     assert found[0] == first
-    assert isinstance(kind(found[0]) if kind is Month else found[0], kind)
+    assert isinstance(kind(found[0]) if kind in WRITTEN else found[0], kind)
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ def test_so_many_clusters_remain(penalty, k) -> None:
         assert model.clusters_.tolist() == [0, 0, 1, 1, 2, 2]
     again = ct.NetworkedLinearRegression(GRAPH, model.lam_, penalty=penalty, fit_intercept=False, engine="numpy")
     np.testing.assert_allclose(again.fit(X, y, groups=nodes).coef_, model.coef_, atol=1e-3)
+    assert again.clusters_.tolist() == model.clusters_.tolist()  # not at the λ of a merge, where the gap decides
 
 
 def test_it_is_saved(tmp_path) -> None:

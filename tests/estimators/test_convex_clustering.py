@@ -166,6 +166,50 @@ def test_equal_points_are_one_at_once():
     assert ct.ConvexClustering().fit(many[:5]).n_clusters_ == 1
 
 
+@pytest.mark.parametrize("penalty", ["l2", "l1"])
+def test_copies_of_all_points_change_nothing(penalty):
+    """Twenty of each are pulled as one is at a twentieth of λ, and no λ parts them."""
+    many = np.repeat(X, 20, axis=0)
+    alone, copied = (ct.ConvexClustering(5, penalty=penalty).fit(points) for points in (X, many))
+    assert copied.labels_.tolist() == np.repeat(alone.labels_, 20).tolist()
+    assert copied.lam_ == pytest.approx(20 * alone.lam_, rel=1e-3)
+    np.testing.assert_allclose(copied.distances_[-29:], 20 * alone.distances_, rtol=1e-2)
+    for lam in (0.0, 1e-3, 1.0, 100.0):
+        alone, copied = (
+            ct.ConvexClustering(lam=share * lam, penalty=penalty, n_lams=2).fit(points)
+            for share, points in ((1, X), (20, many))
+        )
+        assert copied.solution_.gap <= 1e-6
+        assert copied.solution_.unconditional
+        assert (copied.solution_.w.reshape(30, 20, -1) == copied.solution_.w[::20, None]).all()
+        np.testing.assert_allclose(copied.solution_.w[::20], alone.solution_.w, atol=3e-3)
+
+
+def test_copies_in_a_graph_of_ones_own():
+    """Its edges may be too weak to hold them together; the answer is certified all the same."""
+    pair = [[0.0], [0.0], [1.0]]
+    weak = ct.EmpiricalGraph.from_edges([(0, 1), (1, 2)], [1e-3, 1.0])
+    model = ct.ConvexClustering(lam=1.0, graph=weak).fit(pair)
+    np.testing.assert_allclose(model.solution_.w.ravel(), [0.0005, 0.4995, 0.5], atol=1e-3)
+    assert model.solution_.status is ct.Status.OPTIMAL
+
+
+@pytest.mark.parametrize("penalty", ["l2", "l1"])
+def test_more_columns_than_points(penalty):
+    wide = np.repeat(np.random.default_rng(0).standard_normal((8, 20)) + 3, [1, 2, 1, 1, 3, 1, 1, 1], axis=0)
+    model = ct.ConvexClustering(lam=4.0, penalty=penalty, tol=1e-8).fit(wide)
+    solution, (i, j) = model.solution_, model.graph_.edges.T
+    stated = ((solution.w - wide) ** 2).sum() + 4 * model.graph_.weights @ np.linalg.norm(
+        solution.w[i] - solution.w[j], 2 if penalty == "l2" else 1, axis=1
+    )
+    assert solution.objective == pytest.approx(stated, rel=1e-9)
+    flows = np.zeros_like(wide)
+    np.add.at(flows, i, solution.u)
+    np.subtract.at(flows, j, solution.u)
+    np.testing.assert_allclose(2 * (solution.w - wide), -flows, atol=1e-3)  # the duals are those of these columns
+    assert model.n_clusters_ == 8  # copies are one
+
+
 def test_nodes_of_a_graph_are_the_numbers_of_the_points():
     chain = [(k, k + 1) for k in range(len(X) - 1)]
     model = ct.ConvexClustering(3, graph=chain).fit(X)

@@ -57,7 +57,21 @@ def test_temperatures_of_stations_that_gave_no_data() -> None:
     assert all(0 < error < 100 for error in unseen.values())
 
 
-@pytest.mark.parametrize("name", ["sacramento", "weather"])
+@pytest.mark.slow
+def test_regions_of_stations(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    regions = example("regions")
+    monkeypatch.setattr("sys.argv", ["regions.py", str(data("fmi_daily.csv")), "--clusters", "3"])
+    regions.main()
+    weather, regression = capsys.readouterr().out.strip().split("\n\n")
+    for said, columns in ((weather, 5), (regression, 7)):
+        title, _, *groups = said.splitlines()
+        assert "gap" in title
+        assert len(groups) == 3
+        assert {len(line.split()) for line in groups} == {columns}
+        assert sum(int(line.split()[-1]) for line in groups) == 194
+
+
+@pytest.mark.parametrize("name", ["sacramento", "weather", "space_time", "regions"])
 def test_an_example_without_its_data_says_where_they_are(name: str, monkeypatch, capsys) -> None:
     monkeypatch.setattr("sys.argv", [f"{name}.py", "nowhere.csv"])
     module = example(name)

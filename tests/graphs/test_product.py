@@ -84,11 +84,13 @@ def test_long_gaps_join_less(times):
         (["2025-03-01", "2025-02-27", "2025-2-28", "2025-03-03"], [1.0, 1.0, 0.5]),
         (["2025-07-01 12:00", "2025-07-01T13:00:00", "2025-07-01 14:00", "2025-07-01 16:00"], [1.0, 1.0, 0.5]),
         (["2025-07-01T12:00Z", "2025-07-01T15:00+02:00", "2025-07-01T14:00Z", "2025-07-01T16:00Z"], [1.0, 1.0, 0.5]),
-        (["2025-Q4", "2025-Q1", "2025-Q2"], [1.0, 1.0]),  # neither numbers nor dates: gaps are alike
+        (["2025-Q2", "2024-Q3", "2024-Q4", "2025-Q4", "2025-Q1"], [1.0, 1.0, 1.0, 0.5]),
+        (["2025-W03", "2024-W51", "2024-W52", "2025-W01"], [1.0, 1.0, 0.5]),  # the year 2024 has 52 weeks
+        (["2024-S2", "2025-S1", "2026-S2"], [1.0, 1.0]),  # neither numbers nor dates: gaps are alike
         (pd.period_range("2025-01", "2025-05", freq="M")[[0, 1, 2, 4]], [1.0, 1.0, 0.5]),
         (pd.to_datetime([0, 3600, 7200, 14400], unit="s").tz_localize("Europe/Helsinki"), [1.0, 1.0, 0.5]),
     ],
-    ids=["months", "numbers", "days", "moments", "zones", "quarters", "periods", "timestamps"],
+    ids=["months", "numbers", "days", "moments", "zones", "quarters", "weeks", "seasons", "periods", "timestamps"],
 )
 def test_times_are_what_they_say(times, weights):
     np.testing.assert_allclose(ct.time_graph(times).weights, weights)

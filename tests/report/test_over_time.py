@@ -64,9 +64,10 @@ def test_the_page_has_a_section_on_time() -> None:
         ),
         (["9", "10", "11"], [9.0, 10.0, 11.0]),
         (np.array(["2025-01", "2025-03"], dtype="datetime64[M]"), ["2025-01-01T00:00:00", "2025-03-01T00:00:00"]),
-        ([f"2025-Q{k}" for k in range(1, 5)], [f"2025-Q{k}" for k in range(1, 5)]),
+        (["2025-Q1", "2025-Q2"], ["2025-01-01T00:00:00", "2025-04-01T00:00:00"]),
+        ([f"2025-S{k}" for k in range(1, 5)], [f"2025-S{k}" for k in range(1, 5)]),
     ],
-    ids=["months", "numbers", "datetime64", "quarters"],
+    ids=["months", "numbers", "datetime64", "quarters", "text"],
 )
 def test_an_axis_of_time_is_one(times, across) -> None:
     assert OverTime.of(fitted(times, lam=0.01)).across == across

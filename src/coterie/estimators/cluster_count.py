@@ -13,16 +13,18 @@ from coterie.solver import NotConverged, Solution, solve
 
 STEP, SMALLEST = 0.5, 1e-9  # λ falls by this factor, from the largest useful one down to this part of it
 NEARBY, TRIES = 1.1, 40  # λ around a jump over k that are tried, from 1/1.1 to 1.1 times it: counts rise and fall
+JUST_ABOVE = 1.01  # times the λ of a merge: at λ itself clusters have just met, and the gap decides what is seen
 CLOSE, CLOSEST = 1e-3, 1e-9  # how near the λ is to the smallest, relatively; and the least that λ can differ by
 
 
 def lam_of_clusters(problem: Problem, k: int, **options: Any) -> tuple[float, Solution]:
-    """Return the smallest λ at which k clusters remain, to a thousandth, and the solution there.
+    """Return a λ a hundredth above the smallest at which k clusters remain, or that itself, and the solution there.
 
     λ descends from the one that leaves one model per component until there are more than k clusters; then bisection,
-    in logarithms, between the last two. Where the number of clusters jumps over k, λ within a tenth of the jump are
-    tried: the one that is found then need not be the smallest. All solves start from the last one. Clusters are those
-    of `Solution.clusters`: connected nodes whose weights are equal in all coordinates.
+    in logarithms, between the last two. A hundredth above that, solves from anywhere see as many clusters, if as many
+    remain. Where the number of clusters jumps over k, λ within a tenth of the jump are tried: the one that is found
+    then need not be the smallest. All solves start from the last one. Clusters are those of `Solution.clusters`:
+    connected nodes whose weights are equal in all coordinates.
     """
     _check(problem, k)
     bound, largest = problem.bound, largest_useful_lam(problem)
@@ -59,7 +61,8 @@ def lam_of_clusters(problem: Problem, k: int, **options: Any) -> tuple[float, So
         if problem.strength is not None and not problem.strength.all():
             other += "; columns of strength 0 tell nodes apart at any λ"
         raise ValueError(f"n_clusters={k}: no λ was found that leaves so many; {few} remain at {high:.12g}, {other}")
-    return high, solution
+    above, count = at(JUST_ABOVE * high, solution)
+    return (JUST_ABOVE * high, above) if count == k else (high, solution)
 
 
 def _all_alike(problem: Problem, k: int, options: dict[str, Any]) -> Solution:

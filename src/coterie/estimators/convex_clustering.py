@@ -12,17 +12,17 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from coterie.estimators.cluster_count import JUST_ABOVE
 from coterie.estimators.merge_path import Stage, cut_closely, points_problem, stages
 from coterie.estimators.merge_tree import MergeTree
 from coterie.estimators.tables import check_numbers, refuse_gaps
-from coterie.graphs.neighbours import neighbour_graph
+from coterie.graphs.neighbours import first_alike, neighbour_graph
 from coterie.problem import BoundProblem, EmpiricalGraph, largest_useful_lam
 from coterie.problem.arrays import Array
 from coterie.problem.ids import are_text, as_ids, look_up, numbering, some_of
-from coterie.problem.penalties import Penalty, as_penalty
+from coterie.problem.penalties import GroupTotalVariation, Penalty, as_penalty
 from coterie.solver import Solution, solve
 
-JUST_ABOVE = 1.01  # times the λ of a merge: at λ itself clusters have just met, and the gap decides what is seen
 TREE_TOL = 0.1  # times tol: at tol itself the gap that is left decides whether two clusters have merged
 SMALLEST, LARGEST = 1e-100, 1e100  # how far from their mean points may be, at most: squares must be numbers
 
@@ -44,9 +44,9 @@ class ConvexClustering(ClusterMixin, BaseEstimator):
         of a graph with other nodes in an order of their own, the k-th one is row k. None: the nearest neighbours, and
         what else it takes to be connected.
     n_neighbors : int, default=15
-        How many nearest neighbours each point is joined to.
+        How many of the nearest points that differ from it each point is joined to.
     phi : float, default=2.0
-        Weights of edges of length d are exp(−φ d²/s), with s the mean of d² over edges between points that differ.
+        Weights of edges of length d are exp(−φ d²/s), with s the mean of d²; those between equal points hold at any λ.
     penalty : {"l2", "l1"}, default="l2"
         φ: the ℓ2 norm, or the ℓ1 norm, which clusters each coordinate by itself.
     n_lams : int, default=100
@@ -146,6 +146,8 @@ class ConvexClustering(ClusterMixin, BaseEstimator):
         centre = X.mean(axis=0)
         X = _checked_size(X - centre)  # far from zero, gaps would be relative to objectives of that size
         self.graph_ = self._graph_of(X, None if rows is None or callable(rows) else as_ids(rows))
+        axes = _axes(X, penalty)
+        X = (X @ axes.T)[first_alike(X)]  # products of equal rows may be rounded in other ways
         points = Stage.of_points(self.graph_, X)
         different = len(points.m)
         wanted = self.n_clusters or min(2, different)
@@ -162,9 +164,9 @@ class ConvexClustering(ClusterMixin, BaseEstimator):
         self.children_, self.distances_ = np.array(tree.children).reshape(-1, 2), np.array(tree.lams)
         cut = len(X) - wanted  # so many merges are made
         self.lam_, solution = self._solved(
-            problem.bound, self._lams_after(cut) if self.lam is None else [self.lam], wanted
+            problem.bound, points, self._lams_after(cut) if self.lam is None else [self.lam], wanted
         )
-        self.solution_ = replace(solution, w=solution.w + centre)
+        self.solution_ = replace(solution, w=solution.w @ axes + centre, u=solution.u @ axes)
         self.labels_ = tree.labels(wanted) if self.lam is None else solution.clusters().joint
         self.n_clusters_ = int(self.labels_.max()) + 1
         return self
@@ -201,11 +203,16 @@ class ConvexClustering(ClusterMixin, BaseEstimator):
         middle = [float(np.sqrt(last * after[0]))] if len(after) else []
         return list(dict.fromkeys([min([JUST_ABOVE * last, *middle]), last, *middle]))
 
-    def _solved(self, problem: BoundProblem, lams: list[float], wanted: int) -> tuple[float, Solution]:
-        """The first of these λ at which there are as many clusters as wanted, or else the first."""
-        found = []
+    def _solved(self, problem: BoundProblem, points: Stage, lams: list[float], wanted: int) -> tuple[float, Solution]:
+        """The first of these λ at which there are as many clusters as wanted, or else the first.
+
+        Where points are equal, the problem of those that differ is solved first.
+        """
+        found, graph = [], problem.graph
+        alike = len(points.m) < graph.n_nodes
         for lam in map(float, lams):
-            found.append((lam, solve(problem.at(lam), self.tol)))
+            start = points.start_on(graph, lam, problem.penalty, TREE_TOL * self.tol) if alike else None
+            found.append((lam, solve(problem.at(lam), self.tol, start=start)))
             if len(lams) == 1 or len(found[-1][1].clusters()) == wanted:
                 return found[-1]
         return found[0]
@@ -240,6 +247,18 @@ class ConvexClustering(ClusterMixin, BaseEstimator):
                 "ct.EmpiricalGraph.from_edges(…, ids=…) with the names in the order of the rows"
             )
         return graph
+
+
+def _axes(X: Array, penalty: Penalty) -> Array:
+    """Orthonormal axes (r, n) to solve on: those that span points with more columns than there are points.
+
+    The ℓ2 norm is the same on any such axes, and all w_i lie where the points do; r² numbers are kept per point.
+    """
+    V, n = X.shape
+    if n <= V or not isinstance(penalty, GroupTotalVariation):
+        return np.eye(n)
+    _, size, axes = np.linalg.svd(X, full_matrices=False)
+    return axes[: max(int((size > V * np.finfo(float).eps * size[0]).sum()), 1)]
 
 
 def _checked_size(X: Array) -> Array:

@@ -163,8 +163,8 @@ edges out anew, more to neighbours with models like its own, until that changes 
 there may be. As with adaptive, a CV form chooses λ for the first fit and the last, and each fold learns weights.""",
     "n_clusters": """\
 int
-Instead of lam: find the smallest λ at which so many clusters remain, as clusters_ counts them, to a thousandth; an
-error where there is none. For "l1" and "l2".""",
+Instead of lam: find the smallest λ at which so many clusters remain, as clusters_ counts them, and take a hundredth
+more, where as many do; an error where there is none. For "l1" and "l2".""",
     "verbose": """\
 int or callable
 Above 0: print progress. A callable is called instead as ``verbose(line, done)``, done being from 0 to 1. Where the

@@ -76,7 +76,7 @@ class Stage:
 
     def at(self, lam: float, penalty: Penalty, tol: float) -> Stage:
         """The clusters at a larger λ, those of this one staying one."""
-        solution = solve(points_problem(self.graph, self.X, self.m, penalty, lam), tol, start=self.start)
+        solution = self._solved(lam, penalty, tol)
         return self.joined(solution.clusters().joint, lam, solution)
 
     def joined(self, to: Integers, lam: float, solution: Solution | None = None) -> Stage:
@@ -87,6 +87,21 @@ class Stage:
         if solution is not None:
             solution = replace(solution, graph=made.graph, w=solution.w[first], u=made.duals(solution.u))
         return Stage(lam, to[self.to], made.graph, X, m, solution)
+
+    def start_on(self, graph: EmpiricalGraph, lam: float, penalty: Penalty, tol: float) -> Solution:
+        """Where to start on all points, of clusters of equal ones: with their weights and duals.
+
+        An edge inside a cluster has the dual that leaves nothing at its second point, if that has no other such edge.
+        """
+        found, made = self._solved(lam, penalty, tol), quotient(graph, self.to, len(self.m))
+        w, between = found.w[self.to], made.edge_to >= 0
+        u, new = 2 * (w - self.X[self.to])[graph.edges[:, 1]], made.edge_to[between]
+        share = (made.sign * graph.weights)[between] / made.graph.weights[new]
+        u[between] = share[:, None] * found.u[new]
+        return replace(found, graph=graph, w=w, u=u)
+
+    def _solved(self, lam: float, penalty: Penalty, tol: float) -> Solution:
+        return solve(points_problem(self.graph, self.X, self.m, penalty, lam), tol, start=self.start)
 
 
 def stages(points: Stage, penalty: Penalty, largest: float, n_lams: int, tol: float) -> list[Stage]:

@@ -67,8 +67,8 @@ def time_graph(times: Any, period: float | None = None) -> EmpiricalGraph:
     ----------
     times : sequence
         Numbers, dates or text, in any order, and as often as they are in a table. Text that holds numbers or dates,
-        such as "2025-07" or "2025-07-01", counts as these. Other text must differ in digits alone, as "2025-Q3" does;
-        it is in alphabetical order, and all its gaps are alike.
+        such as "2025-07", "2025-Q3", "2025-W27" or "2025-07-01", counts as these. Other text must differ in digits
+        alone, as "FY2024-2025" does; it is in alphabetical order, and all its gaps are alike.
     period : float, default=None
         Joins the last to the first, as many units after it as are left of the period: 12 for months 1 to 12, 24 for
         hours of the day. For numbers only.

@@ -18,6 +18,7 @@ from coterie.problem.months import are_months_first
 COMPACT = re.compile(r"((?:1[89]|20)\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])?")
 """Months and days as numbers: 202312, 20231231."""
 DATE = re.compile(r"(\d{4})-(\d{1,2})(?:-(\d{1,2})([T ].+)?)?")
+QUARTER, WEEK = re.compile(r"(\d{4})-?Q([1-4])"), re.compile(r"(\d{4})-?W(\d\d)")
 DAY = re.compile(r"\s*\d{4}-\d{1,2}-\d{1,2}([T ].+)?\s*")
 IN_ORDER = re.compile(r"\D*(0+\D*|0000.*|0+(:0+)+\D*)")
 """Text, each digit of which is written as 0, in which the first number counts most."""
@@ -54,18 +55,18 @@ def in_order(times: Any) -> tuple[list[Hashable], list[Any]]:
 
 
 def what_they_say(times: Sequence[Any]) -> list[Any]:
-    """Times that can be compared: text that holds numbers, months or dates as these, all others as they are.
+    """Times that can be compared: text of numbers, months, quarters, weeks or dates as these, all others as they are.
 
     Whole numbers are months or days where all of them can be: 202312 comes one month before 202401.
 
     Other text is in alphabetical order, which is that of time where digits alone differ, and the first of them count
-    most: there is one number (week 07), a year comes first (2025-Q3, FY2023-2024), or it is a clock (09:15).
+    most: there is one number (week 07), a year comes first (FY2023-2024), or it is a clock (09:15).
     """
     text = all(isinstance(time, str) for time in times)
     if not text and not all(isinstance(time, int) for time in times):
         return list(times)
     months_first = text and are_months_first(times)
-    for read in () if months_first else (_compact_month, _compact_day, _number, _month, _date):
+    for read in () if months_first else READERS:
         try:
             return [read(str(time)) for time in times] if text or read is not _number else list(times)
         except NoDateError as error:
@@ -135,6 +136,20 @@ def _compact_day(text: str) -> datetime:
         raise NoDateError(text) from None
 
 
+def _quarter(text: str) -> np.datetime64:
+    """The first month of it."""
+    if (found := QUARTER.fullmatch(text.strip())) is None:
+        raise ValueError(text)
+    return np.datetime64(f"{found[1]}-{3 * int(found[2]) - 2:02}")
+
+
+def _week(text: str) -> datetime:
+    """The Monday of it, as ISO 8601 counts weeks."""
+    if (found := WEEK.fullmatch(text.strip())) is None:
+        raise ValueError(text)
+    return datetime.fromisocalendar(int(found[1]), int(found[2]), 1)
+
+
 def _month(text: str) -> np.datetime64:
     year, month, day, _ = _parts(text)
     if day is not None:
@@ -154,3 +169,7 @@ def _parts(text: str) -> tuple[Any, ...]:
     if (found := DATE.fullmatch(text.strip())) is None:
         raise ValueError(text)
     return found.groups()
+
+
+READERS = _compact_month, _compact_day, _number, _month, _quarter, _week, _date
+"""What text is tried as, one after the other."""

@@ -1,5 +1,5 @@
-"""A column of times in files: whole numbers, other numbers, months, dates, or dates with the time of day and perhaps a
-zone.
+"""A column of times in files: whole numbers, other numbers, months, quarters, weeks, dates, or dates with the time of
+day and perhaps a zone.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
 
@@ -19,10 +20,12 @@ if TYPE_CHECKING:
     import polars as pl
 
 ROW = " row"  # a column name of our own
-MONTHS = r"^\d{4}-(0[1-9]|1[0-2])$"
 DAYS = "%Y-%m-%d"
 MOMENTS = ("%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M")
-RULE = "times are numbers, months such as 2025-07, or dates: 2025-07-01, 2025-07-01 12:00 or 2025-07-01 12:00+02:00"
+RULE = (
+    "times are numbers, months, quarters or weeks (2025-07, 2025-Q3, 2025-W27), or dates: 2025-07-01, "
+    "2025-07-01 12:00 or 2025-07-01 12:00+02:00"
+)
 
 
 class Month(str):
@@ -31,12 +34,32 @@ class Month(str):
     __slots__ = ()
 
 
+class Quarter(str):
+    """Stands for quarters such as 2025-Q3, which stay text, too."""
+
+    __slots__ = ()
+
+
+class Week(str):
+    """Stands for weeks such as 2025-W27, which stay text, too."""
+
+    __slots__ = ()
+
+
 class Zoned(datetime):
     """Stands for moments with a time zone, which become those of UTC."""
 
 
-def _as_month(text: pl.Expr) -> pl.Expr:
-    return import_polars().when(text.str.contains(MONTHS)).then(text)
+WRITTEN: dict[type, str] = {
+    Month: r"^\d{4}-(0[1-9]|1[0-2])$",
+    Quarter: r"^\d{4}-Q[1-4]$",
+    Week: r"^\d{4}-W(0[1-9]|[1-4]\d|5[0-3])$",
+}
+"""How times are written that stay text."""
+
+
+def _as_written(kind: type, text: pl.Expr) -> pl.Expr:
+    return import_polars().when(text.str.contains(WRITTEN[kind])).then(text)
 
 
 def _as_date(text: pl.Expr) -> pl.Expr:
@@ -71,7 +94,7 @@ def _as_whole(text: pl.Expr) -> pl.Expr:
 KINDS: dict[type, Callable[[pl.Expr], pl.Expr]] = {
     int: _as_whole,
     float: _as_number,
-    Month: _as_month,
+    **{kind: partial(_as_written, kind) for kind in WRITTEN},
     date: _as_date,
     datetime: _as_moment,
     Zoned: _as_zoned,
@@ -82,6 +105,8 @@ IN_WORDS: dict[type, str] = {
     int: "whole number",
     float: "number",
     Month: "month",
+    Quarter: "quarter",
+    Week: "week",
     date: "date",
     datetime: "date with a time of day",
     Zoned: "date with a time and a zone",
@@ -90,7 +115,7 @@ IN_WORDS: dict[type, str] = {
 
 @dataclass(frozen=True)
 class Times:
-    """The column of the times, and what its values are: int, float, Month, date, datetime or Zoned."""
+    """The column of the times, and what its values are: one of KINDS."""
 
     name: str
     kind: type
@@ -119,8 +144,9 @@ class Times:
         """The column of times as a model knows them."""
         if isinstance(times[0], datetime) and times[0].tzinfo is not None:
             return cls(name, Zoned)
-        if all(isinstance(time, str) and re.match(MONTHS, time) for time in times):
-            return cls(name, Month)
+        for kind, pattern in WRITTEN.items():
+            if all(isinstance(time, str) and re.match(pattern, time) for time in times):
+                return cls(name, kind)
         for kind in (datetime, date, float, int, str):
             if isinstance(times[0], kind):
                 return cls(name, kind)
