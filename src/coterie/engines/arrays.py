@@ -159,7 +159,7 @@ def fall_of_model(f: LocalLosses, w: Array, pull: Array) -> float | None:
     if thin is not None and thin.h.all():
         return float(thin_models.thin_fall(thin.h, thin.Z, pull + thin.slope))
     model = f.model(w, w)
-    if model is None:
+    if model is None or model.ground is not None:
         return None
     H, pull = model.H, pull + model.slope
     if seen is not None:  # rows of zeros have a curvature of one

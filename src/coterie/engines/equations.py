@@ -51,7 +51,7 @@ class Equations:
 
     def advance(self, n_iter: int, mode: Mode) -> float:
         before, self.model = self.model, self.models.around(self.w_hat[self.M])
-        if self.model is not None and self.model is not before:
+        if self.model is not None and self.model is not before and self.model.ground is None:
             self.spectrum = self.eigh(self.model.H)
         for last in reversed(range(n_iter)):
             self._apply_dual() if mode is Mode.DUAL else self._apply()
@@ -80,6 +80,8 @@ class Equations:
         centre = self.models.centre
         if self.model is None or centre is None:
             return self.prox(v, tau[:, 0])
+        if self.model.ground is not None:
+            return self.model.prox(centre, v, tau[:, 0], self.w_hat[self.M])
         h, Q = self.spectrum
         along = by_node(Q.swapaxes(1, 2), v - centre - tau * self.model.slope)
         return centre + by_node(Q, along / (1 + tau * h * (h > 0)))

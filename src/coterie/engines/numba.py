@@ -220,13 +220,18 @@ class NumbaEngine(Engine):
         assert self.models is not None
         self.latest, before = self._given(self.w_hat[self.M]), self.model
         self.model = self.models.around(self.latest)
-        self.quadratic = self.model is not None
+        self.quadratic = self.model is not None and not self._grounded
         if self.model is None:
             self.models = None if self.models.given_up else self.models
         elif self.model is not before:
             self.centre, self.slope = self._taken(self.models.centre), self._taken(self.model.slope)
         if self.model is not self.shared:
             self._share_model()
+
+    @property
+    def _grounded(self) -> bool:
+        """Whether the primal updates of the model have no closed form."""
+        return isinstance(self.model, Model) and self.model.ground is not None
 
     def _thin_room(self, model: ThinModel) -> tuple[Array, Array]:
         """Room for Y and D⁻¹ of a thin model."""
@@ -238,7 +243,7 @@ class NumbaEngine(Engine):
     def _share_model(self) -> None:
         """What the primal updates of the model need of the present steps."""
         self.shared = self.model
-        if self.model is None:
+        if self.model is None or self._grounded:
             return
         if isinstance(self.model, ThinModel):
             if self.V.shape[:2] != self.model.Z.shape[:2]:
@@ -308,12 +313,17 @@ class NumbaEngine(Engine):
         self._each_node_range(
             lambda t, i0, i1, xs: nodes.node_gather(i0, i1, self.tau, self.w, xs, self.w_hat), spread=False
         )
-        f = self.losses
-        update = f.prox if self.models is None else f.rough_prox
-        self.latest = update(self._given(self.w_hat[self.labelled]), self.tau_M, self.latest)
+        self.latest = self._update(self._given(self.w_hat[self.labelled]), self.latest)
         self.w_hat[self.labelled, : self.latest.shape[1]] = self.latest
         moved = self.w_hat, self.w, self.w0
         self._each_node_range(lambda t, i0, i1, xs: nodes.node_finish(i0, i1, *moved, xs, *moving), gather=False)
+
+    def _update(self, v: Array, start: Array) -> Array:
+        """The primal updates of losses, or of models, that are called between two halves of a node pass."""
+        if isinstance(self.model, Model) and self.models is not None:
+            return self.model.prox(self.models.centre, v, self.tau_M, start)
+        update = self.losses.prox if self.models is None else self.losses.rough_prox
+        return update(v, self.tau_M, start)
 
     def _edge_pass(self, factors: Factors, mode: Mode, probe: bool = False) -> list[Any]:
         if probe and self.u_hat is None:

@@ -23,6 +23,7 @@ class Model(NamedTuple):
     H: Tensor
     change: float
     everywhere: bool = True
+    ground: None = None
 
 
 def on_device(f: LocalLosses, device: Any) -> HostLosses:
@@ -60,9 +61,12 @@ class HostLosses:
         return self._in(self.f.prox(_out(v), _out(tau), _out(start)))
 
     def model(self, w: Tensor, before: Tensor | None) -> Model | None:
-        """Quadratics that touch L_i at w and lie above it around w; None: there are none, or L_i is one itself."""
+        """Quadratics that touch L_i at w and lie above it around w; None: there are none, or L_i is one itself.
+
+        Those with a ground are not known here.
+        """
         model = self.f.model(_out(w), None if before is None else _out(before))
-        if model is None:
+        if model is None or model.ground is not None:
             return None
         return Model(self._in(model.slope), self._in(model.H), model.change, model.everywhere)
 

@@ -23,6 +23,7 @@ from coterie.problem.losses.design import Design, Support
 from coterie.problem.losses.measure import ROOT_MEAN_SQUARED_ERROR, Measure
 
 if TYPE_CHECKING:
+    from coterie.problem.losses.ground import Ground
     from coterie.problem.losses.quadratic import Quadratics
 
 
@@ -72,12 +73,20 @@ class Model(NamedTuple):
 
     `change` bounds the logarithm of the factor by which the curvature of L_i has changed since the last model;
     `everywhere`: some quadratic lies above L_i everywhere, so that these do no harm however large that is.
+    `ground` is what weights cost besides, by themselves; None: nothing.
     """
 
     slope: Array
     H: Array
     change: float
     everywhere: bool = True
+    ground: Ground | None = None
+
+    def prox(self, centre: Array, v: Array, tau: Array, start: Array) -> Array:
+        """The primal update of the model around `centre`, where it has a ground."""
+        assert self.ground is not None
+        target = by_node(self.H, centre) - self.slope + v / tau[:, None]
+        return self.ground.minimiser(self.H, target, 1 / tau, start)
 
 
 class ThinModel(NamedTuple):
@@ -142,7 +151,7 @@ class LocalLosses(ABC):
         return self.hessian(w)
 
     def model(self, w: Array, before: Array | None) -> Model | None:
-        """Quadratics that touch L_i at w and lie above it around w.
+        """Quadratics that touch L_i at w and lie above it around w, its ground apart.
 
         They do so as far from w_i as w_i is from `before`, or everywhere if that is None, and their curvature tends
         to ∇²L_i as that way becomes short. None: there are no such quadratics, or L_i is one itself.

@@ -10,8 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from coterie.kernels.choice import Either
+from coterie.kernels.reference.boxed import boxed_descent
 from coterie.problem.arrays import LARGEST, Array, as_floats, too_large
 from coterie.problem.losses.base import check_strength, penalised_columns
+
+descent = Either("descent")
+
+ACCURACY, SWEEPS = 1e-13, 500  # of coordinate descent on a quadratic model
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +98,14 @@ class Ground:
         """|w_k| at most, (n,), where h is at most `level`."""
         by_alpha = np.divide(level, self.alpha, out=np.full_like(self.alpha, np.inf), where=self.alpha > 0)
         return np.minimum(by_alpha, np.maximum(np.abs(self.lower), np.abs(self.upper)))
+
+    def minimiser(self, H: Array, target: Array, curvature: Array, start: Array, sweeps: int = SWEEPS) -> Array:
+        """argmin ½ xᵀ(H_i + curvature_i)x − ⟨target_i, x⟩ + h(x), from `start`."""
+        alpha = np.broadcast_to(self.alpha, start.shape)
+        if not self.has_bounds:
+            return np.asarray(descent.coordinate_descent(H, target, curvature, alpha, start, ACCURACY, sweeps, None))
+        lower, upper = (np.broadcast_to(bound, start.shape) for bound in (self.lower, self.upper))
+        return np.asarray(boxed_descent(H, target, curvature, alpha, lower, upper, start, ACCURACY, sweeps))
 
     def in_units(self, weight: float, value: float) -> Ground:
         """The same of weights that are divided by `weight`, with values divided by `value`."""

@@ -9,18 +9,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.kernels.choice import Either
-from coterie.kernels.reference.boxed import boxed_descent
 from coterie.problem.arrays import Array
-from coterie.problem.losses.base import LocalLosses, balanced, by_node, dot, sum_by_group
+from coterie.problem.losses.base import LocalLosses, Model, balanced, by_node, dot, sum_by_group
 from coterie.problem.losses.design import Design
-from coterie.problem.losses.ground import Ground
+from coterie.problem.losses.ground import SWEEPS, Ground
 from coterie.problem.losses.quadratic import Quadratics
 from coterie.problem.losses.sparse_quadratics import SparseQuadratics
 
-descent = Either("descent")
-
-ACCURACY, SWEEPS = 1e-13, 500  # of coordinate descent on a quadratic model
 STEPS, STILL = 60, 1e-13  # Newton steps at most; one that is this small, relatively, is the last
 HALVINGS, FURTHEST = 30, 1e100  # a step beyond that comes from a system that is singular; its square may overflow
 CONJUGATE_STEPS, CONJUGATE_SWEEPS = 12, 25  # any end of the descent gives a valid bound
@@ -46,6 +41,12 @@ class GroundedLosses(LocalLosses):
 
     def prox(self, v: Array, tau: Array, start: Array) -> Array:
         return _newton(self.f, self.ground, np.zeros_like(v), v, 1 / tau, start, STEPS, SWEEPS)
+
+    def model(self, w: Array, before: Array | None) -> Model | None:
+        model = self.f.model(w, before)
+        if model is None and self.f.quadratic is not None:
+            model = Model(self.f.gradient(w), self.f.hessian(w), 0.0)
+        return None if model is None else model._replace(ground=self.ground)
 
     def conjugate(self, p: Array, near: Array) -> tuple[Array, Array]:
         """L_i* is the infimal convolution of f_i* and h*: any split of p bounds it."""
@@ -192,7 +193,7 @@ def _newton(
     for _ in range(steps):
         H = f.working_hessian(z)
         target = by_node(H, z) - f.gradient(z) + p + kappa * anchor
-        step = _model_minimiser(H, target, curvature, ground, z, sweeps) - z
+        step = ground.minimiser(H, target, curvature, z, sweeps) - z
         step[~np.isfinite(step).all(axis=1)] = 0.0
         size = np.abs(np.clip(step, -FURTHEST, FURTHEST, out=step)).max(axis=1, initial=0.0)
         unsure = np.flatnonzero(size > 0.5 * longest)
@@ -214,12 +215,3 @@ def _lengths(objective: object, z: Array, step: Array, nodes: NDArray[np.int64])
             break
         length[short] *= 0.5
     return length[nodes]
-
-
-def _model_minimiser(H: Array, target: Array, curvature: Array, ground: Ground, z: Array, sweeps: int) -> Array:
-    """argmin ½ xᵀ(H + curvature)x − ⟨target, x⟩ + h(x)."""
-    alpha = np.broadcast_to(ground.alpha, z.shape)
-    if not ground.has_bounds:
-        return np.asarray(descent.coordinate_descent(H, target, curvature, alpha, z, ACCURACY, sweeps, None))
-    lower, upper = (np.broadcast_to(bound, z.shape) for bound in (ground.lower, ground.upper))
-    return np.asarray(boxed_descent(H, target, curvature, alpha, lower, upper, z, ACCURACY, sweeps))
