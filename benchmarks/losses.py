@@ -36,6 +36,9 @@ LOSSES: dict[str, ct.Loss] = {
     "quantile": ct.Quantile(),
     "quantile, ridge": ct.Quantile(ridge=0.01),
     "multinomial": ct.Multinomial(n_classes=3, ridge=0.01),
+    "logistic, elastic net": ct.Logistic(ridge=0.01, l1=0.02),
+    "logistic, positive": ct.Logistic(ridge=0.01, positive=True),
+    "squared error, positive": ct.SquaredError(positive=True),
 }
 
 

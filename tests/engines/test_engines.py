@@ -286,3 +286,21 @@ def test_an_engine_may_be_set_up_again(make: Any) -> None:
     for n in (3, 1):
         again, naive = begin(lambda: engine, even_problem(n, ct.TotalVariation()))
         assert again.advance(5, Mode.DUAL) == pytest.approx(naive.advance(5, Mode.DUAL), rel=1e-9)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize(
+    "loss",
+    [ct.Logistic(ridge=0.1, l1=0.02), ct.SquaredError(positive=True), ct.Poisson(lower=-0.2, upper=0.3, l1=0.01)],
+    ids=repr,
+)
+def test_models_with_norms_and_bounds(loss: ct.Loss, threads: int) -> None:
+    """Their primal updates are called between two halves of a node pass, and are those of NumPy."""
+    problem = instance("few labelled", loss)
+    compiled, plain = (begin(make, problem)[0] for make in (partial(NumbaEngine, threads=threads), NumpyEngine))
+    for n_iter in (1, 4, 6):
+        residuals = [engine.advance(n_iter, Mode.RELAXED) for engine in (compiled, plain)]
+        assert residuals[0] == pytest.approx(residuals[1], rel=1e-7)
+        for here, there in zip(point(compiled, problem), point(plain, problem), strict=True):
+            np.testing.assert_allclose(here, there, **CLOSE)
+    assert compiled.models is None or compiled.model is None or compiled.model.ground is not None

@@ -71,7 +71,7 @@ def none_missed(alpha, place, size, slope):
 
 
 @inline_llvm
-def _shrunk(pull, alpha, diagonal):
+def shrunk(pull, alpha, diagonal):
     """The minimiser over one coordinate."""
     return (max(pull - alpha, 0.0) - max(-pull - alpha, 0.0)) / diagonal
 
@@ -138,7 +138,7 @@ def _coordinate_descent(H, of, target, curvature, alpha, z, node, sweep, accurac
             change = 0.0
             for k in range(n):
                 diagonal = Q[k, k] + kappa
-                new = _shrunk(slope[k] + diagonal * x[k], free[k], diagonal)
+                new = shrunk(slope[k] + diagonal * x[k], free[k], diagonal)
                 move = new - x[k]
                 if move != 0:
                     x[k] = new

@@ -99,6 +99,36 @@ def test_prox_conjugate_and_pooled_models(kind: Any, name: str) -> None:
     np.testing.assert_allclose(slopes.sum(axis=0), 0.0, atol=1e-9)
 
 
+@pytest.mark.parametrize("kind", LOSSES)
+@pytest.mark.parametrize("name", GROUNDS)
+def test_models_touch_losses_and_lie_above_them(kind: Any, name: str) -> None:
+    """Around the weights that they are around; quantiles have none. A primal update of one is its least value."""
+    loss = kind(**GROUNDS[name])
+    f, h = loss.bind(bound_rows(kind(), SIZES)), ground_of(name)
+    rng = np.random.default_rng(3)
+    w, way = h.clip(rng.standard_normal((3, 3))), 0.01 * rng.standard_normal((3, 3))
+    model = f.model(w, h.clip(w + 2 * way)) if f.quadratic is None else None
+    if model is None:
+        assert kind is ct.Quantile or (kind is ct.SquaredError and not h.has_bounds)
+        return
+
+    def above(z: np.ndarray) -> np.ndarray:
+        d = z - w
+        return f.value(w) - h.value(w) + ((model.slope + 0.5 * np.einsum("ikq,iq->ik", model.H, d)) * d).sum(axis=1)
+
+    near = h.clip(w + way)
+    assert (above(near) + h.value(near) >= f.value(near) - 1e-12).all()
+    v, tau = rng.standard_normal((3, 3)), np.array([0.1, 1.0, 5.0])
+    z = model.prox(w, v, tau, w)
+    assert ((h.lower <= z) & (z <= h.upper)).all()
+
+    def cost(x: np.ndarray) -> np.ndarray:
+        return above(x) + h.value(x) + ((x - v) ** 2).sum(axis=1) / (2 * tau)
+
+    for _ in range(100):
+        assert (cost(h.clip(z + 0.1 * rng.standard_normal(z.shape))) >= cost(z) - 1e-9).all()
+
+
 @pytest.mark.parametrize(
     ("given", "told"),
     [

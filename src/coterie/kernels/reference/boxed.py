@@ -29,7 +29,8 @@ def boxed_descent(
     accuracy: float,
     max_sweeps: int,
 ) -> Any:
-    """Return the minimisers, from `start`; alpha, lower and upper have the shape of it."""
+    """Return the minimisers, from `start`; alpha has the shape of it, lower and upper are (n,)."""
+    lower, upper = np.broadcast_to(lower, start.shape), np.broadcast_to(upper, start.shape)
     z = np.clip(start, lower, upper)
     out, nodes = z.copy(), np.arange(len(z))
     given = H, target, curvature[:, None], alpha, lower, upper

@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 
 from coterie.kernels.choice import Either
-from coterie.kernels.reference.boxed import boxed_descent
 from coterie.problem.arrays import LARGEST, Array, as_floats, too_large
 from coterie.problem.losses.base import check_strength, penalised_columns
 
-descent = Either("descent")
+descent, boxed = Either("descent"), Either("boxed")
 
 ACCURACY, SWEEPS = 1e-13, 500  # of coordinate descent on a quadratic model
 
@@ -104,8 +103,8 @@ class Ground:
         alpha = np.broadcast_to(self.alpha, start.shape)
         if not self.has_bounds:
             return np.asarray(descent.coordinate_descent(H, target, curvature, alpha, start, ACCURACY, sweeps, None))
-        lower, upper = (np.broadcast_to(bound, start.shape) for bound in (self.lower, self.upper))
-        return np.asarray(boxed_descent(H, target, curvature, alpha, lower, upper, start, ACCURACY, sweeps))
+        given = H, target, curvature, alpha, self.lower, self.upper, start
+        return np.asarray(boxed.boxed_descent(*given, ACCURACY, sweeps))
 
     def in_units(self, weight: float, value: float) -> Ground:
         """The same of weights that are divided by `weight`, with values divided by `value`."""

@@ -1,0 +1,117 @@
+"""Coordinate descent with bounds, node by node: `reference.boxed`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from coterie.kernels.cholesky import solve_in_place
+from coterie.kernels.compiling import inline_llvm, jit
+from coterie.kernels.descent import MOST_EXACT, TRY_SUPPORT, in_pieces, largest, shrunk
+
+
+def boxed_descent(
+    H: Any,
+    target: Any,
+    curvature: Any,
+    alpha: Any,
+    lower: Any,
+    upper: Any,
+    start: Any,
+    accuracy: float,
+    max_sweeps: int,
+) -> Any:
+    """Return the minimisers, from `start`; alpha has the shape of it, lower and upper are (n,)."""
+    start = np.clip(start, lower, upper)
+    return in_pieces(_boxed_descent, (H, lower, upper), target, curvature, alpha, start, accuracy, max_sweeps, None)
+
+
+@inline_llvm
+def _free_places(alpha, lower, upper, z, place):
+    """place ← the coordinates that are neither at a bound nor at a kink; return how many."""
+    size = 0
+    for k in range(len(z)):
+        if lower[k] < z[k] < upper[k] and (z[k] != 0 or alpha[k] == 0):
+            place[size] = k
+            size += 1
+    return size
+
+
+@inline_llvm
+def _on_free_coordinates(H, target, curvature, alpha, lower, upper, z, size, place, x, A, g, step):
+    """Solve for the free coordinates, with their signs; keep it if nothing contradicts it."""
+    n = len(z)
+    for k in range(n):
+        x[k] = z[k]
+    for a in range(size):
+        x[place[a]] = 0.0
+    for a in range(size):
+        p = place[a]
+        for b in range(a + 1):
+            A[a, b] = H[p, place[b]]
+        A[a, a] += curvature
+        g[a] = np.sign(z[p]) * alpha[p] - target[p]
+        for q in range(n):
+            g[a] += H[p, q] * x[q]
+    solve_in_place(g[:size], A[:size, :size], g[:size], step[:size])
+    for a in range(size):
+        p = place[a]
+        x[p] = step[a]
+        if not lower[p] <= x[p] <= upper[p] or (alpha[p] > 0 and not x[p] * z[p] > 0):
+            return False
+    at = 0
+    for k in range(n):
+        if at < size and place[at] == k:
+            at += 1
+            continue
+        slope = target[k] - curvature * x[k]
+        for q in range(n):
+            slope -= H[k, q] * x[q]
+        if x[k] > lower[k] and slope < (alpha[k] if x[k] > 0 else -alpha[k]):
+            return False
+        if x[k] < upper[k] and slope > (alpha[k] if x[k] >= 0 else -alpha[k]):
+            return False
+    for k in range(n):
+        z[k] = x[k]
+    return True
+
+
+@jit
+def _boxed_descent(given, of, target, curvature, alpha, z, node, sweep, accuracy, max_sweeps, work):
+    """Go on with this node and sweep; return the node and the sweep to go on with. `given` is H and the bounds."""
+    H, lower, upper = given
+    n = z.shape[1]
+    slope, g, step = np.empty(n), np.empty(n), np.empty(n)
+    most = min(n, MOST_EXACT)
+    A, place = np.empty((most, most)), np.empty(n, dtype=np.int64)
+    for i in range(node, len(z)):
+        if work <= 0:
+            return i, 0
+        Q, x, kappa, costs = H[of[i]], z[i], curvature[i], alpha[i]
+        enough = accuracy * largest(target[i])
+        for s in range(sweep, max_sweeps):
+            if s % TRY_SUPPORT == 0:
+                size = _free_places(costs, lower, upper, x, place)
+                if size <= most:
+                    work -= size * (size * size // 6 + n) + n * n
+                    if _on_free_coordinates(
+                        Q, target[i], kappa, costs, lower, upper, x, size, place, slope, A, g, step
+                    ):
+                        break
+            change = 0.0
+            for k in range(n):
+                pull = target[i, k]
+                for q in range(n):
+                    pull -= Q[k, q] * x[q] if q != k else 0.0
+                diagonal = Q[k, k] + kappa
+                new = min(max(shrunk(pull, costs[k], diagonal), lower[k]), upper[k])
+                change = max(change, abs(new - x[k]) * diagonal)
+                x[k] = new
+            work -= n * n
+            if change <= enough:
+                break
+            if work <= 0:
+                return i, s + 1
+        sweep = 0
+    return len(z), 0
