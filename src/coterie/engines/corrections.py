@@ -125,12 +125,12 @@ class Corrections:
         return np.maximum(room, least)
 
     def stretch(self, u: Array, s: Array | None, descent: ConjugateGradients) -> float:
+        """How far duals leave their domain; ∞ where s crosses an end at zero, into which nothing can be scaled back."""
         most = max(self._each_part(lambda t, part: self.domain.stretch(*self._moving(part, descent.x), u[part])))
         if s is not None:
             moved = s - self.G * descent.x
             with np.errstate(divide="ignore", invalid="ignore"):
-                ratio = np.where(moved > 0, moved / self.upper, moved / self.lower)
-            ratio = np.where(np.isinf(ratio), 1.0, ratio)  # a domain that ends at zero is not stretched: s is clipped
+                ratio = np.abs(np.where(moved > 0, moved / self.upper, moved / self.lower))
             most = max(most, float(np.where(moved == 0, 0.0, ratio).max(initial=0.0)))
         return most
 
