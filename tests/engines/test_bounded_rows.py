@@ -13,12 +13,20 @@ from coterie.solver.certificate import Certifier
 from coterie.solver.repair import Repair
 from problems import EVERY_PENALTY, instance, oracle
 
-LOSSES = (ct.Quantile(), ct.Quantile(q=0.8, ridge=0.1, unpenalised=(0, 1)), ct.Huber(delta=0.3), ct.SquaredHinge())
+LOSSES = (
+    ct.Quantile(),
+    ct.Quantile(q=0.8, ridge=0.1, unpenalised=(0, 1)),
+    ct.Huber(delta=0.3),
+    ct.SquaredHinge(),
+    ct.Huber(delta=0.3, l1=0.02),
+    ct.Huber(ridge=0.1, unpenalised=(2,), positive=True),
+    ct.SquaredHinge(lower=-0.2, upper=0.5, l1=0.01),
+)
 
 
 def with_bounded_rows(loss: ct.Loss, penalty: ct.Penalty) -> tuple[ct.Problem, BoundedRowsProver]:
     problem = instance("few points", loss, penalty)
-    return problem, BoundedRowsProver(problem.bound, 1, problem.bound.f)
+    return problem, BoundedRowsProver(problem.bound, 1, problem.bound.f.smooth_part)
 
 
 @pytest.mark.parametrize("penalty", EVERY_PENALTY, ids=repr)
@@ -32,11 +40,15 @@ def test_repair_leaves_nothing(loss, penalty):
     before = prover.residual(u, s)
     Repair(prover).rounds(u, 24, s)
     assert prover.residual(u, s) <= 1e-3 * before + 1e-12
-    a, b = prover._parts(s)
+    a, b, grounds = prover._parts(s)
+    assert len(grounds) in (0, problem.graph.n_nodes)
+    assert ((prover.lower <= grounds) & (grounds <= prover.upper)).all()
     assert ((prover.low <= a) & (a <= prover.high)).all()
     assert not b[:, prover.f.ridge == 0].any()
     left = problem.graph.D.T @ u
     design = prover.f.design
+    if len(grounds):
+        left += grounds
     for i, node in enumerate(problem.M):
         rows = slice(design.starts[i], design.starts[i + 1])
         left[node] += a[rows] @ design.X[rows] + b[i]
@@ -46,9 +58,10 @@ def test_repair_leaves_nothing(loss, penalty):
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 def test_bounds_are_true_and_close(loss):
     problem, prover = with_bounded_rows(loss, ct.TotalVariation())
-    best, rng = oracle(problem), np.random.default_rng(0)
+    h = loss.ground(3)
+    best, rng = oracle(problem, (h.lower, h.upper)), np.random.default_rng(0)
     for size in (0.0, 0.3):
-        w = best.w + size * rng.standard_normal(best.w.shape)
+        w = h.clip(best.w + size * rng.standard_normal(best.w.shape))
         u = 0.05 * rng.uniform(-1, 1, (problem.graph.n_edges, 3))
         proof = Certifier(prover)(w, u)
         assert proof.dual_bound <= best.value * (1 + 1e-9)
@@ -58,7 +71,7 @@ def test_bounds_are_true_and_close(loss):
 
 
 def test_rows_take_part_where_they_do_not_see_everything():
-    for loss in (ct.Quantile(), ct.Huber(), ct.SquaredHinge()):
+    for loss in (ct.Quantile(), ct.Huber(), ct.SquaredHinge(), ct.Huber(l1=0.1), ct.SquaredHinge(positive=True)):
         assert isinstance(array_prover(instance("few points", loss).bound), BoundedRowsProver)
     plain = (
         instance("few points"),

@@ -7,11 +7,13 @@ from numpy.typing import NDArray
 
 from coterie.engines.arrays import ArrayProver
 from coterie.engines.base import Minorant
+from coterie.engines.corrections import beyond
 from coterie.kernels import vector_buffer
 from coterie.kernels.choice import Either
 from coterie.kernels.gradients import ConjugateGradients
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
+from coterie.problem.losses.kinked_losses import KinkedLosses
 from coterie.problem.losses.row_losses import RowLosses
 
 flow, laplacian = Either("flow"), Either("laplacian")
@@ -19,9 +21,10 @@ flow, laplacian = Either("flow"), Either("laplacian")
 
 def array_prover(problem: BoundProblem, threads: int | None = None) -> ArrayProver:
     """What proves, of arrays of this process."""
-    f = problem.f
-    if isinstance(f, RowLosses) and f.psi.bounded and not f.sees_all:
-        return BoundedRowsProver(problem, threads, f)
+    f, rows = problem.f, problem.f.smooth_part
+    known = rows is f or not isinstance(rows, KinkedLosses)
+    if known and isinstance(rows, RowLosses) and rows.psi.bounded and not rows.sees_all:
+        return BoundedRowsProver(problem, threads, rows)
     return ArrayProver(problem, threads)
 
 
@@ -30,7 +33,7 @@ class BoundedRowsProver(ArrayProver):
 
     A slope that rows see may still be one that they cannot have, where some of them are at their bounds. So a row is an
     edge with bounds of its own: corrections solve (DᵀSD + XᵀGX + ridge)φ = that. The duals of what losses have besides,
-    s in the contract, are a, one number for each row, and then b.
+    s in the contract, are a, one number for each row, and then b, and then those of the grounds, where there are some.
     """
 
     cg_steps = 40  # of a correction: rows are no graph, and the system is worse than that of edges alone
@@ -46,23 +49,33 @@ class BoundedRowsProver(ArrayProver):
     def split(self, w: Array, u: Array) -> Array:
         out, M = np.empty_like(w), self.problem.M
         flow.divergence(self.problem.graph.edges, u, out)
+        grounds = np.zeros((len(self.lower), w.shape[1]))  # none, or one for each node
+        if len(grounds):
+            grounds[M] = self.problem.f.split_dual(-out[M], w[M])
+            out += grounds
         a, b = self.f.duals_near(-out[M], w[M])
         if self.f.ridge.any():  # G of ridge is what its duals are like
             self.ground = np.zeros_like(w)
             self.ground[M] = 2 * self.f.ridge * np.sqrt(np.mean(w[M] ** 2))
-        return np.concatenate([np.clip(a, self.low, self.high), b.ravel()])
+        return np.concatenate([np.clip(a, self.low, self.high), b.ravel(), grounds.ravel()])
 
     def residual(self, u: Array, s: Array | None) -> float:
-        a, b = self._parts(s)
+        a, b, grounds = self._parts(s)
         self._add_up(lambda t, part, out: flow.divergence(self.ends[part], u[part], out), self.rest)
         self.rest[self.problem.M] += self._by_node(a[:, None] * self.X) + b
+        if len(grounds):
+            self.rest += grounds
         return float(np.abs(self.rest).max())
 
     def descent(self, s: Array | None) -> ConjugateGradients:
-        a, _ = self._parts(s)
+        a, _, grounds = self._parts(s)
         room, size = np.minimum(self.high - a, a - self.low), np.where(np.isfinite(self.high), self.high, -self.low)
         self.G = np.maximum(room, flow.LEAST_WEIGHT * size)
-        ground = [self.ground] + [laplacian.NO_GROUND] * (self.team.T - 1)
+        weights = self.ground
+        if len(grounds):
+            self.room = self._room(grounds)
+            weights = self.room + self.ground if len(self.ground) else self.room
+        ground = [weights] + [laplacian.NO_GROUND] * (self.team.T - 1)
         self._add_up(
             lambda t, part, out: laplacian.diagonal(self.ends[part], self.S[part], ground[t], out), self.diagonal
         )
@@ -80,37 +93,43 @@ class BoundedRowsProver(ArrayProver):
         return ConjugateGradients(product, self.rest, self.diagonal, lambda x: None)
 
     def stretch(self, u: Array, s: Array | None, descent: ConjugateGradients) -> float:
-        a, _ = self._moved(s, descent)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.where(a > 0, a / self.high, a / self.low)
-        return max(super().stretch(u, None, descent), float(np.where(a == 0, 0.0, np.abs(ratio)).max(initial=0.0)))
+        a, _, grounds = self._moved(s, descent)
+        most = max(super().stretch(u, None, descent), beyond(a, self.low, self.high))
+        return max(most, beyond(grounds, self.lower, self.upper))
 
     def correct(self, u: Array, s: Array | None, descent: ConjugateGradients, factor: float) -> None:
         assert s is not None
-        a, b = self._moved(s, descent)
+        a, b, grounds = self._moved(s, descent)
         super().correct(u, None, descent, factor)
-        s[:] = np.concatenate([np.clip(a / factor, self.low, self.high), b.ravel() / factor])
+        grounds = np.clip(grounds / factor, self.lower, self.upper)
+        s[:] = np.concatenate([np.clip(a / factor, self.low, self.high), b.ravel() / factor, grounds.ravel()])
 
     def glance(self, w: Array, u: Array, level: float) -> float:
         return self.minorant(w, u, self.split(w, u)).value
 
     def minorant(self, w: Array, u: Array, s: Array | None) -> Minorant:
-        if s is None:
-            return super().minorant(w, u, None)
-        support = self.f.design.support(*self._parts(s), w[self.problem.labelled])
-        return self._added_up(w, u, None, support, self._exact_divergence(u))
+        if s is None or s.ndim == 2:  # of grounds alone
+            return super().minorant(w, u, s)
+        a, b, grounds = self._parts(s)
+        support, sums = self.f.design.support(a, b, w[self.problem.labelled]), self._exact_divergence(u)
+        if len(grounds):
+            flow.add_exactly(grounds, *sums)
+        return self._added_up(w, u, grounds if len(grounds) else None, support, sums)
 
-    def _parts(self, s: Array | None) -> tuple[Array, Array]:
-        """a (R,) and b (|M|, n)."""
+    def _parts(self, s: Array | None) -> tuple[Array, Array, Array]:
+        """a (R,), b (|M|, n), and the duals of grounds, (V, n) or (0, n)."""
         assert s is not None
-        return s[: len(self.X)], s[len(self.X) :].reshape(-1, self.X.shape[1])
+        a, rest = s[: len(self.X)], s[len(self.X) :].reshape(-1, self.X.shape[1])
+        return a, rest[: len(self.first)], rest[len(self.first) :]
 
-    def _moved(self, s: Array | None, descent: ConjugateGradients) -> tuple[Array, Array]:
+    def _moved(self, s: Array | None, descent: ConjugateGradients) -> tuple[Array, Array, Array]:
         """The same after a correction, wherever that leads."""
-        a, b = self._parts(s)
+        a, b, grounds = self._parts(s)
         if len(self.ground):
             b = b - (self.ground * descent.x)[self.problem.M]
-        return a - self.G * self._margins(descent.x), b
+        if len(grounds):
+            grounds = grounds - self.room * descent.x
+        return a - self.G * self._margins(descent.x), b, grounds
 
     def _margins(self, x: Array) -> Array:
         """⟨x_r, x_i⟩ of each row."""

@@ -127,12 +127,7 @@ class Corrections:
     def stretch(self, u: Array, s: Array | None, descent: ConjugateGradients) -> float:
         """How far duals leave their domain; ∞ where s crosses an end at zero, into which nothing can be scaled back."""
         most = max(self._each_part(lambda t, part: self.domain.stretch(*self._moving(part, descent.x), u[part])))
-        if s is not None:
-            moved = s - self.G * descent.x
-            with np.errstate(divide="ignore", invalid="ignore"):
-                ratio = np.abs(np.where(moved > 0, moved / self.upper, moved / self.lower))
-            most = max(most, float(np.where(moved == 0, 0.0, ratio).max(initial=0.0)))
-        return most
+        return most if s is None else max(most, beyond(s - self.G * descent.x, self.lower, self.upper))
 
     def correct(self, u: Array, s: Array | None, descent: ConjugateGradients, factor: float) -> None:
         self._each_part(lambda t, part: self.domain.correct(*self._moving(part, descent.x), factor, u[part]))
@@ -153,3 +148,10 @@ class Corrections:
         self._each_part(lambda t, part: work(t, part, outs[t]))
         for other in self.copies:
             out += other
+
+
+def beyond(s: Array, lower: Array, upper: Array) -> float:
+    """How many times the largest of these duals is as far from zero as its domain reaches."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.abs(np.where(s > 0, s / upper, s / lower))
+    return float(np.where(s == 0, 0.0, ratio).max(initial=0.0))
