@@ -24,6 +24,10 @@ def reference(model, target="rain"):
             ct.NetworkedLinearRegression(edges(), 0.1, ridge=0.2, l1=0.01, positive=True),
         ),
         (
+            ("--lam", 0.1, "--lower", "wind=0.1", "--lower", "humidity=-1", "--upper", 0.5),
+            ct.NetworkedLinearRegression(edges(), 0.1, lower={"wind": 0.1, "humidity": -1.0}, upper=0.5),
+        ),
+        (
             ("--lam", 0.1, "--ridge", 0.2, "--no-intercept"),
             ct.NetworkedLinearRegression(edges(), 0.1, ridge=0.2, fit_intercept=False),
         ),
@@ -53,6 +57,23 @@ def test_a_fit_from_files_is_the_fit_from_rows(tmp_path, options, model):
     np.testing.assert_allclose(fitted.node_errors_, expected.node_errors_, rtol=1e-4)
     np.testing.assert_array_equal(fitted.n_labelled_, expected.n_labelled_)
     assert fitted.feature_names_in_.tolist() == ["humidity", "wind"]
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "told"),
+    [
+        (("--lower", "rian=0"), ExitCode.MISSING_COLUMN, "there is no feature 'rian'; there are humidity, wind"),
+        (("--lower", "wind=low"), ExitCode.USAGE, "--lower wind=low: give column=number, as age=0"),
+        (("--upper", "wind=1", "--upper", "wind=2"), ExitCode.USAGE, "wind has a bound already"),
+        (("--upper", "1", "--upper", "wind=2"), ExitCode.USAGE, "one number is for all features"),
+        (("--lower", "0", "--refit", "clusters"), ExitCode.USAGE, "would not keep coefficients inside their bounds"),
+        (("--lower", "1", "--upper", "0"), ExitCode.BAD_DATA, "lower is 1, but upper is 0 for feature humidity"),
+    ],
+)
+def test_bounds_that_make_no_sense(tmp_path, options, code, told):
+    data, graph = write(tmp_path)
+    result = run("fit", data, *FIT, "--graph", graph, "--lam", 0.1, *options, "--out", tmp_path / "model")
+    assert_one_line(result, code, told)
 
 
 def test_logistic_regression_says_what_memory_it_takes(tmp_path):

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from coterie.cli import fit_options as own
+from coterie.cli.bounds import Bounds
 from coterie.cli.errors import BadInputError, check_folder, check_numbers, plain_errors
 from coterie.cli.fitting import (
     CV,
@@ -103,6 +104,8 @@ def fit(
     alpha: Annotated[float | None, own.Alpha] = None,
     ridge: Annotated[float | None, own.Ridge] = None,
     l1: Annotated[float | None, own.L1] = None,
+    lower: Annotated[list[str] | None, own.Lower] = None,
+    upper: Annotated[list[str] | None, own.Upper] = None,
     positive: Annotated[bool, own.Positive] = False,
     delta: Annotated[float | None, own.Delta] = None,
     quantile: Annotated[float | None, own.Quantile] = None,
@@ -143,7 +146,8 @@ def fit(
             raise BadInputError(
                 f"--refine-strength lets folds choose, as --lam cv does; it does not go with --lam {lam}"
             )
-        check_refit(loss, penalty, lam, refit is not None, positive)
+        bounds = Bounds.read(lower, upper)
+        check_refit(loss, penalty, lam, refit is not None, positive or bounds.are_there)
         choosing = {"cv": folds, "over": over.value, "cv_repeats": repeats, "random_state": seed}
         choosing["refine_strength"] = refine_strength
         model, strengths = new_model(loss, lam, of_loss, choosing), read_strengths(strength)
@@ -182,7 +186,7 @@ def fit(
             levels, gap = [] if one_hot is None else split_names(one_hot), None if missing is None else missing.value
             if engine == "mpi":
                 asked = {"knn": nearest, "time": time, "shared": shared, "refit": refit, "baselines": baselines}
-                asked["strength …=0"] = 0.0 in strengths.values()
+                asked |= {"strength …=0": 0.0 in strengths.values(), "lower or --upper": bounds.are_there}
                 whole = agreed(why_whole(model, table, edges, **asked))
                 if whole is None and edges is not None:
                     model.set_params(verbose=tell)
@@ -204,7 +208,9 @@ def fit(
                 model.set_params(**in_time(model, network.graph, moments, time_strength))
             notes = notes_of(context, table, network, seed)
             columns, gaps = prepare(table, columns.like(network.graph), levels, gap)
-            model.set_params(column_strength=of_features(strengths, columns.features, levels, intercept) or None)
+            model.set_params(**bounds.of(columns.features, levels))
+            given_strengths = of_features(strengths, columns.features, levels, intercept, "--strength")
+            model.set_params(column_strength=given_strengths or None)
             files = FileFit(model, table, columns, partial(say, quiet=quiet), over.value, given)
             files.checks.gaps(gaps)
             with keeping(checkpoint, resume) as is_resumed:

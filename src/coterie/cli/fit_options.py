@@ -88,6 +88,12 @@ Ridge = typer.Option(
 L1 = typer.Option(
     "--l1", min=0, help="Strength of the l1 norm, for any loss; lasso calls it --alpha.", rich_help_panel=MODEL
 )
+Lower = typer.Option(
+    help="No coefficient of a column below a number, as age=0; of all columns, as -1. Repeat it.",
+    metavar="COLUMN=NUMBER",
+    rich_help_panel=MODEL,
+)
+Upper = typer.Option(help="The same above a number.", metavar="COLUMN=NUMBER", rich_help_panel=MODEL)
 Positive = typer.Option("--positive", help="No coefficient below zero.", rich_help_panel=MODEL)
 Delta = typer.Option(
     help="Of huber: the residual from which on a row pulls no harder.", show_default="1", rich_help_panel=MODEL

@@ -78,7 +78,7 @@ def own_options(loss: LossName, **options: Any) -> dict[str, Any]:
     return given
 
 
-def check_refit(loss: LossName, penalty: PenaltyName, lam: str, refit: bool, positive: bool) -> None:
+def check_refit(loss: LossName, penalty: PenaltyName, lam: str, refit: bool, bounded: bool) -> None:
     """Refuse refits of what has no clusters, bounds or kinks, and criteria of losses that are no likelihood."""
     from coterie.estimators.criterion import CRITERIA
 
@@ -86,8 +86,8 @@ def check_refit(loss: LossName, penalty: PenaltyName, lam: str, refit: bool, pos
         raise BadInputError(f"--lam {lam} needs a likelihood, which --loss {loss.value} does not have; use --lam cv")
     if refit and penalty is PenaltyName.squared:
         raise BadInputError("--refit clusters needs clusters, which --penalty squared does not make; use l1 or l2")
-    if refit and positive:
-        raise BadInputError("--refit clusters would not keep coefficients positive; leave one of them out")
+    if refit and bounded:
+        raise BadInputError("--refit clusters would not keep coefficients inside their bounds; leave one of them out")
     if refit and loss is LossName.quantile:
         raise BadInputError("--refit clusters is for losses without kinks, which --loss quantile has")
 

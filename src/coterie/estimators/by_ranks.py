@@ -172,7 +172,7 @@ class RankFit:
         model.groups_column_, model.frame_library_, model.target_name_ = columns.node, "polars", columns.target
         model.preparation_ = columns.made
         if self.strength:
-            given = of_features(self.strength, columns.features, self.one_hot, model.fit_intercept)
+            given = of_features(self.strength, columns.features, self.one_hot, model.fit_intercept, "--strength")
             model.set_params(column_strength=given)
         model.offset_ = None if self.offset is None else self.offset.named
 

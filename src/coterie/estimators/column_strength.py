@@ -37,15 +37,15 @@ def as_array(given: Mapping[Any, Any] | None, names: Sequence[str] | None, n: in
 
 
 def of_features(
-    given: Mapping[str, float], features: Sequence[str], one_hot: Sequence[str], intercept: bool
+    given: Mapping[str, float], features: Sequence[str], one_hot: Sequence[str], intercept: bool, option: str
 ) -> dict[str, float]:
-    """Strengths of features: that of a column with levels is that of each of them. Refuse names that are none."""
+    """Numbers of features: that of a column with levels is that of each of them. Refuse names that are none."""
     found: dict[str, float] = {}
     for name, value in given.items():
         levels = [feature for feature in features if name in one_hot and feature.startswith(f"{name}=")]
         if name not in features and not levels and not (name == INTERCEPT and intercept):
             known = ", ".join([*features, *([INTERCEPT] if intercept else [])])
-            raise MissingColumnError(f"--strength {name}=…: there is no feature {name!r}; there are {known}")
+            raise MissingColumnError(f"{option} {name}=…: there is no feature {name!r}; there are {known}")
         found |= dict.fromkeys(levels or [name], value)
     return found
 
