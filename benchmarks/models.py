@@ -74,8 +74,8 @@ def is_quadratic(problem: ct.Problem) -> bool:
 
 
 def alpha_of(problem: ct.Problem) -> float:
-    """The strength of ‖w_i‖₁ at labelled nodes: zero unless the loss is Lasso."""
-    return problem.loss.alpha if isinstance(problem.loss, ct.Lasso) else 0.0
+    """The strength of ‖w_i‖₁ at labelled nodes, which Lasso calls alpha."""
+    return problem.loss.alpha if isinstance(problem.loss, ct.Lasso) else problem.loss.l1
 
 
 def noisy_image(problem: ct.Problem) -> Array | None:

@@ -101,12 +101,13 @@ def cvxpy_problem(problem: ct.Problem) -> tuple[Any, tuple[int, int]]:
     charged = x[model.charged]
     if isinstance(loss, ct.RowLoss | ct.Multinomial):
         objective = model.share @ row_costs(loss, [Z @ x for Z in model.by_class], model.y)
-        objective += loss.ridge * cp.sum_squares(charged)
     else:
         A, b = model.least_squares
-        objective = cp.sum_squares(A @ x - b) + alpha_of(problem) * cp.norm1(charged)
+        objective = cp.sum_squares(A @ x - b)
+    objective += loss.ridge * cp.sum_squares(charged) + alpha_of(problem) * cp.norm1(charged)
     objective += model.c @ cp.abs(model.B @ x)
-    return cp.Problem(cp.Minimize(objective)), (problem.graph.n_nodes, problem.n_features)
+    inside = [charged >= 0] if loss.positive else []
+    return cp.Problem(cp.Minimize(objective), inside), (problem.graph.n_nodes, problem.n_features)
 
 
 def row_costs(loss: Any, margins: list[Any], y: Array) -> Any:

@@ -14,9 +14,12 @@ def test_objectives_agree(name):
     problem = FAMILIES["c"](0.002, loss=LOSSES[name])
     asked, shape = cvxpy_problem(problem)
     w = 0.5 * np.random.default_rng(0).standard_normal(shape)
+    w = np.abs(w) if problem.loss.positive else w
     (x,) = asked.variables()
     x.value = w.ravel()
     assert float(asked.objective.value) == pytest.approx(problem.objective(w), rel=1e-9)
+    x.value = -w.ravel()
+    assert all(limit.value() for limit in asked.constraints) == bool(np.isfinite(problem.objective(-w)))
 
 
 def test_outliers_end_on_clusters(monkeypatch):
