@@ -32,7 +32,7 @@ def box_ascent(room, X, y, starts, D, c, low, high, give, b, z, accuracy, max_sw
     for nodes, rows, there in blocks(starts):
         x, labels = X[rows] * there[:, :, None], y[rows] * there
         S = x / D[nodes][:, None, :]
-        bounds = low[rows] * there, high[rows] * there
+        bounds = np.where(there, low[rows], 0.0), np.where(there, high[rows], 0.0)  # some are infinite
         B = np.clip(b[rows] * there, *bounds)
         target = labels - by_node(x, c[nodes])
         scale = np.maximum(np.abs(target).max(axis=1), np.abs(labels).max(axis=1))
