@@ -9,7 +9,7 @@ from sklearn.linear_model import LinearRegression
 from towns import EDGES, TRUTH
 
 import coterie as ct
-from coterie.estimators.criterion import choose_by_criterion
+from coterie.estimators.criterion import choose_by_criterion, criteria_beside_folds
 
 PATH = [(i, j) for i, j, _ in EDGES]
 
@@ -159,6 +159,26 @@ def test_the_two_blocks_are_found():
     model = ct.NetworkedLinearRegressionCV(PATH, n_lams=20, criterion="bic").fit(X, y, nodes)
     assert model.clusters_[:3].max() < model.clusters_[3:].min()
     assert model.effective_parameters_ < 12
+
+
+def test_criteria_beside_folds_are_of_the_strength_in_time_that_folds_chose():
+    X, y, nodes = rows(0)
+    pairs = [("here", int(node)) for node in nodes]
+    times = ct.time_graph(sorted({time for _, time in pairs}))
+    graph, given = (ct.EmpiricalGraph.from_edges([], n_nodes=1, ids=["here"]), times), {"n_lams": 3, "cv": 2}
+    model = ct.NetworkedLinearRegressionCV(graph, time_strengths=[0.5, 2.0], over="rows", random_state=0, **given)
+    model.fit(X, y, pairs)
+    found = criteria_beside_folds(model)
+    assert len(found.lams) == 3
+    assert model.lam_ in found.lams
+    assert found.aicc[found.lams == model.lam_].item() == pytest.approx(model.aicc_, abs=0.01)
+
+
+def test_criteria_beside_folds_need_more_rows_than_parameters():
+    X, y, nodes = rows(0, m=2)
+    model = ct.NetworkedLinearRegressionCV(PATH, lams=[0.0], cv=2, over="rows", random_state=0).fit(X, y, nodes)
+    with pytest.raises(ValueError, match=r"AICc .* here 12 rows and .* parameters; leave out criteria="):
+        criteria_beside_folds(model)
 
 
 def test_what_no_criterion_can_choose_is_refused():

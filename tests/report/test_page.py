@@ -104,6 +104,45 @@ def test_a_criterion_that_chose_is_shown():
     assert [line.get_label() for line in ct.plot.lam_choice(model).lines[:2]] == ["AICc", "BIC"]
 
 
+def test_criteria_stand_beside_the_errors_of_folds_where_they_are_asked_for():
+    model = fitted(ct.NetworkedLinearRegressionCV, n_lams=4, cv=3, random_state=0)
+    folds, lams = render(model), model.lam_choice_.lams
+    text = Reader(render(model, criteria=True)).text
+    expected = fitted(ct.NetworkedLinearRegressionCV, lams=lams, criterion="aicc").criterion_choice_
+    for name, values in {"AICc": expected.aicc, "BIC": expected.bic}.items():
+        assert f"{name} is smallest at λ = {short(lams[np.argmin(values)], 3)}" in text
+    assert text.count("The choice of λ") == 1
+    assert "chosen by cross-validation over nodes" in text
+    assert f"The {smallest_error(model.lam_choice_)} is at λ" in text
+    assert "AICc is smallest" not in Reader(folds).text
+    assert render(model) == folds
+
+
+def test_a_model_that_a_criterion_chose_shows_it_once():
+    model = fitted(ct.NetworkedLinearRegressionCV, n_lams=4, criterion="bic")
+    assert render(model, criteria=True) == render(model)
+
+
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [
+        (lambda: fitted(), "NetworkedLinearRegression was given its λ"),
+        (lambda: fitted(ct.NetworkedHuberRegressionCV, n_lams=3, cv=2, max_iter=50), "need a likelihood, which Huber"),
+        (lambda: fitted(ct.NetworkedLinearRegressionCV, n_lams=3, cv=2, adaptive=True), "labels have made the graph"),
+    ],
+)
+def test_criteria_that_a_model_does_not_have_are_refused(tmp_path, model, told):
+    with pytest.raises(ValueError, match=told):
+        write_report(model(), tmp_path / "page.html", criteria=True)
+    assert not list(tmp_path.iterdir())
+
+
+def test_criteria_need_the_rows_that_a_file_does_not_have(tmp_path):
+    fitted(ct.NetworkedLinearRegressionCV, n_lams=3, cv=2).save(tmp_path / "model")
+    with pytest.raises(ValueError, match="need the training rows"):
+        render(ct.load(tmp_path / "model"), criteria=True)
+
+
 def test_names_are_shown_and_never_obeyed(page):
     reader = Reader(page)
     assert reader.text.count(NASTY) >= 5

@@ -83,6 +83,51 @@ def choose_by_criterion(model: Any, problem: Problem, lams: list[float]) -> Crit
             f'criterion="{model.criterion}" needs a likelihood, which {type(problem.loss).__name__} with '
             f'{type(problem.penalty).__name__} does not have; use criterion="cv"'
         )
+    choice = _compared(model, problem, lams, model.criterion)
+    if np.isposinf(choice.values).all():
+        raise ValueError(f'criterion="{model.criterion}" {_too_many(model, problem, choice)}; use criterion="cv"')
+    return choice
+
+
+def criteria_beside_folds(model: Any) -> CriterionChoice:
+    """AICc and BIC of the λ that folds have compared: one more path, on all rows, beside what else folds chose.
+
+    Raises
+    ------
+    ValueError
+        If the model was given its λ, has no likelihood or no rows, learns its graph, or has more parameters than rows
+        at every λ.
+    """
+    what, kind = "AICc and BIC of every λ", type(model).__name__
+    if not hasattr(model, "lam_choice_"):
+        raise ValueError(f"{what} stand beside the errors of folds, but {kind} was given its λ; leave out criteria=")
+    if not hasattr(model, "problem_"):
+        raise ValueError(f"{what} need the training rows, which a model from a file does not have; fit it again")
+    if model.made_ is not None:
+        raise ValueError(f"{what} are not known where labels have made the graph, at one λ; leave out criteria=")
+    problem = model.problem_
+    if not likelihood_of(model, problem).known:
+        raise ValueError(
+            f"{what} need a likelihood, which {type(problem.loss).__name__} with {type(problem.penalty).__name__} does "
+            "not have; leave out criteria="
+        )
+    choice = _compared(model, problem, model.lam_choice_.beside_chosen(model.rule).lams.tolist(), "aicc")
+    if np.isposinf(choice.values).all():
+        raise ValueError(f"AICc {_too_many(model, problem, choice)}; leave out criteria=")
+    return choice
+
+
+def _too_many(model: Any, problem: Problem, choice: CriterionChoice) -> str:
+    """Why no λ has a value."""
+    rows, least = likelihood_of(model, problem).n_rows, choice.effective_parameters.min()
+    return (
+        f"compares models with fewer parameters than rows, but every λ has more: here {rows:g} rows and {least:.1f} "
+        "parameters"
+    )
+
+
+def _compared(model: Any, problem: Problem, lams: list[float], criterion: str) -> CriterionChoice:
+    """A path of λ on all rows, and what is said of each."""
     tell, said = listener(model.verbose), 0
 
     def told(lam: float, solution: Solution) -> None:
@@ -99,13 +144,7 @@ def choose_by_criterion(model: Any, problem: Problem, lams: list[float]) -> Crit
     found = [information_of(model, problem)(lam, solution) for lam, solution in path]
     p, deviance, aicc, bic = np.array([(one.effective_parameters, one.deviance, one.aicc, one.bic) for one in found]).T
     gaps = np.array([solution.gap for solution in path.solutions])
-    choice = CriterionChoice(model.criterion, np.array(lams), p, deviance, aicc, bic, gaps)
-    if np.isposinf(choice.values).all():
-        raise ValueError(
-            f'criterion="{model.criterion}" compares models with fewer parameters than rows, but every λ has more: '
-            f'here {found[0].n_rows:g} rows and {choice.effective_parameters.min():.1f} parameters; use criterion="cv"'
-        )
-    return choice
+    return CriterionChoice(criterion, np.array(lams), p, deviance, aicc, bic, gaps)
 
 
 def information_of(model: Any, problem: Problem) -> Callable[[float, Solution], Information]:

@@ -129,10 +129,14 @@ class LamChoice(ErrorsOnFolds):
                 found[k] = others.by_rule(rule)
         return found
 
+    def beside_chosen(self, rule: str) -> Self:
+        """The same for the λ that were tried with what the rule chooses together with one."""
+        alike = True if self.varied is None else self.varied == self.varied[self.by_rule(rule)]
+        return self._only(np.broadcast_to(alike, len(self.lams)))
+
     def lams_elsewhere(self, rule: str) -> Array:
         """For each fold, the λ that the other folds choose beside what else is chosen by all."""
-        alike = True if self.varied is None else self.varied == self.varied[self.by_rule(rule)]
-        one = self._only(np.broadcast_to(alike, len(self.lams)))
+        one = self.beside_chosen(rule)
         return one.lams[one.chosen_elsewhere(rule)]
 
     def elsewhere(self, rule: str = "best") -> Array:

@@ -1,7 +1,8 @@
-"""AICc and BIC of every λ, where one of them chose it."""
+"""AICc and BIC of every λ, where one of them chose it, or beside the errors of folds."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +31,16 @@ def _lines(choice: CriterionChoice) -> list[tuple[str, Array, Array, str]]:
 def _best(choice: CriterionChoice) -> tuple[str, float]:
     lam = float(choice.lams[choice.best])
     return f"smallest {NAMES[choice.criterion]}: λ = {short(lam, 3)}", lam
+
+
+def smallest_in_words(choice: CriterionChoice) -> str:
+    """Where each of them is smallest, and how many parameters the fit uses there."""
+    said = []
+    for key, name in NAMES.items():
+        best = replace(choice, criterion=key).best
+        used = short(float(choice.effective_parameters[best]), 4)
+        said.append(f"{name} is smallest at λ = {short(float(choice.lams[best]), 3)} ({used} effective parameters)")
+    return ", ".join(said)
 
 
 def draw_criterion(ax: Any, choice: CriterionChoice) -> None:

@@ -11,7 +11,7 @@ from coterie.io.files import MissingExtraError, write_whole
 from coterie.report.coefficients import ClusterTable, coefficients_figure
 from coterie.report.colours import channels, plain_channel, used_legend
 from coterie.report.convergence import convergence_figure, gap_figure
-from coterie.report.criterion import criterion_figure
+from coterie.report.criterion import criterion_figure, smallest_in_words
 from coterie.report.display_graph import MOST_COLUMNS, DisplayGraph
 from coterie.report.held_out import Dots, held_out_figure
 from coterie.report.interactive import plain, plotly, script_json
@@ -46,12 +46,13 @@ from coterie.solver import Status
 
 if TYPE_CHECKING:
     from coterie.estimators.base import NetworkedModel
+    from coterie.estimators.criterion import CriterionChoice
 
 MOST_NAMES = 50  # undetermined nodes listed by name
 MOST_LINES = 50  # rows of a table
 
 
-def write_report(model: NetworkedModel, path: str | Path) -> None:
+def write_report(model: NetworkedModel, path: str | Path, *, criteria: bool = False) -> None:
     """Write a page with what was fitted, how good it is, and pictures: one HTML file that needs nothing else.
 
     The same model gives the same file, byte for byte.
@@ -63,6 +64,15 @@ def write_report(model: NetworkedModel, path: str | Path) -> None:
         coordinates, baselines and more: see coterie.report.notes.
     path : str or Path
         The file to write; an old one is replaced in one step.
+    criteria : bool, default=False
+        Show AICc and BIC of every λ that folds have compared, beside their errors. A path of λ is solved for it, on
+        all rows and to a smaller gap than those of folds. For models that have just been fitted, on a graph that is
+        given, and losses with a likelihood.
+
+    Raises
+    ------
+    ValueError
+        If `criteria` are asked for that this model does not have.
 
     Examples
     --------
@@ -79,16 +89,20 @@ def write_report(model: NetworkedModel, path: str | Path) -> None:
     from sklearn.utils.validation import check_is_fitted
 
     check_is_fitted(model)
-    write_whole(Path(path), render(model).encode("utf-8"))
+    write_whole(Path(path), render(model, criteria).encode("utf-8"))
 
 
-def render(model: NetworkedModel) -> str:
+def render(model: NetworkedModel, criteria: bool = False) -> str:
     """Return the page."""
+    from coterie.estimators.criterion import criteria_beside_folds
     from coterie.estimators.export import column_names
 
+    criterion = getattr(model, "criterion_choice_", None)
+    if criteria and criterion is None:
+        criterion = criteria_beside_folds(model)
     template, solution, notes, columns = _template(), model.solution_, Notes.of(model), column_names(model)
     drawn, table = DisplayGraph.of_model(model), ClusterTable.of(model)
-    shown, figures = channels(drawn, columns), _figures(model, notes, drawn, table, columns)
+    shown, figures = channels(drawn, columns), _figures(model, notes, drawn, table, columns, criterion)
     held_out, measure = getattr(model, "held_out_", None), measure_of(model)
     predictions, moments = None if held_out is None else Dots.of(held_out), OverTime.of(model) if drawn.time else None
     if moments is not None:
@@ -135,7 +149,8 @@ def render(model: NetworkedModel) -> str:
         effect=changed_by(model),
         level=f", less the {'median' if model._robust else 'average'} of the target" if model._scales_labels else "",
         choice=(choice := getattr(model, "lam_choice_", None)),
-        criterion=getattr(model, "criterion_choice_", None),
+        criterion=criterion,
+        smallest_criteria="" if criterion is None else smallest_in_words(criterion),
         smallest="" if choice is None else smallest_error(choice),
         notes=notes,
         close=[] if notes.baselines is None else close_to_best(notes.baselines),
@@ -178,7 +193,12 @@ def _template() -> Any:
 
 
 def _figures(
-    model: NetworkedModel, notes: Notes, drawn: DisplayGraph, table: ClusterTable, columns: list[str]
+    model: NetworkedModel,
+    notes: Notes,
+    drawn: DisplayGraph,
+    table: ClusterTable,
+    columns: list[str],
+    criterion: CriterionChoice | None,
 ) -> dict[str, Any]:
     error = measure_of(model).name
     figures = {
@@ -189,7 +209,7 @@ def _figures(
     }
     if (choice := getattr(model, "lam_choice_", None)) is not None:
         figures["choice"] = lam_choice_figure(choice, error)
-    if (criterion := getattr(model, "criterion_choice_", None)) is not None:
+    if criterion is not None:
         figures["criterion"] = criterion_figure(criterion)
     if notes.baselines is not None:
         figures["baselines"] = comparison_figure(notes.baselines, error)
