@@ -62,6 +62,7 @@ def as_object(model: NetworkedModel, facts: Facts | None = None) -> dict[str, An
         **own_parameters(model),
         **({} if model.offset_ is None else {model.offset_.kind: model.offset_.column}),
         "weight_by": model.weight_by,
+        **_class_weights(model),
         "standardize": model.standardize,
         "penalty": model.penalty if isinstance(model.penalty, str) else repr(model.penalty),
         "column_strength": strengths_of(model),
@@ -103,7 +104,8 @@ def in_words(model: NetworkedModel, notes: dict[str, Any], facts: Facts | None =
     kind = f"{kind_of(model)}{own_of(model)}"
     how = clusters_asked_of(model)
     if choice is not None:
-        how = f", chosen by cross-validation over {choice.over} ({smallest_error(choice)})"
+        rule = ", and the largest λ within one standard error of it" if getattr(model, "rule", "") == "one_se" else ""
+        how = f", chosen by cross-validation over {choice.over} ({smallest_error(choice)}{rule})"
     if (criterion := getattr(model, "criterion_choice_", None)) is not None:
         how = f", chosen by {NAMES[criterion.criterion]}"
     return [
@@ -128,6 +130,15 @@ def _chosen_by(model: NetworkedModel) -> str:
         return str(model.criterion_choice_.criterion)
     by_hand = "n_clusters" if clusters_asked_of(model) else "given"
     return "cv" if hasattr(model, "lam_choice_") else by_hand
+
+
+def _class_weights(model: NetworkedModel) -> dict[str, Any]:
+    """What a row of each class counts, where that was asked for."""
+    if getattr(model, "class_weight", None) is None:
+        return {}
+    known: Any = model
+    weights = zip(known.classes_.tolist(), known.class_weight_.tolist(), strict=True)
+    return {"class_weight": {str(one): weight for one, weight in weights}}
 
 
 def _information(model: NetworkedModel) -> dict[str, float | None]:

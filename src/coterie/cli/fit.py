@@ -13,7 +13,6 @@ from coterie.cli import fit_options as own
 from coterie.cli.bounds import Bounds
 from coterie.cli.errors import BadInputError, check_folder, check_numbers, plain_errors
 from coterie.cli.fitting import (
-    CV,
     assess_into,
     check_refit,
     checked_engine,
@@ -24,6 +23,7 @@ from coterie.cli.fitting import (
     own_options,
     without_convergence_warnings,
 )
+from coterie.cli.lam import CV, check_lam, check_second_fit
 from coterie.cli.network import (
     check_choice,
     edge_table,
@@ -34,6 +34,7 @@ from coterie.cli.network import (
     text_format,
 )
 from coterie.cli.options import (
+    ClassWeightName,
     DataArgument,
     DecimalOption,
     DistanceOption,
@@ -50,6 +51,7 @@ from coterie.cli.options import (
     PenaltyName,
     QuietOption,
     RefitName,
+    RuleName,
     SeparatorOption,
     WeightName,
     WeightOption,
@@ -94,6 +96,10 @@ def fit(
     loss: Annotated[LossName, own.Loss] = LossName.squared,
     penalty: Annotated[PenaltyName, own.Penalty] = PenaltyName.l1,
     lam: Annotated[str, own.Lam] = CV,
+    n_clusters: Annotated[int | None, own.NClusters] = None,
+    rule: Annotated[RuleName | None, own.Rule] = None,
+    adaptive: Annotated[bool, own.Adaptive] = False,
+    learn_graph: Annotated[bool, own.LearnGraph] = False,
     strength: Annotated[list[str] | None, own.Strength] = None,
     refine_strength: Annotated[bool, own.RefineStrength] = False,
     shared: Annotated[bool, own.Shared] = False,
@@ -109,6 +115,7 @@ def fit(
     positive: Annotated[bool, own.Positive] = False,
     delta: Annotated[float | None, own.Delta] = None,
     quantile: Annotated[float | None, own.Quantile] = None,
+    class_weight: Annotated[ClassWeightName | None, own.ClassWeight] = None,
     intercept: Annotated[bool, own.Intercept] = True,
     scale: Annotated[bool, own.Scale] = True,
     weight_by: Annotated[WeightName, own.WeightBy] = WeightName.rows,
@@ -139,21 +146,21 @@ def fit(
         if engine != "mpi" and (profile or checkpoint is not None or partition is not None):
             raise BadInputError("--profile, --checkpoint and --partition belong to --engine mpi")
         numbers = {"alpha": alpha, "ridge": ridge, "l1": l1, "delta": delta, "quantile": quantile}
-        of_loss = own_options(loss, **numbers, offset=offset, exposure=exposure)
+        classes = None if class_weight is None else class_weight.value
+        of_loss = own_options(loss, **numbers, class_weight=classes, offset=offset, exposure=exposure)
         place = place_column(node, time, time_strength, over, shared)
         nearest = check_choice(graph, knn, weight, distance)
-        if refine_strength and lam != CV:
-            raise BadInputError(
-                f"--refine-strength lets folds choose, as --lam cv does; it does not go with --lam {lam}"
-            )
+        check_lam(context, lam, n_clusters, penalty, shared=shared, refine_strength=refine_strength, rule=rule)
+        second = {"adaptive": adaptive, "learn_graph": learn_graph}
+        check_second_fit(lam, shared=shared, **second)
         bounds = Bounds.read(lower, upper)
         check_refit(loss, penalty, lam, refit is not None, positive or bounds.are_there)
         choosing = {"cv": folds, "over": over.value, "cv_repeats": repeats, "random_state": seed}
-        choosing["refine_strength"] = refine_strength
-        model, strengths = new_model(loss, lam, of_loss, choosing), read_strengths(strength)
+        choosing |= {"refine_strength": refine_strength, "rule": "best" if rule is None else rule.value}
+        model, strengths = new_model(loss, lam, n_clusters, of_loss, choosing), read_strengths(strength)
         check_engine(strengths, engine)
         model.set_params(penalty=penalty.value, fit_intercept=intercept, tol=tol, max_iter=max_iter)
-        model.set_params(shared=shared, refit=None if refit is None else refit.value, positive=positive)
+        model.set_params(shared=shared, refit=None if refit is None else refit.value, positive=positive, **second)
         model.set_params(standardize=scale, weight_by=weight_by.value, time_limit=time_limit, engine=engine)
         from coterie.cli.screen import say, working
         from coterie.estimators.column_strength import of_features
@@ -171,7 +178,7 @@ def fit(
             engine, table, None if graph is None else Table(graph), None if partition is None else Table(partition)
         )
         edges = None if graph is None else edge_table(graph, table)
-        with working(quiet) as tell, without_convergence_warnings():
+        with working(quiet) as tell, without_convergence_warnings(quiet):
             tell(f"reading {data}", None)
             chosen = None if features is None else split_names(features)
             given = Offset.of(offset, exposure)
@@ -185,7 +192,8 @@ def fit(
             measure = Measure(weight, distance)
             levels, gap = [] if one_hot is None else split_names(one_hot), None if missing is None else missing.value
             if engine == "mpi":
-                asked = {"knn": nearest, "time": time, "shared": shared, "refit": refit, "baselines": baselines}
+                asked: dict[str, Any] = {"knn": nearest, "time": time, "shared": shared, "refit": refit, **second}
+                asked |= {"n_clusters": n_clusters, "class_weight": class_weight, "baselines": baselines}
                 asked |= {"strength …=0": 0.0 in strengths.values(), "lower or --upper": bounds.are_there}
                 whole = agreed(why_whole(model, table, edges, **asked))
                 if whole is None and edges is not None:

@@ -50,6 +50,28 @@ Lam = typer.Option(
     help="How strongly neighbours are pulled together: a number; or what chooses it, cv, aicc or bic.",
     rich_help_panel=MODEL,
 )
+NClusters = typer.Option(
+    "--n-clusters",
+    min=1,
+    help="Instead of --lam: how many clusters are to remain, by which λ is found.",
+    show_default="none",
+    rich_help_panel=MODEL,
+)
+Rule = typer.Option(
+    help="For --lam cv: the λ of smallest error, or the largest within one standard error of it.",
+    show_default="best",
+    rich_help_panel=MODEL,
+)
+Adaptive = typer.Option(
+    "--adaptive",
+    help="Fit twice, with less weight on edges across which the first fit finds a difference.",
+    rich_help_panel=MODEL,
+)
+LearnGraph = typer.Option(
+    "--learn-graph",
+    help="Learn the weights of the edges, in turns with the models.",
+    rich_help_panel=MODEL,
+)
 Strength = typer.Option(
     help="How much differences in one coefficient count, relative to --lam, as age=2: 0, every node has it for "
     "itself, to inf, all have the same. For the features named, and intercept; repeat it for each.",
@@ -97,6 +119,11 @@ Upper = typer.Option(help="The same above a number.", metavar="COLUMN=NUMBER", r
 Positive = typer.Option("--positive", help="No coefficient below zero.", rich_help_panel=MODEL)
 Delta = typer.Option(
     help="Of huber: the residual from which on a row pulls no harder.", show_default="1", rich_help_panel=MODEL
+)
+ClassWeight = typer.Option(
+    help="Of logistic: let all classes count alike, however many rows they have.",
+    show_default="every row counts alike",
+    rich_help_panel=MODEL,
 )
 Quantile = typer.Option(help="Of quantile: its level, between 0 and 1.", show_default="0.5", rich_help_panel=MODEL)
 Intercept = typer.Option(help="Whether models have one.", rich_help_panel=MODEL)

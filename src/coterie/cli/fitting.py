@@ -16,6 +16,7 @@ import typer
 from coterie.cli.codes import ExitCode
 from coterie.cli.echo import echo
 from coterie.cli.errors import BadInputError
+from coterie.cli.lam import CV
 from coterie.cli.network import split_names
 from coterie.cli.options import LossName, OverName, PenaltyName
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from coterie.estimators.by_ranks import Facts
     from coterie.io.formats import Table
 
-CV = "cv"
 NO_FEATURE = re.compile(r"id|.*[_ ]id|lat(itude)?|lon(gitude)?|lng", re.IGNORECASE)  # names of ids and coordinates
 MOST_EDGES = 20_000  # up to here it is quickly told whether labels resolve clusters
 KINDS = {
@@ -39,6 +39,7 @@ KINDS = {
 OWN = {  # options that only some losses have
     "alpha": (LossName.lasso,),
     "l1": tuple(loss for loss in LossName if loss is not LossName.lasso),
+    "class_weight": (LossName.logistic,),
     "delta": (LossName.huber,),
     "quantile": (LossName.quantile,),
     "offset": (LossName.poisson,),
@@ -68,7 +69,7 @@ def own_options(loss: LossName, **options: Any) -> dict[str, Any]:
     for name in given:
         if loss not in OWN.get(name, LossName):
             belongs = ", ".join(one.value for one in OWN[name])
-            raise BadInputError(f"--{name} belongs to --loss {belongs}, not to {loss.value}")
+            raise BadInputError(f"--{name.replace('_', '-')} belongs to --loss {belongs}, not to {loss.value}")
     if not 0 < given.get("delta", 1.0) < inf:
         raise BadInputError(f"--delta {given['delta']}: give a number above 0")
     if not 0 < given.get("quantile", 0.5) < 1:
@@ -92,13 +93,17 @@ def check_refit(loss: LossName, penalty: PenaltyName, lam: str, refit: bool, bou
         raise BadInputError("--refit clusters is for losses without kinks, which --loss quantile has")
 
 
-def new_model(loss: LossName, lam: str, own: dict[str, Any], choosing: dict[str, Any]) -> NetworkedModel:
-    """The estimator that the options ask for."""
+def new_model(
+    loss: LossName, lam: str, n_clusters: int | None, own: dict[str, Any], choosing: dict[str, Any]
+) -> NetworkedModel:
+    """The estimator that the options ask for; λ is the one with so many clusters, if that is not None."""
     import coterie
     from coterie.estimators.criterion import CRITERIA
 
     strengths = {name: value for name, value in own.items() if name not in ("offset", "exposure")}
     estimator = f"Networked{KINDS[loss]}"
+    if n_clusters is not None:
+        return getattr(coterie, estimator)(n_clusters=n_clusters, **strengths)
     if lam in (CV, *CRITERIA):
         return getattr(coterie, f"{estimator}CV")(criterion=lam, **choosing, **strengths)
     try:
@@ -135,12 +140,14 @@ def notes_of(context: typer.Context, data: Table, network: Network | None, seed:
 
 
 @contextmanager
-def without_convergence_warnings() -> Iterator[None]:
-    """How a fit ended is said at the end."""
+def without_convergence_warnings(quiet: bool) -> Iterator[None]:
+    """How a fit ended is said at the end, but not whether weights of edges have settled."""
     from sklearn.exceptions import ConvergenceWarning
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
+        if not quiet:
+            warnings.filterwarnings("default", "learn_graph: ", ConvergenceWarning)
         yield
 
 

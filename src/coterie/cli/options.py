@@ -56,6 +56,19 @@ class RefitName(StrEnum):
     clusters = "clusters"
 
 
+class RuleName(StrEnum):
+    """Which λ folds choose, by the names of the option."""
+
+    best = "best"
+    one_se = "one_se"
+
+
+class ClassWeightName(StrEnum):
+    """What the classes count, by the names of the option."""
+
+    balanced = "balanced"
+
+
 class PenaltyName(StrEnum):
     """Penalties by the names of the option."""
 

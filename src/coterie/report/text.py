@@ -182,7 +182,10 @@ def changed_by(model: NetworkedModel) -> str:
 
 def weighting_of(model: NetworkedModel) -> str:
     """What counts alike."""
-    return "every row counts alike" if model.weight_by == "rows" else "every node counts alike, whatever its rows"
+    said = "every row counts alike" if model.weight_by == "rows" else "every node counts alike, whatever its rows"
+    if (of_classes := getattr(model, "class_weight", None)) is None:
+        return said
+    return f"{said}, but for weights of classes" + (": all classes count alike" if of_classes == "balanced" else "")
 
 
 def labels_of(model: NetworkedModel) -> str:
