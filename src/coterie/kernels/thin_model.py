@@ -92,6 +92,22 @@ def thin_fall(h, Z, pull):
 
 
 @jit
+def add_thin(h, Z, group, H):
+    """H_g ← Σ diag(h) + Z_iᵀZ_i over the nodes of group g."""
+    n = Z.shape[2]
+    H[:] = 0.0
+    for i in range(len(Z)):
+        g = group[i]
+        for p in range(Z.shape[1]):
+            for k in range(n):
+                z = Z[i, p, k]
+                for q in range(n):
+                    H[g, k, q] += z * Z[i, p, q]
+        for k in range(n):
+            H[g, k, k] += h[k]
+
+
+@jit
 def thin_node_pass(rest, at, first, last, tau, place, Y, keep, centre, slope, w, w0, xs, a, b, g, move):
     """The node pass of `nodes` for such models: ŵ = centre + (D⁻¹ − YᵀY)(w − τs − τ slope − centre), x = 2ŵ − w."""
     n, rank = len(rest), Y.shape[1]
