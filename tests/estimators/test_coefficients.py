@@ -58,6 +58,10 @@ def test_what_makes_no_sense_is_refused():
         fitted(ct.NetworkedLinearRegression, lower=[0.0, 2.0], upper=[1.0, 1.0])
     with pytest.raises(ValueError, match="positive=True asks for 0 at least, but upper is -1 for feature 0"):
         fitted(ct.NetworkedLinearRegression, positive=True, upper=-1.0)
+    with pytest.raises(ValueError, match="lower of feature 1 is inf: no number is left; -inf is no bound"):
+        fitted(ct.NetworkedLinearRegression, lower=[0.0, np.inf])
+    with pytest.raises(ValueError, match="upper of feature 0 is -inf: no number is left; inf is no bound"):
+        fitted(ct.NetworkedLinearRegression, upper=-np.inf)
     with pytest.raises(ValueError, match="would not keep bounds on weights"):
         fitted(ct.NetworkedLinearRegression, positive=True, refit="clusters")
 

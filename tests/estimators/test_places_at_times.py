@@ -50,6 +50,13 @@ def test_a_pair_of_edges_is_still_a_list_of_edges() -> None:
     assert model.fit([[1.0], [2.0]], [1.0, 2.0], groups=["a", "c"]).graph_.n_nodes == 3
 
 
+def test_a_graph_made_of_the_rows_is_not_one_of_two() -> None:
+    frame, y = table()
+    model = ct.NetworkedLinearRegression((ct.SimilarityGraph(k=2), GRAPHS[1]))
+    with pytest.raises(TypeError, match=r"cannot be one of two graphs; .* ct.similarity_graph makes"):
+        model.fit(frame, y, groups=BOTH)
+
+
 @pytest.mark.parametrize("kind", ["list", "array", "pandas", "polars"])
 def test_pairs_come_in_many_forms(kind) -> None:
     model, frame, y = fitted(lam=0.05)

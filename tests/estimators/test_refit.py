@@ -167,6 +167,10 @@ def test_what_cannot_be_refitted_is_refused():
         ct.NetworkedLinearRegression(PATH, penalty="squared", refit="clusters").fit(X, y, nodes)
     with pytest.raises(ValueError, match='fit a model with refit="clusters"'):
         ct.NetworkedLinearRegression(PATH).fit(X, y, nodes).coef_frame(errors=True)
+    for penalty in ("squared", ct.SquaredVariation()):
+        smooth = ct.NetworkedLinearRegression(PATH, penalty=penalty).fit(X, y, nodes)
+        with pytest.raises(ValueError, match=r'refit="clusters" and penalty="l1" or "l2", which make clusters'):
+            smooth.coef_frame(errors=True)
 
 
 def test_one_pass_over_a_file_gives_the_same(tmp_path):

@@ -50,3 +50,19 @@ def test_goes_on_where_it_was_interrupted(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr("coterie.kernels.descent.WORK", 1)
     np.testing.assert_array_equal(boxed.boxed_descent(*given, start, 1e-13, 2000), whole)
     assert interruption.WORK > 1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_far_from_the_start_where_columns_are_nearly_collinear(seed: int) -> None:
+    """Sweeps alone would take for ever: each step is short, and weights that are to be zero come back from it."""
+    rng = np.random.default_rng(seed)
+    B = rng.standard_normal((20, 4, 3))
+    H, target, curvature = B @ B.transpose(0, 2, 1), 3 * rng.standard_normal((20, 4)), np.full(20, 1e-5)
+    alpha, lower, upper = rng.uniform(0, 2, (20, 4)), np.array([-np.inf, 0.0, -np.inf, -1.0]), np.full(4, np.inf)
+    given = H, target, curvature, alpha, lower, upper
+    for module in (boxed, plain):
+        z = module.boxed_descent(*given, np.zeros((20, 4)), 1e-13, 40)
+        slope = target - np.einsum("ikq,iq->ik", H, z) - curvature[:, None] * z
+        least = np.where(z <= lower, -np.inf, np.where(z > 0, alpha, -alpha))
+        most = np.where(z >= 0, alpha, -alpha)
+        assert ((least - 1e-6 <= slope) & (slope <= most + 1e-6)).all()

@@ -98,3 +98,36 @@ def test_kinks_in_both_forms(give: float) -> None:
         assert ((e <= 1e-9) | (b >= 0.2)).all()
         assert ((e >= -1e-9) | (b <= -0.3)).all()
     np.testing.assert_allclose(*found, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("starts", [[0, 3, 7, 10], STARTS], ids=["beside others", "alone"])
+def test_duals_without_an_end(starts: Any) -> None:
+    """Those of a squared hinge; nodes with fewer rows than others in their block of the NumPy form are filled up."""
+    rng = np.random.default_rng(1)
+    X, y, c = rng.standard_normal((10, 3)), rng.choice([-1.0, 1.0], 10), rng.standard_normal((3, 3))
+    low, high = np.where(y > 0, 0.0, -np.inf), np.where(y > 0, np.inf, 0.0)
+    found = []
+    for module in (kinks, plain_kinks):
+        b, z = np.zeros(10), np.empty((3, 3))
+        given = vector_buffer(3), X, y, np.asarray(starts), np.full((3, 3), 0.4), c, low, high, np.full(10, 0.5)
+        assert module.box_ascent(*given, b, z, 1e-13, 3000).all()
+        found.append(z)
+        e = y * (y - np.einsum("rk,rk->r", X, np.repeat(z, np.diff(starts), axis=0)))
+        np.testing.assert_allclose(y * b, np.maximum(e, 0.0) / 0.5, atol=1e-9)
+    np.testing.assert_allclose(*found, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("size", [1.0, 50.0, 1e3])
+def test_duals_settle_where_rows_are_long_beside_what_they_give(size: float) -> None:
+    """Residuals are differences of numbers much larger then, and rounding them may be more than what is asked for."""
+    rng = np.random.default_rng(2)
+    y = rng.choice([-1.0, 1.0], 60)
+    X = np.column_stack([rng.standard_normal((60, 2)), size * (1 + 0.1 * rng.standard_normal(60))])
+    starts, low, high = np.arange(0, 61, 5), np.where(y > 0, 0.0, -np.inf), np.where(y > 0, np.inf, 0.0)
+    given = vector_buffer(3), X, y, starts, np.full((12, 3), 1.0), np.zeros((12, 3)), low, high, np.full(60, 0.5)
+    found = []
+    for module in (kinks, plain_kinks):
+        b, z = 2 * y, np.empty((12, 3))
+        assert module.box_ascent(*given, b, z, 1e-13, 60).all()
+        found.append(z)
+    np.testing.assert_allclose(*found, rtol=1e-6, atol=1e-9)

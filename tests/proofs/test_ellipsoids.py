@@ -261,3 +261,11 @@ def test_sixty_digits_are_enough() -> None:
     with mpmath.workdps(DIGITS):
         assert high(Fraction(1)) + mpmath.exp(-100) > 1
     assert inner([0.1], [10]) != 1
+
+
+def test_tied_columns_do_not_differ_however_far_apart_nodes_can_be() -> None:
+    sets = pooled(design(0, SQUARED))._at(np.array([1.0, 0.0]))
+    with np.errstate(all="raise"):
+        apart = sets.distances(np.full(len(sets.v0), np.inf))
+    assert np.isinf(apart[:, 0]).all()
+    assert not apart[:, 1:].any()

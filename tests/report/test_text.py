@@ -5,6 +5,8 @@ import pytest
 from fitted_models import fitted
 
 import coterie as ct
+from coterie.cli.describe import as_object, in_words
+from coterie.report.summary import model_summary
 from coterie.report.text import at_most, explanation, kind_of, penalty_of, plural, short, some, verdict
 from coterie.solver import Status
 
@@ -60,3 +62,13 @@ def test_models_in_words():
     assert penalty_of(ct.NetworkedLasso(penalty="l2")) == penalty_of(group) != penalty_of(ct.NetworkedLasso())
     assert penalty_of(ct.NetworkedLasso(penalty=None)) == "None"
     assert penalty_of(ct.NetworkedLasso(shared=True)).endswith("; beside neighbours, a component that all nodes share")
+    assert "a first one found a difference" in penalty_of(ct.NetworkedLasso(adaptive=True))
+    assert "learnt in turns with the models" in penalty_of(ct.NetworkedLassoCV(learn_graph=True))
+
+
+def test_what_a_number_of_clusters_found_is_not_called_given():
+    model = fitted(n_clusters=2)
+    assert dict(model_summary(model))["λ"] == f"{short(model.lam_, 4)}, found by n_clusters=2"
+    assert any(f"λ = {short(model.lam_, 4)}, found by n_clusters=2;" in line for line in in_words(model, {}))
+    assert as_object(model)["lam_chosen_by"] == "n_clusters"
+    assert dict(model_summary(fitted(lam=0.1)))["λ"] == "0.1, as given"

@@ -13,6 +13,7 @@ from coterie.report.criterion import NAMES
 from coterie.report.notes import as_comparison
 from coterie.report.text import (
     called,
+    clusters_asked_of,
     counted,
     explanation,
     federation_of,
@@ -100,7 +101,9 @@ def in_words(model: NetworkedModel, notes: dict[str, Any], facts: Facts | None =
     about = _about_nodes(model) if facts is None else asdict(facts)
     choice = getattr(model, "lam_choice_", None)
     kind = f"{kind_of(model)}{own_of(model)}"
-    how = "" if choice is None else f", chosen by cross-validation over {choice.over} ({smallest_error(choice)})"
+    how = clusters_asked_of(model)
+    if choice is not None:
+        how = f", chosen by cross-validation over {choice.over} ({smallest_error(choice)})"
     if (criterion := getattr(model, "criterion_choice_", None)) is not None:
         how = f", chosen by {NAMES[criterion.criterion]}"
     return [
@@ -123,7 +126,8 @@ def _chosen_by(model: NetworkedModel) -> str:
     """What chose λ."""
     if hasattr(model, "criterion_choice_"):
         return str(model.criterion_choice_.criterion)
-    return "cv" if hasattr(model, "lam_choice_") else "given"
+    by_hand = "n_clusters" if clusters_asked_of(model) else "given"
+    return "cv" if hasattr(model, "lam_choice_") else by_hand
 
 
 def _information(model: NetworkedModel) -> dict[str, float | None]:

@@ -60,6 +60,10 @@ class Coefficients:
             k = crossed[0]
             below = "positive=True asks for 0 at least" if low[k] == 0 and self.positive else f"lower is {low[k]:g}"
             raise ValueError(f"{below}, but upper is {high[k]:g} for feature {self._feature(k)}: no number is left")
+        for name, ends, nowhere in (("lower", low, np.inf), ("upper", high, -np.inf)):
+            if (at := np.flatnonzero(ends == nowhere)).size:
+                none = f"{-nowhere:g} is no bound"
+                raise ValueError(f"{name} of feature {self._feature(at[0])} is {nowhere:g}: no number is left; {none}")
         return low, high
 
     def _per_feature(self, name: str, none: float) -> Array:

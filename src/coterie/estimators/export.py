@@ -12,12 +12,14 @@ from coterie.estimators.space_time import pairs_of
 from coterie.problem import EmpiricalGraph
 from coterie.problem.arrays import Array
 from coterie.problem.losses.multinomial import weight_names
+from coterie.problem.penalties import SquaredVariation
 
 
 class ExportMixin:
     """Frames and graphs of a fitted model. Mixed into a networked model; the attributes are its own."""
 
     fit_intercept: bool
+    penalty: Any
     n_features_in_: int
     frame_library_: str | None
     groups_column_: str | list[str] | None
@@ -75,7 +77,9 @@ class ExportMixin:
         named = list(zip(column_names(self), w.reshape(len(w), -1).T, strict=True))
         if errors:
             if self._refit is None:
-                raise ValueError('standard errors are those of a refit; fit a model with refit="clusters"')
+                smooth = self.penalty == "squared" or isinstance(self.penalty, SquaredVariation)
+                how = 'with refit="clusters"' + (' and penalty="l1" or "l2", which make clusters' if smooth else "")
+                raise ValueError(f"standard errors are those of a refit; fit a model {how}")
             pairs = zip(named, self._refit.errors[: len(self.nodes_)].T, strict=True)
             named = [one for (name, w), se in pairs for one in ((name, w), (f"{name}_se_given_clusters", se))]
         names = [*nodes, *(name for name, _ in named), "cluster"]

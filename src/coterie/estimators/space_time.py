@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.graphs.product import product_graph
+from coterie.graphs.similarity_recipe import SimilarityGraph
 from coterie.graphs.times import is_after, what_they_say
 from coterie.problem import EmpiricalGraph, Problem
 from coterie.problem.arrays import Array
@@ -32,6 +33,10 @@ class SpaceTime(NamedTuple):
         """The two graphs of a pair (space, time); None of anything else, such as a pair of edges."""
         if not isinstance(graph, tuple | list) or len(graph) != 2:
             return None
+        if any(isinstance(part, SimilarityGraph) for part in graph):
+            raise TypeError(
+                "a SimilarityGraph cannot be one of two graphs; give the graph of places that ct.similarity_graph makes"
+            )
         made = any(isinstance(part, EmpiricalGraph) for part in graph)
         if not made and (isinstance(graph, list) or isinstance(graph[1], tuple | list)):
             return None

@@ -9,6 +9,7 @@ import numpy as np
 from coterie.kernels.cholesky import solve_in_place
 from coterie.kernels.compiling import inline_llvm, jit
 from coterie.kernels.descent import MOST_EXACT, TRY_SUPPORT, in_pieces, largest, shrunk
+from coterie.kernels.reference.boxed import TRIES
 
 
 def boxed_descent(
@@ -39,8 +40,19 @@ def _free_places(alpha, lower, upper, z, place):
 
 
 @inline_llvm
+def _end(z, aim, alpha, lower, upper):
+    """The bound or kink on the way from z to `aim`, and beyond."""
+    if aim > z:
+        return min(upper, 0.0) if alpha > 0 and z < 0 else upper
+    return max(lower, 0.0) if alpha > 0 and z > 0 else lower
+
+
+@inline_llvm
 def _on_free_coordinates(H, target, curvature, alpha, lower, upper, z, size, place, x, A, g, step):
-    """Solve for the free coordinates, with their signs; keep it if nothing contradicts it."""
+    """Solve for the free coordinates, with their signs, and go there, or to where one is no longer free.
+
+    Return whether that is all the way, and whether nothing contradicts it: a bound or a kink that had to be left.
+    """
     n = len(z)
     for k in range(n):
         x[k] = z[k]
@@ -55,11 +67,25 @@ def _on_free_coordinates(H, target, curvature, alpha, lower, upper, z, size, pla
         for q in range(n):
             g[a] += H[p, q] * x[q]
     solve_in_place(g[:size], A[:size, :size], g[:size], step[:size])
+    reach = 1.0
     for a in range(size):
         p = place[a]
-        x[p] = step[a]
-        if not lower[p] <= x[p] <= upper[p] or (alpha[p] > 0 and not x[p] * z[p] > 0):
-            return False
+        end = _end(z[p], step[a], alpha[p], lower[p], upper[p])
+        g[a] = (end - z[p]) / (step[a] - z[p]) if step[a] != z[p] else 2.0
+        reach = min(reach, g[a])
+    agrees = whole = reach >= 1
+    for a in range(size):
+        p = place[a]
+        if whole:
+            x[p] = step[a]
+        elif g[a] <= reach:
+            x[p] = _end(z[p], step[a], alpha[p], lower[p], upper[p])
+        else:
+            x[p] = min(max(z[p] + reach * (step[a] - z[p]), lower[p]), upper[p])
+    for a in range(size):
+        p = place[a]
+        agrees = agrees and lower[p] <= x[p] <= upper[p] and (alpha[p] == 0 or x[p] * z[p] > 0)
+        z[p] = x[p]
     at = 0
     for k in range(n):
         if at < size and place[at] == k:
@@ -69,12 +95,10 @@ def _on_free_coordinates(H, target, curvature, alpha, lower, upper, z, size, pla
         for q in range(n):
             slope -= H[k, q] * x[q]
         if x[k] > lower[k] and slope < (alpha[k] if x[k] > 0 else -alpha[k]):
-            return False
+            return whole, False
         if x[k] < upper[k] and slope > (alpha[k] if x[k] >= 0 else -alpha[k]):
-            return False
-    for k in range(n):
-        z[k] = x[k]
-    return True
+            return whole, False
+    return whole, agrees
 
 
 @jit
@@ -92,13 +116,19 @@ def _boxed_descent(given, of, target, curvature, alpha, z, node, sweep, accuracy
         enough = accuracy * largest(target[i])
         for s in range(sweep, max_sweeps):
             if s % TRY_SUPPORT == 0:
-                size = _free_places(costs, lower, upper, x, place)
-                if size <= most:
-                    work -= size * (size * size // 6 + n) + n * n
-                    if _on_free_coordinates(
-                        Q, target[i], kappa, costs, lower, upper, x, size, place, slope, A, g, step
-                    ):
+                agrees = False
+                for _ in range(TRIES):
+                    size = _free_places(costs, lower, upper, x, place)
+                    if size > most:
                         break
+                    work -= size * (size * size // 6 + n) + n * n
+                    whole, agrees = _on_free_coordinates(
+                        Q, target[i], kappa, costs, lower, upper, x, size, place, slope, A, g, step
+                    )
+                    if whole:
+                        break
+                if agrees:
+                    break
             change = 0.0
             for k in range(n):
                 pull = target[i, k]

@@ -9,7 +9,7 @@ import numpy as np
 from coterie.kernels.cholesky import solve_in_place
 from coterie.kernels.compiling import inline_llvm, jit
 from coterie.kernels.interruption import WORK, time_is_up
-from coterie.kernels.reference.kinks import MOST_ROWS, TRY_FREE
+from coterie.kernels.reference.kinks import MOST_ROWS, ROUNDING, TRIES, TRY_FREE
 from coterie.kernels.vector import another, put
 
 
@@ -63,16 +63,25 @@ def _moved(room, X, r, d, inverse, w):
     return w
 
 
+@inline_llvm
+def _largest_term(diagonal, b):
+    """max diagonal_r |b_r|."""
+    size = 0.0
+    for r in range(len(b)):
+        size = max(size, diagonal[r] * abs(b[r]))
+    return size
+
+
 @jit
 def _box_ascent(room, X, y, starts, D, c, low, high, give, b, z, settled, accuracy, max_sweeps, node, work):
     """Go on with this node; return the one to go on with."""
     n, most = len(room), 0
     for i in range(node, len(z)):
         most = max(most, starts[i + 1] - starts[i])
-    most = min(most, MOST_ROWS)
-    K, g, step, tried = np.empty((most, most)), np.empty(most), np.empty(most), np.empty(most)
+    diagonal, most = np.empty(most), min(most, MOST_ROWS)
+    K, g, step = np.empty((most, most)), np.empty(most), np.empty(most)
     free = np.empty(most, dtype=np.int64)
-    w, at, inverse = room, another(room), another(room)
+    w, inverse = room, another(room)
     for i in range(node, len(z)):
         if work <= 0:
             return i
@@ -86,43 +95,51 @@ def _box_ascent(room, X, y, starts, D, c, low, high, give, b, z, settled, accura
         for r in range(first, last):
             b[r] = min(max(b[r], low[r]), high[r])
             w = _moved(room, X, r, b[r], inverse, w)
+            diagonal[r - first] = give[r]
+            for k in range(n):
+                diagonal[r - first] += X[r, k] * X[r, k] * inverse[k]
         for sweep in range(max_sweeps):
             if sweep % TRY_FREE == 0 and last - first <= MOST_ROWS:
-                count = 0
-                for r in range(first, last):
-                    if low[r] < b[r] < high[r]:
-                        free[count] = r
-                        count += 1
-                for p in range(count):
-                    g[p] = give[free[p]] * b[free[p]] - _residual(room, X, y, free[p], w)
-                    for q in range(p + 1):
-                        total = 0.0
-                        for k in range(n):
-                            total += X[free[p], k] * X[free[q], k] * inverse[k]
-                        K[p, q] = total
-                    K[p, p] += give[free[p]]
-                solve_in_place(g[:count], K[:count, :count], g[:count], step[:count])
-                for k in range(n):
-                    at = put(at, k, w[k])
-                good = True
-                for p in range(count):
-                    tried[p], b[free[p]] = b[free[p]], b[free[p]] + step[p]
-                    good = good and low[free[p]] <= b[free[p]] <= high[free[p]]
-                    at = _moved(room, X, free[p], step[p], inverse, at)
-                if good:
+                for _ in range(TRIES):
+                    count = 0
                     for r in range(first, last):
-                        e = _residual(room, X, y, r, at) - give[r] * b[r]
-                        good = good and (e <= enough or b[r] >= high[r]) and (e >= -enough or b[r] <= low[r])
-                work -= count * count * (n + count // 6) + (last - first) * n
+                        if low[r] < b[r] < high[r]:
+                            free[count] = r
+                            count += 1
+                    for p in range(count):
+                        g[p] = give[free[p]] * b[free[p]] - _residual(room, X, y, free[p], w)
+                        for q in range(p + 1):
+                            total = 0.0
+                            for k in range(n):
+                                total += X[free[p], k] * X[free[q], k] * inverse[k]
+                            K[p, q] = total
+                        K[p, p] += give[free[p]]
+                    solve_in_place(g[:count], K[:count, :count], g[:count], step[:count])
+                    reach = 1.0
+                    for p in range(count):
+                        end = high[free[p]] if step[p] > 0 else low[free[p]]
+                        g[p] = (end - b[free[p]]) / step[p] if step[p] != 0 else 2.0
+                        reach = min(reach, g[p])
+                    for p in range(count):
+                        r, before = free[p], b[free[p]]
+                        if reach < 1 and g[p] <= reach:
+                            b[r] = high[r] if step[p] > 0 else low[r]
+                        else:
+                            b[r] = min(max(before + reach * step[p], low[r]), high[r])
+                        w = _moved(room, X, r, b[r] - before, inverse, w)
+                    work -= count * count * (n + count // 6)
+                    if reach >= 1:
+                        break
+                good, slack = True, enough + ROUNDING * _largest_term(diagonal, b[first:last])
+                for r in range(first, last):
+                    e = _residual(room, X, y, r, w) - give[r] * b[r]
+                    good = good and (e <= slack or b[r] >= high[r]) and (e >= -slack or b[r] <= low[r])
+                work -= (last - first) * n
                 if good:
                     break
-                for p in range(count):
-                    b[free[p]] = tried[p]
             furthest = 0.0
             for r in range(first, last):
-                curvature = give[r]
-                for k in range(n):
-                    curvature += X[r, k] * X[r, k] * inverse[k]
+                curvature = diagonal[r - first]
                 e = _residual(room, X, y, r, w) - give[r] * b[r]
                 new = b[r]
                 if curvature > 0:
@@ -134,7 +151,7 @@ def _box_ascent(room, X, y, starts, D, c, low, high, give, b, z, settled, accura
                 w = _moved(room, X, r, d, inverse, w)
                 furthest = max(furthest, abs(d) * curvature)
             work -= 4 * (last - first) * n
-            if furthest <= enough:
+            if furthest <= enough + ROUNDING * _largest_term(diagonal, b[first:last]):
                 break
         else:
             settled[i] = False

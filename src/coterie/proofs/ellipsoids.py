@@ -258,7 +258,8 @@ class Ellipsoids:
         """How far apart the nodes of each group can be in each coordinate, (G, n) or (G, 1)."""
         if self.distance is None:
             return R[:, None]
-        return np.where(self.distance > 0, R[:, None] * self.distance, 0.0)
+        with np.errstate(invalid="ignore"):  # tied columns do not differ, however far apart nodes can be
+            return np.where(self.distance > 0, R[:, None] * self.distance, 0.0)
 
     def half_widths(self, radius: Array, caps: Array) -> Array:
         """By how much v can differ from v₀ in each coordinate, (G, n)."""

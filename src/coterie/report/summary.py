@@ -11,6 +11,7 @@ import numpy as np
 from coterie.report.criterion import NAMES
 from coterie.report.notes import Notes
 from coterie.report.text import (
+    clusters_asked_of,
     information_in_words,
     labels_of,
     measure_of,
@@ -54,7 +55,7 @@ def _how_chosen(model: NetworkedModel) -> str:
     if (criterion := getattr(model, "criterion_choice_", None)) is not None:
         return f", chosen by {NAMES[criterion.criterion]}, without folds"
     if (choice := getattr(model, "lam_choice_", None)) is None:
-        return ", as given"
+        return clusters_asked_of(model) or ", as given"
     held = "" if choice.over == "given" else f" over {choice.over}"
     rule = "one standard error" if getattr(model, "rule", "best") == "one_se" else "smallest error"
     drawn = f" drawn {choice.repeats} times" if choice.repeats > 1 else ""

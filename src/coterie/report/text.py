@@ -32,6 +32,12 @@ PENALTIES = {
 }
 
 
+WEIGHED_ANEW = {
+    "adaptive": "; in a second fit, with less weight on edges across which a first one found a difference",
+    "learn_graph": "; on weights of edges that were learnt in turns with the models",
+}
+
+
 def short(number: float, digits: int = 2) -> str:
     """Write a number with few digits: 3e-7 rather than 3e-07, −2 with a true minus."""
     text = re.sub(r"e([+-])0*", lambda m: "e" + m[1].replace("+", ""), f"{number:.{digits}g}")
@@ -145,12 +151,19 @@ def own_of(model: NetworkedModel) -> str:
 
 
 def penalty_of(model: NetworkedModel) -> str:
-    """The penalty in words, with the strengths of columns that are not one, or that folds chose."""
+    """The penalty in words, with strengths of columns that are not one, or that folds chose, and what weighs edges."""
     words = next((text for names, text in PENALTIES.items() if model.penalty in names), repr(model.penalty))
     strengths = [f"{name} {strength_in_words(value)}" for name, value in strengths_of(model).items()]
     shared = "; beside neighbours, a component that all nodes share" if model.shared else ""
     chosen = " as the folds chose" if getattr(model, "refine_strength", False) else ""
-    return words + (f"; relative to λ{chosen}, {some(strengths, MOST_STRENGTHS)}" if strengths else "") + shared
+    relative = f"; relative to λ{chosen}, {some(strengths, MOST_STRENGTHS)}" if strengths else ""
+    return words + relative + shared + next((text for name, text in WEIGHED_ANEW.items() if getattr(model, name)), "")
+
+
+def clusters_asked_of(model: NetworkedModel) -> str:
+    """What λ was found by, where so many clusters were asked for; empty otherwise."""
+    k = model.n_clusters if model.graph_.n_nodes > 1 else None
+    return "" if k is None else f", found by n_clusters={k}"
 
 
 def strength_in_words(strength: float) -> str:

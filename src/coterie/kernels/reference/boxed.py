@@ -1,7 +1,8 @@
 """Coordinate descent for ½ zᵀ(H + κ)z − ⟨target, z⟩ + Σ alpha|z| with lower ≤ z ≤ upper, all nodes at once.
 
-First, and every few sweeps, the problem is solved exactly for coordinates that are neither at a bound nor at a kink;
-mostly that ends it. Otherwise a node is done when no step changes its gradient by more than `accuracy`.
+First, and every few sweeps, the problem is solved exactly for coordinates that are neither at a bound nor at a kink, as
+far as these let; mostly that ends it. Otherwise a node is done when no step changes its gradient by more than
+`accuracy`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from coterie.kernels.reference.blocks import by_node
 from coterie.kernels.reference.cholesky import solve
 from coterie.kernels.reference.descent import TRY_SUPPORT, soft
 from coterie.kernels.reference.exact import quiet
+from coterie.kernels.reference.kinks import as_far
+
+TRIES = 8  # of an exact solve, each without the coordinates that have become fixed in the one before
 
 
 @quiet
@@ -39,7 +43,10 @@ def boxed_descent(
             break
         done = np.zeros(len(nodes), dtype=bool)
         if sweep % TRY_SUPPORT == 0:
-            z, done = _on_free_coordinates(*given, z)
+            for _ in range(TRIES):
+                z, done, whole = _on_free_coordinates(*given, z)
+                if whole.all():
+                    break
         if not done.all():
             moved, change = _sweep(*given, z)
             z = np.where(done[:, None], z, moved)
@@ -51,19 +58,25 @@ def boxed_descent(
 
 
 def _on_free_coordinates(H, target, kappa, alpha, lower, upper, z):
-    """Solve for the free coordinates, with their signs; keep it at nodes where nothing contradicts it."""
+    """Solve for the free coordinates, with their signs, and go there, or to where one is no longer free.
+
+    Return the weights, at which nodes nothing contradicts them (a bound or a kink that had to be left), and which have
+    come all the way.
+    """
     free = (lower < z) & (z < upper) & ((z != 0) | (alpha == 0))
     A = np.where(free[:, :, None] & free[:, None, :], H, 0.0)
     np.einsum("ikk->ik", A)[...] += np.where(free, kappa, 1.0)
     held = np.where(free, 0.0, z)
     g = np.where(free, np.sign(z) * alpha - target + by_node(H, held), 0.0)
-    x = held + np.where(free, solve(A, g), 0.0)
+    low = np.where(z * alpha > 0, np.maximum(lower, 0.0), lower)
+    high = np.where(z * alpha < 0, np.minimum(upper, 0.0), upper)
+    x, whole = as_far(z, held + np.where(free, solve(A, g), 0.0), low, high)
     inside = (lower <= x) & (x <= upper) & ((alpha == 0) | (x * z > 0))
     slope = target - kappa * x - by_node(H, x)
     least = np.where(x <= lower, -np.inf, np.where(x > 0, alpha, -alpha))
     most = np.where(x >= upper, np.inf, np.where(x >= 0, alpha, -alpha))
-    agrees = np.where(free, inside, (least <= slope) & (slope <= most)).all(axis=1)
-    return np.where(agrees[:, None], x, z), agrees
+    agrees = np.where(free, inside, (least <= slope) & (slope <= most)).all(axis=1) & whole
+    return np.where(np.isfinite(x).all(axis=1)[:, None], x, z), agrees, whole
 
 
 def _sweep(H, target, kappa, alpha, lower, upper, z):

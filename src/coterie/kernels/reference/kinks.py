@@ -2,7 +2,8 @@
 
 With D > 0 diagonal, the weights that minimise Σ_r ψ_r(e_r) + ½(z − c)ᵀD(z − c) are z = c + D⁻¹Xᵀb, where b minimises
 ½bᵀ(XD⁻¹Xᵀ + give)b − ⟨b, y − Xc⟩ over low ≤ b ≤ high: one coordinate after the other, and now and then all at once that
-are not at a bound. ψ_r has a kink at zero where give is 0, and a parabola e²/(2 give) between its straight lines else.
+are not at a bound, as far as bounds let. ψ_r has a kink at zero where give is 0, and a parabola e²/(2 give) between its
+straight lines else.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ import numpy as np
 from coterie.kernels.interruption import time_is_up
 from coterie.kernels.reference.blocks import blocks, by_node
 from coterie.kernels.reference.cholesky import solve
-from coterie.kernels.reference.exact import quiet
+from coterie.kernels.reference.exact import EPS, quiet
 
+TRIES = 8  # of all that are not at a bound, each without those that have come to one in the try before
 TRY_FREE = 3  # sweeps between two tries of all free duals at once
 MOST_ROWS = 300  # for which that is tried
+ROUNDING = 16 * EPS  # of the largest term of a residual: no residual that is a sum of such is any smaller
 
 
 @quiet
@@ -32,7 +35,7 @@ def box_ascent(room, X, y, starts, D, c, low, high, give, b, z, accuracy, max_sw
     for nodes, rows, there in blocks(starts):
         x, labels = X[rows] * there[:, :, None], y[rows] * there
         S = x / D[nodes][:, None, :]
-        bounds = low[rows] * there, high[rows] * there
+        bounds = np.where(there, low[rows], 0.0), np.where(there, high[rows], 0.0)  # some are infinite
         B = np.clip(b[rows] * there, *bounds)
         target = labels - by_node(x, c[nodes])
         scale = np.maximum(np.abs(target).max(axis=1), np.abs(labels).max(axis=1))
@@ -46,14 +49,17 @@ def _ascend(x, S, give, target, bounds, B, enough, max_sweeps):
     """Duals of nodes (k, m) that fit their targets, or are at their bounds; and which nodes have settled."""
     (low, high), m = bounds, x.shape[1]
     diagonal = np.einsum("imk,imk->im", x, S) + give
-    moved_to, furthest = np.einsum("imk,im->ik", S, B), np.full(len(B), np.inf)
+    moved_to, settled = np.einsum("imk,im->ik", S, B), np.zeros(len(B), dtype=bool)
     for sweep in range(max_sweeps):
         if time_is_up():
             break
         if sweep % TRY_FREE == 0 and m <= MOST_ROWS:
-            tried = _all_free(x, S, give, target, low, high, B)
-            good = _fits(x, S, give, target, low, high, tried, enough)
-            B = np.where(good[:, None], tried, B)
+            for _ in range(TRIES):
+                tried, whole = as_far(B, _all_free(x, S, give, target, low, high, B), low, high)
+                B = np.where(np.isfinite(tried).all(axis=1)[:, None], tried, B)
+                if whole.all():
+                    break
+            good = _fits(x, S, give, target, low, high, B, enough + _rounding(diagonal, B))
             moved_to = np.einsum("imk,im->ik", S, B)
             if good.all():
                 return B, good
@@ -66,9 +72,25 @@ def _ascend(x, S, give, target, bounds, B, enough, max_sweeps):
             step, B[:, r] = new - B[:, r], new
             moved_to += step[:, None] * S[:, r]
             furthest = np.maximum(furthest, np.abs(step) * diagonal[:, r])
-        if (furthest <= enough).all():
+        settled = furthest <= enough + _rounding(diagonal, B)
+        if settled.all():
             break
-    return B, furthest <= enough
+    return B, settled
+
+
+def _rounding(diagonal, B):
+    """How far residuals of these duals may be off."""
+    return ROUNDING * (diagonal * np.abs(B)).max(axis=1)
+
+
+def as_far(before, after, low, high):
+    """Points on the way to others: as far as bounds let, which is where one is reached; and which are these others."""
+    step = after - before
+    end = np.where(step > 0, high, low)
+    ratio = np.divide(end - before, step, out=np.full_like(step, np.inf), where=step != 0)
+    reach = np.minimum(ratio.min(axis=1, initial=np.inf), 1.0)[:, None]
+    whole, there = ~(reach < 1), np.where(ratio <= reach, end, before + reach * step)
+    return np.clip(np.where(whole, after, there), low, high), whole[:, 0]
 
 
 def _all_free(x, S, give, target, low, high, B):
