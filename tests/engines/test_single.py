@@ -72,7 +72,7 @@ def many_classes(n: int, K: int, size: float = 1.0) -> ct.Problem:
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize(("n", "K"), [(5, 3), (4, 4), (4, 3)])
+@pytest.mark.parametrize(("n", "K"), [(5, 3), (4, 4), (4, 3), (10, 3), (6, 4), (9, 5)])
 @pytest.mark.parametrize("mode", [Mode.RELAXED, Mode.HALPERN])
 def test_thin_models(threads: int, n: int, K: int, mode: Mode) -> None:
     problem = many_classes(n, K)
@@ -84,7 +84,7 @@ def test_thin_models(threads: int, n: int, K: int, mode: Mode) -> None:
             for here, there in zip(engine.point(), double.point(), strict=True):
                 np.testing.assert_allclose(here, there, **CLOSE)
             assert tuple(engine.restart()) == pytest.approx(double.restart(), rel=1e-3)
-    assert engine.w.shape[1] == 16
+    assert engine.w.shape[1] == {12: 16, 15: 16, 16: 16, 24: 24, 30: 32, 45: 48}[n * K]
     assert not engine.w[:, n * K :].any()
     assert not engine.u[:, n * K :].any()
 

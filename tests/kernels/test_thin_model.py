@@ -53,6 +53,17 @@ def test_falls_are_those_of_the_whole_matrix(n: int, rank: int) -> None:
         assert module.thin_fall(h, Z, pull) == pytest.approx(whole, rel=1e-9)
 
 
+@pytest.mark.parametrize(("n", "rank"), [(2, 1), (15, 6)])
+def test_curvatures_of_groups_are_sums_of_whole_matrices(n: int, rank: int) -> None:
+    _, h, Z, H = drawn(n, rank)
+    group = np.array([2, 0, 2, 2, 0])
+    whole = [H[group == g].sum(axis=0) for g in range(4)]  # of a group without nodes: nothing
+    for module in (thin_model, plain):
+        found = np.full((4, n, n), np.nan)
+        module.add_thin(h, Z, group, found)
+        np.testing.assert_allclose(found, whole, rtol=1e-12, atol=1e-12)
+
+
 @pytest.mark.parametrize("move", [False, True])
 @pytest.mark.parametrize("g", [0.0, 0.3])
 def test_a_pass_moves_nodes_as_the_whole_matrix_does(g: float, move: bool) -> None:

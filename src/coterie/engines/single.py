@@ -2,7 +2,7 @@
 point.
 
 Half the memory is moved, and a register holds eight numbers in place of four. So weights and duals have columns of
-zeros up to four, eight or sixteen: these stay zero.
+zeros up to four, or up to whole blocks of eight: these stay zero.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ LARGEST = 1e12  # numbers whose squares, and inverses, single precision holds
 
 
 class SingleEngine(NumbaEngine):
-    """The same iterations for quadratic losses, but for dual steps, and for thin models of two blocks of weights."""
+    """The same iterations for quadratic losses, but for dual steps, and for thin models."""
 
     @staticmethod
     def suits(problem: BoundProblem) -> bool:
         """Whether there are kernels for it, and single precision holds its numbers."""
         q, c, n = problem.f.quadratic, problem.c, problem.n_features
-        thin = is_wide(n) and n <= 2 * BLOCK and problem.f.are_thin and len(problem.M) * n * n <= LARGE
+        thin = is_wide(n) and problem.f.are_thin and len(problem.M) * n * n <= LARGE
         known = thin if q is None else FEWEST <= n <= UNROLL_UP_TO
         known &= problem.penalty.kernel is not None
         if not known or form_here() is not Form.THIS_N or len(c) * n > LARGE:
@@ -43,8 +43,10 @@ class SingleEngine(NumbaEngine):
         width = self.w.shape[1]
         self.blocks, self.columns = _zeros(width), _zeros(problem.n_features)
         if is_wide(width):
-            self.thin_rooms = [(_zeros(BLOCK), _zeros(BLOCK))] * self.T
-            self.blocks = _zeros(BLOCK), _zeros(BLOCK), 1
+            block = _zeros(BLOCK)
+            self.blocks, self.thin_rooms = (block, block, width // BLOCK - 1), [(block, block)] * self.T
+        if width > 2 * BLOCK:
+            self.thin_rooms = [tuple(np.empty((2, width), dtype=np.float32)) for _ in range(self.T)]
 
     def _setup_prox(self, n: int) -> None:
         super()._setup_prox(n)
@@ -94,7 +96,7 @@ def _width(n: int) -> int:
     """How many numbers a vector of n has, with zeros up to a whole register where that pays."""
     if n <= BLOCK:
         return 4 if n <= 4 else BLOCK
-    return 2 * BLOCK if is_wide(n) else n
+    return -(-n // BLOCK) * BLOCK if is_wide(n) else n
 
 
 def _zeros(length: int) -> tuple[np.float32, ...]:

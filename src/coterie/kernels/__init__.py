@@ -26,6 +26,7 @@ BLOCK = 8  # coordinates at a time, where there are more
 UNROLL_UP_TO = 10  # above that the compiler gives up on keeping vectors in registers, and is many times slower
 L1, L2, SQUARED = 0, 1, 2  # which penalty
 TIED = -1.0  # in the place of a strength of ∞, which compiled code does not know
+ENDLESS = 1e200  # in the place of a bound of ∞, for the same reason; steps as short as 1e-100 are a part of it
 RELAXED, ANCHORED, KEEPING = 0, 1, 2  # u ← aû + bu, or + gu₀, or with u₀ ← û
 
 
@@ -55,6 +56,11 @@ def blocks(n: int) -> Any:
 def static_int(number: int) -> tuple[int, ...]:
     """Return something of this length, which the compiler knows; it drops what that rules out."""
     return (0,) * number
+
+
+def finite(bounds: Any) -> Any:
+    """Return bounds as compiled code takes them."""
+    return np.clip(bounds, -ENDLESS, ENDLESS)
 
 
 def aligned(shape: tuple[int, ...], dtype: Any = np.float64) -> Any:

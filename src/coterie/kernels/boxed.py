@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from coterie.kernels import finite
 from coterie.kernels.cholesky import solve_in_place
 from coterie.kernels.compiling import inline_llvm, jit
 from coterie.kernels.descent import MOST_EXACT, TRY_SUPPORT, in_pieces, largest, shrunk
@@ -25,7 +26,8 @@ def boxed_descent(
 ) -> Any:
     """Return the minimisers, from `start`; alpha has the shape of it, lower and upper are (n,)."""
     start = np.clip(start, lower, upper)
-    return in_pieces(_boxed_descent, (H, lower, upper), target, curvature, alpha, start, accuracy, max_sweeps, None)
+    given = H, finite(lower), finite(upper)
+    return in_pieces(_boxed_descent, given, target, curvature, alpha, start, accuracy, max_sweeps, None)
 
 
 @inline_llvm

@@ -94,10 +94,8 @@ def _put_directions(X, r, factor, chance, line, Z):
     B_kj = −B_jj p_k/t_j for k > j, t_j the sum of the p_k with k > j: nothing overflows, however small chances are.
     """
     n, K = X.shape[1], len(chance)
-    for j in range(K - 1):
-        tail = 0.0
-        for k in range(K - 1, j, -1):
-            tail += chance[k]
+    tail = chance[K - 1]
+    for j in range(K - 2, -1, -1):
         own = np.sqrt(factor * chance[j] * (tail / (chance[j] + tail))) if tail > 0 else 0.0
         for k in range(K):
             pull = own if k == j else 0.0
@@ -105,6 +103,7 @@ def _put_directions(X, r, factor, chance, line, Z):
                 pull = -own * (chance[k] / tail)
             for a in range(n):
                 Z[line + j, k * n + a] = pull * X[r, a]
+        tail += chance[j]
 
 
 @jit
@@ -153,7 +152,8 @@ def put_directions(X, share, first, last, chances, Z):
     """Z ← rows whose ZᵀZ is that curvature, K − 1 for each row."""
     K = Z.shape[1] // X.shape[1]
     for r in range(first, last):
-        _put_directions(X, r, share[r], chances[(r - first) * K : (r - first + 1) * K], (r - first) * (K - 1), Z)
+        chance = chances[(r - first) * K : (r - first + 1) * K]
+        _put_directions(X, r, share[r], chance, (r - first) * (K - 1), Z)
 
 
 @jit
@@ -167,27 +167,38 @@ def way(X, first, last, step):
 
 
 @inline_llvm
-def _touch(X, y, share, r, w, step, known, chance, moved, slope):
-    """Add the slope of a row at w to `slope`; return c and s: its curvature is at most c (diag p − ppᵀ) along `step`,
-    where scores move by s apart, p ← `chance`. Where no step is known, that is so everywhere.
+def _scores_and_moves(X, r, i, w, before, known, scores, moved):
+    """scores, moved ← ⟨x_r, w_ik⟩ of every class, and by how much they are more than at `before`, if that is known."""
+    n = X.shape[1]
+    for k in range(len(scores)):
+        total, way = 0.0, 0.0
+        for j in range(n):
+            x, at = X[r, j], w[i, k * n + j]
+            total += x * at
+            if known:
+                way += x * (at - before[i, k * n + j])
+        scores[k], moved[k] = total, way
+
+
+@inline_llvm
+def _touch(X, y, share, r, i, w, before, known, chance, moved, slope):
+    """Add the slope of a row at w_i to slope_i; return c and s: its curvature is at most c (diag p − ppᵀ) on the way
+    from `before`, where scores move by s apart, p ← `chance`. Where no point before is known, that is so everywhere.
 
     Along a line, |ψ‴| is at most ψ″ times the spread of what scores change by: curvature grows by no more than e to
     that. It is at most ½(I − 11ᵀ/K) (Böhning), which is taken where that is less.
     """
     n, K = X.shape[1], len(chance)
-    _scores(X, r, w, chance)
+    _scores_and_moves(X, r, i, w, before, known, chance, moved)
     _to_chances(chance)
-    far = FAR
-    if known:
-        _scores(X, r, step, moved)
-        far = _spread(moved)
+    far = _spread(moved) if known else FAR
     trace = 0.0
     for k in range(K):
         others = _others(chance, k)
         trace += chance[k] * others
         pull = share[r] * (-others if k == int(y[r]) else chance[k])
         for j in range(n):
-            slope[k * n + j] += pull * X[r, j]
+            slope[i, k * n + j] += pull * X[r, j]
     factor = np.exp(min(far, FAR))
     if far < FAR and factor * trace < 0.5 * (K - 1):  # the traces of both
         return share[r] * factor, far
@@ -203,16 +214,14 @@ def model(X, y, share, starts, ridge, w, before, slope, H):
     """
     size, longest, known = len(ridge), 0.0, len(before) > 0
     K = size // X.shape[1]
-    chance, moved, step, line, bend = np.empty(K), np.empty(K), np.empty(size), np.empty(size), np.empty(K * K)
+    chance, moved, line, bend = np.empty(K), np.empty(K), np.empty(size), np.empty(K * K)
     for i in range(len(w)):
         for k in range(size):
             slope[i, k] = 2 * ridge[k] * w[i, k]
             H[i, k, :] = 0.0
             H[i, k, k] = 2 * ridge[k]
-            if known:
-                step[k] = w[i, k] - before[i, k]
         for r in range(starts[i], starts[i + 1]):
-            factor, far = _touch(X, y, share, r, w[i], step, known, chance, moved, slope[i])
+            factor, far = _touch(X, y, share, r, i, w, before, known, chance, moved, slope)
             longest = max(longest, far) if known else longest
             _bend(factor, chance, bend)
             _add_curvature(X, r, bend, line, False, H[i])
@@ -224,16 +233,14 @@ def thin_model(X, y, share, starts, ridge, w, before, slope, Z):
     """The same with the curvature 2 diag(ridge) + ZᵀZ, Z_i of K − 1 rows for each of node i, and zeros after them."""
     size, longest, known = len(ridge), 0.0, len(before) > 0
     K = size // X.shape[1]
-    chance, moved, step = np.empty(K), np.empty(K), np.empty(size)
+    chance, moved = np.empty(K), np.empty(K)
     for i in range(len(w)):
-        Z[i, (starts[i + 1] - starts[i]) * (K - 1) :] = 0.0
+        rows = Z[i]  # once: references to arrays are counted
+        rows[(starts[i + 1] - starts[i]) * (K - 1) :] = 0.0
         for k in range(size):
             slope[i, k] = 2 * ridge[k] * w[i, k]
-            if known:
-                step[k] = w[i, k] - before[i, k]
-        at, steep, rows = w[i], slope[i], Z[i]  # once: references to arrays are counted
         for r in range(starts[i], starts[i + 1]):
-            factor, far = _touch(X, y, share, r, at, step, known, chance, moved, steep)
+            factor, far = _touch(X, y, share, r, i, w, before, known, chance, moved, slope)
             longest = max(longest, far) if known else longest
             _put_directions(X, r, factor, chance, (r - starts[i]) * (K - 1), rows)
     return longest

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from coterie.kernels import finite
 from coterie.kernels.cholesky import solve_in_place
 from coterie.kernels.compiling import inline_llvm, jit
 from coterie.kernels.interruption import WORK, time_is_up
@@ -30,6 +31,7 @@ def box_ascent(
 ) -> Any:
     """b, z ← duals, from those given, and weights; return which nodes have settled."""
     node, settled = 0, np.ones(len(z), dtype=np.bool_)
+    low, high = finite(low), finite(high)
     while node < len(z) and not time_is_up():
         node = _box_ascent(room, X, y, starts, D, c, low, high, give, b, z, settled, accuracy, max_sweeps, node, WORK)
     z[node:] = c[node:]

@@ -12,7 +12,7 @@ import numpy as np
 
 from coterie.kernels import BLOCK
 from coterie.kernels.cholesky import dot
-from coterie.kernels.compiling import inline_llvm, jit
+from coterie.kernels.compiling import fastmath, inline_llvm, jit
 from coterie.kernels.forms import knows_n
 from coterie.kernels.vector import at, put
 
@@ -92,35 +92,61 @@ def thin_fall(h, Z, pull):
 
 
 @jit
+def add_thin(h, Z, group, H):
+    """H_g ← Σ diag(h) + Z_iᵀZ_i over the nodes of group g."""
+    n = Z.shape[2]
+    H[:] = 0.0
+    for i in range(len(Z)):
+        g = group[i]
+        for p in range(Z.shape[1]):
+            for k in range(n):
+                z = Z[i, p, k]
+                for q in range(n):
+                    H[g, k, q] += z * Z[i, p, q]
+        for k in range(n):
+            H[g, k, k] += h[k]
+
+
+@fastmath
+def _inner(a, b):
+    """⟨a, b⟩, in the precision of both."""
+    total = a.dtype.type(0)
+    for k in range(len(a)):
+        total += a[k] * b[k]
+    return total
+
+
+@jit
 def thin_node_pass(rest, at, first, last, tau, place, Y, keep, centre, slope, w, w0, xs, a, b, g, move):
-    """The node pass of `nodes` for such models: ŵ = centre + (D⁻¹ − YᵀY)(w − τs − τ slope − centre), x = 2ŵ − w."""
-    n, rank = len(rest), Y.shape[1]
-    part = np.empty(rank)
+    """The node pass of `nodes` for such models: ŵ = centre + (D⁻¹ − YᵀY)(w − τs − τ slope − centre), x = 2ŵ − w.
+
+    In single precision where arrays, factors and room are.
+    """
     for i in range(first, last):
-        row, t = place[i], tau[i]
+        row, t, w_i, x, s = place[i], tau[i], w[i], xs[i, 0], xs[i, 1]
+        n = len(w_i)
         for k in range(n):
-            at[k] = w[i, k] - t * xs[i, 1, k]
+            at[k] = w_i[k] - t * s[k]
         if row >= 0:
+            c, steep, kept = centre[row], slope[row], keep[row]
             for k in range(n):
-                rest[k] = at[k] - t * slope[row, k] - centre[row, k]
-                at[k] = centre[row, k] + keep[row, k] * rest[k]
-            for p in range(rank):
-                part[p] = dot(Y[row, p], rest)
-            for p in range(rank):
-                c = part[p]
+                rest[k] = at[k] - t * steep[k] - c[k]
+                at[k] = c[k] + kept[k] * rest[k]
+            for p in range(Y.shape[1]):
+                y = Y[row, p]
+                part = _inner(y, rest)
                 for k in range(n):
-                    at[k] -= c * Y[row, p, k]
+                    at[k] -= part * y[k]
         for k in range(n):
-            xs[i, 0, k] = 2 * at[k] - w[i, k]
-            xs[i, 1, k] = 0.0
-        if move:
+            x[k] = at[k] + at[k] - w_i[k]
+            s[k] = 0.0
+        if move and g != 0:
+            anchor = w0[i]
             for k in range(n):
-                at[k] = a * at[k] + b * w[i, k]
-            if g != 0:
-                for k in range(n):
-                    at[k] += g * w0[i, k]
+                w_i[k] = a * at[k] + b * w_i[k] + g * anchor[k]
+        elif move:
             for k in range(n):
-                w[i, k] = at[k]
+                w_i[k] = a * at[k] + b * w_i[k]
 
 
 @inline_llvm

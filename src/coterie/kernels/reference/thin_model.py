@@ -35,3 +35,10 @@ def thin_fall(h, Z, pull):
     """Return Σ ½⟨pull_i, (diag(h) + ZᵀZ)⁻¹ pull_i⟩, h > 0: by how much linear terms lower the minima of models."""
     keep, Y, _ = _thin_inverse(0.0, np.ones(len(Z)), h, Z)
     return 0.5 * float((keep * pull**2).sum() - (np.einsum("irk,ik->ir", Y, pull) ** 2).sum())
+
+
+@quiet
+def add_thin(h, Z, group, H):
+    """H_g ← Σ diag(h) + Z_iᵀZ_i over the nodes of group g."""
+    H[:] = 0.0
+    np.add.at(H, group, Z.transpose(0, 2, 1) @ Z + np.diag(h))

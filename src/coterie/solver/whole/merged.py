@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from coterie.engines.base import Mode
 from coterie.engines.growing import engine_of
 from coterie.kernels import is_wide
-from coterie.kernels.choice import form_here, using
+from coterie.kernels.choice import Either, form_here, using
 from coterie.kernels.forms import Form
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
@@ -25,6 +25,8 @@ from coterie.proofs.dual_clusters import DualClusters
 from coterie.solver.balance import Steps
 from coterie.solver.epochs import BLOCK
 from coterie.solver.whole.polish import MOST
+
+thin_models = Either("thin_model")
 
 MANY, PART = 5_000, 1 / 4  # nodes from which on, and merged nodes per node up to which, it is worth it
 EPOCHS, LONG = 2, 2 * BLOCK  # how many, and the iterations of each
@@ -52,14 +54,25 @@ def refine(problem: BoundProblem, clusters: DualClusters, w: Array, u: Array) ->
     label, of = np.unique(to[problem.M], return_inverse=True)
     v = np.zeros((K, problem.n_features))
     v[to] = clusters.average(w)
-    models = problem.f.model(v[to[problem.M]], v[to[problem.M]])
-    if models is None:
+    added = _added_up(problem.f, v[to[problem.M]], of, len(label))
+    if added is None:
         return v[to]
     small = quotient(problem.graph, to, K)
-    slope, H = (sum_by_group(part, of, len(label)) for part in (models.slope, models.H))
-    losses = MergedModels(v[label], slope, H)
-    smaller = replace(problem, graph=small.graph, M=label, f=losses)
+    smaller = replace(problem, graph=small.graph, M=label, f=MergedModels(v[label], *added))
     return _solved(smaller, v, small.duals(u))[to]
+
+
+def _added_up(f: LocalLosses, w: Array, group: NDArray[np.int64], n_groups: int) -> tuple[Array, Array] | None:
+    """Slopes and curvatures at w of the losses of each group; None where these have no models."""
+    thin = f.thin_model(w, w)
+    if thin is not None:
+        H = np.empty((n_groups, w.shape[1], w.shape[1]))
+        thin_models.add_thin(thin.h, thin.Z, group, H)
+        return sum_by_group(thin.slope, group, n_groups), H
+    model = f.model(w, w)
+    if model is None:
+        return None
+    return sum_by_group(model.slope, group, n_groups), sum_by_group(model.H, group, n_groups)
 
 
 def _merged(label: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
