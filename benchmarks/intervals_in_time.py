@@ -1,12 +1,13 @@
 """How many labels do intervals cover at times to come, and at new places? Times are not exchangeable: it is measured.
 
-    python -m benchmarks.intervals_in_time [--data FOLDER] [--draws 12] [--coverage 0.9] [--threads 1]
+    python -m benchmarks.intervals_in_time [--data FOLDER] [--draws 24] [--coverage 0.9] [--threads 1]
 
 Drawn: 48 places in three regions, 20 times, three rows at each; the last two times have no labels, and so has every
 fourth place. "steady": regions keep their coefficients; "walk": these walk at random; "shocks": each time has a level
 of its own; "break": the coefficients are drawn anew for the times to come. With `--data` also daily highs from lows at
 Finnish stations, as of nine days from the twentieth on, each time the next two days; the strengths are those that
-folds over times choose for the first twenty days. FOLDER as for benchmarks.weighting.
+folds over times choose for the first twenty days, and every fourth station has no labels. FOLDER as for
+benchmarks.weighting.
 
 Prints the share of labels covered one and two times ahead, and at the new places at the times that have labels, with
 its standard error over the draws (days), the smallest share of a draw, and the mean width of the intervals relative to
@@ -29,6 +30,8 @@ import coterie as ct
 PLACES, REGIONS, TIMES, AHEAD, ROWS = 48, 3, 20, 2, 3
 FIELDS = ("steady", "walk", "shocks", "break")
 BOTH = ["place", "time"]
+LAMS = {"drawn": np.geomspace(0.003, 10, 8), "days": np.geomspace(10, 10_000, 8)}
+HOW: dict[str, Any] = {"tol": 1e-4, "engine": "numba"}
 TIMES_NEXT = "times, next"
 WAYS: dict[str, dict[str, Any]] = {
     "rows": {"by": "rows"},
@@ -85,7 +88,7 @@ def of_a_draw(field: str, seed: int, coverage: float, threads: int) -> dict:
     frame, y, space = drawn(field, seed)
     known = ((frame["time"] < TIMES - AHEAD) & (frame["place"] % 4 != 0)).to_numpy()
     graphs = space, ct.time_graph(range(TIMES - AHEAD))
-    options: dict[str, Any] = {"n_lams": 8, "cv": 3, "over": "times", "tol": 1e-4, "threads": threads}
+    options: dict[str, Any] = {"lams": LAMS["drawn"], "cv": 3, "over": "times", "threads": threads} | HOW
     model = ct.NetworkedLinearRegressionCV(graphs, **options).fit(frame[known], y[known], groups=BOTH)
     return shares(model, known, frame, y, coverage, seed=seed)
 
@@ -97,12 +100,12 @@ def of_days(folder: Path, coverage: float, threads: int) -> list[dict]:
     space = ct.knn_graph(where, k=5, ids=where.index)
     frame = pd.DataFrame({"place": table["station"], "time": (table["day"] - table["day"].min()).dt.days})
     frame["x"], y = table["tmin"], table["tmax"].to_numpy()
-    first, options = (frame["time"] < 20).to_numpy(), {"tol": 1e-4, "threads": threads}
+    away, found = np.isin(frame["place"], where.index[::4]), []
+    first, options = (frame["time"] < 20).to_numpy() & ~away, {"threads": threads} | HOW
     graphs = space, ct.time_graph(range(20))
-    chosen = ct.NetworkedLinearRegressionCV(graphs, n_lams=8, cv=3, over="times", **options)
+    chosen = ct.NetworkedLinearRegressionCV(graphs, lams=LAMS["days"], cv=3, over="times", **options)
     chosen.fit(frame[first], y[first], groups=BOTH)
     options |= {"lam": chosen.lam_, "time_strength": chosen.time_strength_}
-    away, found = np.isin(frame["place"], where.index[::4]), []
     for day in range(20, 38, 2):
         known = (frame["time"] < day).to_numpy() & ~away
         model = ct.NetworkedLinearRegression((space, ct.time_graph(range(day))), **options)
@@ -113,7 +116,7 @@ def of_days(folder: Path, coverage: float, threads: int) -> list[dict]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path)
-    parser.add_argument("--draws", type=int, default=12)
+    parser.add_argument("--draws", type=int, default=24)
     parser.add_argument("--coverage", type=float, default=0.9)
     parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()

@@ -115,7 +115,7 @@ class IntervalsMixin:
 
         Times come in one order and are not exchangeable: after `calibrate(by="times")` nothing is promised. Intervals
         are as wide as errors of forecasts were, and cover as many labels as long as errors stay as they were, for times
-        no further ahead than those that were held out: see docs/estimators.md for what was measured.
+        no further ahead than those that were held out; docs/space-time.md has what was measured.
 
         Parameters
         ----------
