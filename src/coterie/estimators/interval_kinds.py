@@ -112,9 +112,10 @@ def warn_of_others(model: Any, by: str, nodes: NDArray[np.int64], kinds: NDArray
             where = "" if kind == "times" else f", at place {written(name[0])}, which has none"
             what = f"there are rows of times after {written(last[1])}, the last with labels{where}"
         use = "nothing can be calibrated for both" if kind == BOTH else f'use calibrate(by="{kind}")'
-        of = "on rows of nodes that have" if by == "rows" and kind == "nodes" else f"by {by}"
+        known = by == "rows" and kind == "nodes"
+        of, are = ("on rows of nodes that have", "are") if known else (f"by {by}", "may be")
         warnings.warn(
-            f"{what}, but intervals were calibrated {of}: they are too narrow for that; {use}",
+            f"{what}, but intervals were calibrated {of}: they {are} too narrow for that; {use}",
             UserWarning,
             stacklevel=3,
         )
