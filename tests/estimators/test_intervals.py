@@ -143,3 +143,31 @@ def test_where_few_nodes_have_labels_there_are_fewer_folds():
     assert len(model.calibration_.residuals) == 3
     with pytest.raises(ValueError, match=r'by must be "auto", "rows" or "nodes", got \'places\''):
         model.calibrate(by="places")
+
+
+KINDS = {
+    "PoissonRegression": (r"counts vary the more .* NetworkedQuantileRegression", [0.0, 1.0, 2.0, 3.0]),
+    "QuantileRegression": (r"fit two, such as quantile=0.05 and quantile=0.95", [0.0, 1.0, 2.0, 3.0]),
+    "LogisticRegression": (r"predict_proba says how likely", [0.0, 1.0, 1.0, 0.0]),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["calibrate", "predict_interval"])
+@pytest.mark.parametrize("form", ["", "CV"])
+def test_a_model_without_intervals_says_why(kind, name, form) -> None:
+    made = getattr(ct, f"Networked{kind}{form}")
+    says, _ = KINDS[kind]
+    with pytest.raises(AttributeError, match=f"^Networked{kind}{form} has no {name}: .*{says}"):
+        getattr(made(), name)
+    assert not hasattr(made(), name)
+    assert not hasattr(made, name)
+    assert hasattr(ct.NetworkedHuberRegression(), name)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_fitted_model_without_intervals_says_why(kind) -> None:
+    says, y = KINDS[kind]
+    model = getattr(ct, f"Networked{kind}")([(0, 1)], engine="numpy").fit([[0.0], [1.0], [0.5], [0.2]], y, [0, 0, 1, 1])
+    with pytest.raises(AttributeError, match=says):
+        model.predict_interval([[1.0]], [0])

@@ -15,6 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from coterie.estimators.base import NetworkedModel
 from coterie.estimators.cross_validation import ChoosesLam
 from coterie.estimators.docstrings import CHOICE, CLASSES, documented
+from coterie.estimators.no_intervals import NoIntervals
 from coterie.estimators.progress import Verbose
 from coterie.estimators.scaling import Holders
 from coterie.estimators.tables import WEIGHTS, as_classes, as_row_weights
@@ -23,6 +24,8 @@ from coterie.problem.datasets import LabelledRows
 from coterie.problem.losses import Logistic, Multinomial
 from coterie.problem.losses.base import linear_predictor
 from coterie.problem.penalties import Penalty
+
+OF_CLASSES = "labels are classes, not numbers; predict_proba says how likely each of them is"
 
 
 @documented(CLASSES)
@@ -92,6 +95,9 @@ class NetworkedLogisticRegression(ClassifierMixin, NetworkedModel):
         learn_graph: bool = False,
     ) -> None:
         self._keep(locals())
+
+    calibrate = NoIntervals(OF_CLASSES)
+    predict_interval = NoIntervals(OF_CLASSES)
 
     _scales_labels = False
 

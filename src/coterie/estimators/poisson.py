@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from coterie.estimators.cross_validation import ChoosesLam
 from coterie.estimators.docstrings import CHOICE, documented
+from coterie.estimators.no_intervals import NoIntervals
 from coterie.estimators.offsets import Offset
 from coterie.estimators.progress import Verbose
 from coterie.estimators.row_regression import NetworkedRowRegressor
@@ -25,6 +26,11 @@ OFFSET = """\
 offset_ : (str, str or None), or None
     How the known part of predictions was given: "offset" or "exposure", and the column that it was in; None: not at
     all."""
+
+UNEVEN = (
+    "counts vary the more the more are expected, so that intervals of one width for all are wrong; fit two "
+    "NetworkedQuantileRegression to the counts, such as quantile=0.05 and quantile=0.95"
+)
 
 
 @documented(OFFSET)
@@ -92,6 +98,9 @@ class NetworkedPoissonRegression(NetworkedRowRegressor):
     __metadata_request__fit = {"groups": True, "offset": True, "exposure": True}  # noqa: RUF012
     __metadata_request__predict = {"groups": True, "offset": True, "exposure": True}  # noqa: RUF012
     __metadata_request__score = {"groups": True, "offset": True, "exposure": True}  # noqa: RUF012
+
+    calibrate = NoIntervals(UNEVEN)
+    predict_interval = NoIntervals(UNEVEN)
 
     _takes_offset = True
     _scales_labels = False  # e^{z/s} is no scaled e^z, and a count less its mean is no count

@@ -9,11 +9,17 @@ from sklearn.metrics import d2_pinball_score
 
 from coterie.estimators.cross_validation import ChoosesLam
 from coterie.estimators.docstrings import CHOICE, documented
+from coterie.estimators.no_intervals import NoIntervals
 from coterie.estimators.progress import Verbose
 from coterie.estimators.row_regression import NetworkedRowRegressor
 from coterie.problem.arrays import Array
 from coterie.problem.losses import Quantile
 from coterie.problem.penalties import Penalty
+
+TWO = (
+    "a quantile is itself an end of an interval; fit two, such as quantile=0.05 and quantile=0.95, whose predictions "
+    "are meant to hold 90 % of the labels"
+)
 
 
 @documented()
@@ -79,6 +85,9 @@ class NetworkedQuantileRegression(NetworkedRowRegressor):
         learn_graph: bool = False,
     ) -> None:
         self._keep(locals())
+
+    calibrate = NoIntervals(TWO)
+    predict_interval = NoIntervals(TWO)
 
     _degree, _robust = 1, True
 

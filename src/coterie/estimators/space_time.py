@@ -21,6 +21,9 @@ from coterie.problem.ids import Pairs, as_ids, look_up, numbering, some_of, writ
 STRENGTHS = (0.1, 1.0, 10.0)
 """The strengths in time that cross-validation tries, relative to `alike`: see docs/decisions/0034-space-time.md."""
 
+CARRIED = "times after"
+"""How the warning begins that says that models of the last time are carried forward."""
+
 
 class SpaceTime(NamedTuple):
     """The graph of the places and the graph of the times."""
@@ -120,11 +123,18 @@ def nodes_of_rows(graph: EmpiricalGraph, ids: Any, later: bool) -> NDArray[np.in
     if goes_round(graph):
         raise ValueError(f"times go round, so that none comes after the last; the model does not know {some_of(new)}")
     warnings.warn(
-        f"times after {written(pairs.second[-1])} are predicted with the models of that time: {some_of(sorted(new))}",
+        f"{CARRIED} {written(pairs.second[-1])} are predicted with the models of that time: {some_of(sorted(new))}",
         UserWarning,
         stacklevel=5,
     )
     return numbers
+
+
+def unknown_to(graph: EmpiricalGraph, ids: Any) -> NDArray[np.bool_]:
+    """Whether the node of each id is none of a product graph: of those that `nodes_of_rows` takes, a time to come."""
+    pairs = pairs_of(graph)
+    assert pairs is not None
+    return look_up(_as_pairs(as_ids(ids), pairs), graph._number_of) < 0
 
 
 def _as_pairs(names: list[Any], pairs: Pairs) -> list[Any]:
