@@ -37,13 +37,15 @@ KINKED_ROUNDS, HALVES = 12, 3  # of splitting and joining, with kinks, and in ho
 SECANTS, FEWER = 0.1, 0.3  # the part of their curvature that straight rows get, and how much of it in the next step
 STEPS, CG_ACCURACY = 500, 1e-13  # of conjugate gradients, in each Newton step
 LATER = 2  # steps after which the same begins where clusters have only been joined: weights are near
+LONG, SHORTEST = 0.1, 0.01  # of the largest weight, a step that may lead up; and what is left of it then, at least
 RIDGE = 1e-9  # of the diagonal, for directions that no data see
 SETTLED = 1e-8  # a Newton step this small, relatively, is the last one needed
 PHASES = 20  # of maximum flow, between two looks at the clock
 SAME = 1e-12  # of the largest weight: clusters less apart are one
 NUDGE = 1e-9  # of the largest weight, by which the parts of a cluster are moved apart
 LEFT = 1e-3  # of the largest strength: what may be left of a flow that fits
-HOPELESS = 10.0  # of the largest strength: so much is left where clusters are not right yet
+HOPELESS = 10.0  # of the largest strength: so much is left where clusters are not right yet …
+STRAIGHT_HOPELESS = 25.0  # … and where rows can be straight lines, whose attempts cost more and come later
 KINKED_COSTS = 40  # iterations, about: rows with kinks make up for it, which iterations take thousands for
 STRAIGHT_COSTS = 200  # the same of rows that are straight lines: later attempts have fewer rounds
 FEW, MANY = 64, 50_000  # clusters up to which, and duals from which on, flows are spread before they are sent
@@ -73,13 +75,14 @@ def settle(
     seen[problem.M] = np.einsum("ikk->ik", problem.f.hessian(w[problem.M])) > 0
     kernels.join_unseen(problem.graph.edges, seen, w, clusters.label, clusters.counts)
     best, objective = w, np.inf
+    hopeless = STRAIGHT_HOPELESS if _has_straight_rows(problem.f) else HOPELESS
     for _ in range(ROUNDS):
         moved = polish(problem, clusters, w)
         if moved is None or not (value := problem.objective(moved)) < objective:
             break
         best, objective, w = moved, value, moved.copy()
-        left = aim(problem, clusters, u, w, problem.f.gradient(w[problem.M]), enough)
-        if left <= LEFT or left > HOPELESS:
+        left = aim(problem, clusters, u, w, problem.f.gradient(w[problem.M]), enough, hopeless)
+        if left <= LEFT or left > hopeless:
             return best, clusters if left <= LEFT else None
     return best, None
 
@@ -136,7 +139,10 @@ def _minimise(problem: BoundProblem, partition: DualClusters, w: Array, guess: A
     def add_up(values: Array) -> Array:
         return np.bincount(at.ravel(), weights=values.ravel(), minlength=offset[-1])
 
-    w, longest = guess, np.inf
+    def value(w: Array) -> float:
+        return float(f.value(w[M]).sum() + (force * w).sum())
+
+    w, longest, straight = guess, np.inf, _has_straight_rows(f)
     for step in range(begin, begin + (NEWTON_STEPS if f.quadratic is None else 1)):
         H = _curvature(f, w[M], step)
         diagonal = add_up(np.einsum("ikk->ik", H))
@@ -144,10 +150,21 @@ def _minimise(problem: BoundProblem, partition: DualClusters, w: Array, guess: A
         change = systems.solve(H, at, RIDGE * diagonal, diagonal, right, pull, STEPS, CG_ACCURACY)
         if change is None or not np.isfinite(change).all():
             return None
-        w, before, longest = w + change[unknown], longest, float(np.abs(change).max())
+        before, longest = longest, float(np.abs(change).max())
+        if straight and longest > min(before, LONG * np.abs(w).max()):
+            change *= _length(value, w, change[unknown])
+        w = w + change[unknown]
         if longest <= SETTLED * np.abs(w).max() or longest > before:  # or clusters are not those of a minimum
             break
     return w
+
+
+def _length(value: Callable[[Array], float], w: Array, step: Array) -> float:
+    """1, ½, ¼ …: of a step, a part that does not lead up."""
+    here, length = value(w), 1.0
+    while length > SHORTEST and not value(w + length * step) <= here:
+        length /= 2
+    return length
 
 
 def _curvature(f: LocalLosses, w: Array, step: int) -> Array:
