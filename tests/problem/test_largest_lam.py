@@ -7,6 +7,7 @@ import pytest
 
 import coterie as ct
 import coterie.problem.largest_lam as module
+from coterie.kernels.choice import using
 from problems import FIRST_LOSSES, instance, naive_objective, oracle
 
 CUTTING = [ct.TotalVariation(), ct.GroupTotalVariation()]
@@ -66,6 +67,21 @@ def test_a_rough_potential_still_gives_a_bound(monkeypatch: pytest.MonkeyPatch) 
         assert rough >= 0.5 * settled
         solution = ct.solve(replace(problem, lam=1.001 * rough), 1e-9)
         assert len(solution.clusters()) == 1
+
+
+def test_weak_edges_that_close_circles_do_not_make_it_rough() -> None:
+    """Places that are chained in time by weak edges: what 300 steps leave would go along these."""
+    rng = np.random.default_rng(0)
+    graph = ct.product_graph(
+        ct.knn_graph(rng.random((60, 2)), k=4, ids=range(60)), ct.time_graph(range(20)), strength=(1.0, 0.002)
+    )
+    nodes = np.arange(graph.n_nodes)
+    data = ct.LocalDatasets.from_rows(np.ones((len(nodes), 1)), rng.standard_normal(len(nodes)) + nodes / 400, nodes)
+    found = []
+    for compiled in (False, True):
+        with using(compiled=compiled):
+            found.append(ct.largest_useful_lam(ct.Problem(graph, data)))
+    assert found[0] == pytest.approx(found[1], rel=0.01)
 
 
 @pytest.mark.parametrize("weak", [1e-18, 1e-26, 1e-60])

@@ -70,7 +70,7 @@ def _strength_needed(problem: PartProblem, graph: EmpiricalGraph, nodes: Integer
             continue
         demand = np.zeros((graph.n_nodes, 1))
         demand[nodes, 0] = column
-        u = np.abs(small_flow(graph, demand)[:, 0]) / s
+        u = np.abs(small_flow(graph, demand, lambda u: float((np.abs(u[:, 0]) / graph.weights).max()))[:, 0]) / s
         size = np.hypot(size, u) if together else np.maximum(size, u)
     return float((size / graph.weights).max(initial=0.0))
 

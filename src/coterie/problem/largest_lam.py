@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 
 import numpy as np
@@ -16,9 +17,11 @@ from coterie.problem.problem import Problem, bound
 
 contract, laplacian = Either("contract"), Either("laplacian")
 
-CG_STEPS = 300
+CG_STEPS = 300  # before the first flow; twice and four times as many before the next ones
+FALLS = 0.9  # of the λ that the flow before needs: nearer ones are worth it while they need that much less
 MANY = 200_000  # duals, from which on compiled kernels are worth their loading
 CG_ACCURACY = 1e-9
+MOST = 20_000_000  # numbers of a flow, above which there is no room for another
 TINY = 1e-30  # squares of relative weights below this are next to nothing in single precision
 
 
@@ -63,16 +66,32 @@ def largest_useful_lam(problem: Problem | BoundProblem) -> float:
     if not demand.any():
         return 0.0
     many = graph.n_edges * problem.n_features > MANY
+
+    def needed(u: Array) -> float:
+        return problem.penalty.strength_needed(u, graph.weights)
+
     with nullcontext() if is_chosen() and compiled() else using(compiled=compiled() or many):
-        u = small_flow(graph, demand)
-    return problem.penalty.strength_needed(u, graph.weights)
+        return needed(small_flow(graph, demand, needed))
 
 
-def small_flow(graph: EmpiricalGraph, demand: Array) -> Array:
+def small_flow(graph: EmpiricalGraph, demand: Array, needed: Callable[[Array], float]) -> Array:
     """Return u near A² D φ, the flow of least energy, with Dᵀu = demand, which adds up to zero in each component.
 
-    The potential φ comes from conjugate gradients and may be rough; a spanning forest carries what is missing.
+    The potential φ comes from conjugate gradients and may be rough; a spanning forest carries what is missing. Where
+    that leads along weak edges, the λ that is `needed` can be many times what it has to be: then more steps follow.
     """
+    best, least = None, np.inf
+    for u in _flows(graph, demand):
+        before, least = least, min(least, needed(u))
+        best = u if best is None or least < before else best
+        if u.size > MOST or not least < FALLS * before:
+            break
+    assert best is not None
+    return best
+
+
+def _flows(graph: EmpiricalGraph, demand: Array) -> Iterator[Array]:
+    """Such flows, one nearer to that of least energy than the other."""
     share = (graph.weights / graph.weights.max()) ** 2
     if share.min() > TINY:  # in single precision, as kernels for repair have it
         share = share.astype(np.float32)
@@ -83,9 +102,13 @@ def small_flow(graph: EmpiricalGraph, demand: Array) -> Array:
     def product(x: Array, out: Array) -> None:
         laplacian.apply(static_int(0), ends, S, laplacian.NO_GROUND, x, out)
 
-    potential = ConjugateGradients(product, demand.copy(), diagonal, lambda x: None).run(CG_STEPS, CG_ACCURACY)
-    u = S * (graph.D @ potential)
+    descent = ConjugateGradients(product, demand.copy(), diagonal, lambda x: None)
     via, order = np.empty(graph.n_nodes, dtype=np.int64), np.empty(graph.n_nodes, dtype=np.int64)
     contract.spanning_forest(graph.n_nodes, graph.edges, via, order)
-    contract.push_flows(graph.edges, via, order, -demand, u)
-    return u
+    for times in (1, 2, 4):
+        before = descent.steps
+        u = S * (graph.D @ descent.run(times * CG_STEPS, CG_ACCURACY))
+        contract.push_flows(graph.edges, via, order, -demand, u)
+        yield u
+        if descent.steps < before + times * CG_STEPS:  # it is as near as was asked for
+            break
