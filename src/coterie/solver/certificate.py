@@ -36,7 +36,7 @@ NEAR = 10  # times the goal: nearer than that, few weights are worth every way o
 MINOR = 0.1  # a charge below this part of the rest of the gap is not worth another round
 UNSEEN = 6  # rounds of repair before the first bound, where glances say that they may lead to one
 SHRINKS = 3  # what is left of a charge by a round, one part in so many, at most
-UNSURE = 2  # times the goal: glances at losses that are not quadratic can be off by that
+UNSURE = 1.1  # times the goal: what glances at losses that are not quadratic are off by, about
 
 
 @dataclass(frozen=True, eq=False)
