@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isnan, nan
+from math import isnan
 from typing import Any
 
 from coterie.cli.errors import BadInputError
+from coterie.cli.strengths import named_number
 
 
 @dataclass(frozen=True)
@@ -40,11 +41,7 @@ class Bounds:
 def _read(given: Sequence[str] | None, option: str) -> float | dict[str, float] | None:
     named: dict[str, float] = {}
     for text in given or ():
-        name, equals, number = text.rpartition("=")
-        try:
-            value = float(number)
-        except ValueError:
-            value = nan
+        name, equals, value = named_number(text)
         if isnan(value) or (equals and not name):
             raise BadInputError(f"{option} {text}: give column=number, as age=0, or one number for all features")
         if not name and len(given or ()) > 1:

@@ -8,17 +8,25 @@ from math import inf, nan
 from coterie.cli.errors import BadInputError
 
 
+def named_number(text: str) -> tuple[str, bool, float]:
+    """The name and the number of a text such as age=2, and whether there is a "="; nan for what is no number.
+
+    The number comes after the last "=".
+    """
+    name, equals, number = text.rpartition("=")
+    try:
+        return name, bool(equals), float(number)
+    except ValueError:
+        return name, bool(equals), nan
+
+
 def read_strengths(given: Sequence[str] | None) -> dict[str, float]:
-    """What options such as age=inf say, by column; the number comes after the last "="."""
+    """What options such as age=inf say, by column."""
     from coterie.problem.strengths import RULE, is_strength
 
     found: dict[str, float] = {}
     for text in given or ():
-        name, _, number = text.rpartition("=")
-        try:
-            value = float(number)
-        except ValueError:
-            value = nan
+        name, _, value = named_number(text)
         if not name or not is_strength(value):
             raise BadInputError(f"--strength {text}: give column=strength, as age=2 or age=inf; {RULE}")
         if name in found:

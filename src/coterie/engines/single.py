@@ -43,10 +43,11 @@ class SingleEngine(NumbaEngine):
         width = self.w.shape[1]
         self.blocks, self.columns = _zeros(width), _zeros(problem.n_features)
         if is_wide(width):
-            block = _zeros(BLOCK)
-            self.blocks, self.thin_rooms = (block, block, width // BLOCK - 1), [(block, block)] * self.T
-        if width > 2 * BLOCK:
-            self.thin_rooms = [tuple(np.empty((2, width), dtype=np.float32)) for _ in range(self.T)]
+            block, short = _zeros(BLOCK), width <= 2 * BLOCK
+            self.blocks = block, block, width // BLOCK - 1
+            self.thin_rooms = [
+                (block, block) if short else tuple(np.empty((2, width), dtype=np.float32)) for _ in range(self.T)
+            ]
 
     def _setup_prox(self, n: int) -> None:
         super()._setup_prox(n)

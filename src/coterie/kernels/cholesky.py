@@ -9,8 +9,8 @@ LONG = 32  # rows from which on sums in any order, several terms at a time, are 
 
 @fastmath
 def dot(a, b):
-    """⟨a, b⟩."""
-    total = 0.0
+    """⟨a, b⟩, in the precision of both."""
+    total = a.dtype.type(0)
     for j in range(len(a)):
         total += a[j] * b[j]
     return total

@@ -12,7 +12,7 @@ import numpy as np
 
 from coterie.kernels import BLOCK
 from coterie.kernels.cholesky import dot
-from coterie.kernels.compiling import fastmath, inline_llvm, jit
+from coterie.kernels.compiling import inline_llvm, jit
 from coterie.kernels.forms import knows_n
 from coterie.kernels.vector import at, put
 
@@ -107,15 +107,6 @@ def add_thin(h, Z, group, H):
             H[g, k, k] += h[k]
 
 
-@fastmath
-def _inner(a, b):
-    """⟨a, b⟩, in the precision of both."""
-    total = a.dtype.type(0)
-    for k in range(len(a)):
-        total += a[k] * b[k]
-    return total
-
-
 @jit
 def thin_node_pass(rest, at, first, last, tau, place, Y, keep, centre, slope, w, w0, xs, a, b, g, move):
     """The node pass of `nodes` for such models: ŵ = centre + (D⁻¹ − YᵀY)(w − τs − τ slope − centre), x = 2ŵ − w.
@@ -134,7 +125,7 @@ def thin_node_pass(rest, at, first, last, tau, place, Y, keep, centre, slope, w,
                 at[k] = c[k] + kept[k] * rest[k]
             for p in range(Y.shape[1]):
                 y = Y[row, p]
-                part = _inner(y, rest)
+                part = dot(y, rest)
                 for k in range(n):
                     at[k] -= part * y[k]
         for k in range(n):
