@@ -90,7 +90,7 @@ class BoundedRowsProver(ArrayProver):
             )
             add_rows(room, self.X, self.f.rows.starts, self.problem.M, self.G, x, out)
 
-        return ConjugateGradients(product, self.rest, self.diagonal, lambda x: None)
+        return ConjugateGradients(product, self.rest, self.diagonal)
 
     def stretch(self, u: Array, s: Array | None, descent: ConjugateGradients) -> float:
         a, _, grounds = self._moved(s, descent)

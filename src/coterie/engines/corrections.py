@@ -90,7 +90,7 @@ class Corrections:
         self._each_part(lambda t, part: self.domain.slack_weights(self.kind, c[part], u[part], self.S[part]))
 
     def descent(self, s: Array | None) -> ConjugateGradients:
-        """Conjugate gradients for N (DᵀSD + G) N φ = rest; G weighs ground edges as S does edges."""
+        """Conjugate gradients for (DᵀSD + G) φ = rest where no data see φ; G weighs ground edges as S does edges."""
         self.G = laplacian.NO_GROUND
         if s is not None:
             self.G = self._room(s)
@@ -104,18 +104,11 @@ class Corrections:
                 lambda t, part, out: laplacian.apply(self.far, self.ends[part], self.S[part], ground[t], x, out),
                 out,
             )
-            self.keep_flat(out)
 
-        if s is None and self.problem.f.quadratic is not None:
-            # One preconditioner for all weights of a node: N is in the products then, and nowhere else. Of counts with
-            # few rows it is too rough: up to twice the time.
-            n = self.problem.n_features
-            self.diagonal[:] = (self.diagonal @ np.full(n, 1 / n))[:, None]
-            return self._gradients(product, lambda x: None)
-        return self._gradients(product, self.keep_flat)
+        return self._gradients(product)
 
-    def _gradients(self, product: Callable[[Array, Array], None], keep: Callable[[Array], None]) -> ConjugateGradients:
-        return ConjugateGradients(product, self.rest, self.diagonal, keep)
+    def _gradients(self, product: Callable[[Array, Array], None]) -> ConjugateGradients:
+        return ConjugateGradients(product, self.rest, self.diagonal, (self.problem.M, self.problem.f.row_space))
 
     def _room(self, s: Array) -> Array:
         """How far s is from the ends of its domain; from zero, where weights have bounds and it has no ends."""

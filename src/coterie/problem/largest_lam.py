@@ -102,7 +102,7 @@ def _flows(graph: EmpiricalGraph, demand: Array) -> Iterator[Array]:
     def product(x: Array, out: Array) -> None:
         laplacian.apply(static_int(0), ends, S, laplacian.NO_GROUND, x, out)
 
-    descent = ConjugateGradients(product, demand.copy(), diagonal, lambda x: None)
+    descent = ConjugateGradients(product, demand.copy(), diagonal)
     via, order = np.empty(graph.n_nodes, dtype=np.int64), np.empty(graph.n_nodes, dtype=np.int64)
     contract.spanning_forest(graph.n_nodes, graph.edges, via, order)
     for times in (1, 2, 4):

@@ -90,13 +90,14 @@ def balance_of(problem: BoundProblem, two: Sequence[Solution]) -> float | None:
 
 def _fused(problem: BoundProblem, w: Array) -> Array:
     """One model for each component if that is as good as w, which it is from the largest useful λ on."""
-    component = problem.graph.components
-    fused = reused(_pooled, problem.f, component[problem.M], int(component.max()) + 1)[component]
-    return fused if problem.objective(fused) <= problem.objective(w) else w
+    fused, objective = reused(_one_each, problem.f, problem.graph.components, problem.M)
+    return fused if objective <= problem.objective(w) else w
 
 
-def _pooled(f: LocalLosses, component: NDArray[np.int64], n_components: int) -> Array:
-    return f.pooled(component, n_components)[0]
+def _one_each(f: LocalLosses, component: NDArray[np.int64], M: NDArray[np.int64]) -> tuple[Array, float]:
+    """One model for each component, and what that costs at any λ: nothing varies."""
+    fused = f.pooled(component[M], int(component.max()) + 1)[0][component]
+    return fused, float(f.exact(fused[M]).sum())
 
 
 def _snapped(problem: BoundProblem, w: Array, u: Array, tol: float) -> Array:

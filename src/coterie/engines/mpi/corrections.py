@@ -11,7 +11,7 @@ from typing import Any
 from coterie.engines.corrections import Corrections
 from coterie.engines.mpi.crew import Crew
 from coterie.engines.mpi.part import Part
-from coterie.kernels.gradients import ConjugateGradients, steps
+from coterie.kernels.gradients import ConjugateGradients
 from coterie.kernels.interruption import GRACE, agree
 from coterie.problem.arrays import Array
 
@@ -40,30 +40,22 @@ class PartCorrections(Corrections):
     def stretch(self, u: Array, s: Array | None, descent: Any) -> float:
         return self.crew.most(super().stretch(u, s, descent))
 
-    def _gradients(self, product: Callable[[Array, Array], None], keep: Callable[[Array], None]) -> ConjugateGradients:
+    def _gradients(self, product: Callable[[Array, Array], None]) -> ConjugateGradients:
         def told(x: Array, out: Array) -> None:
             self.part.halo(x)
             product(x, out)
+            out[self.part.own :] = 0.0
 
-        return PartGradients(self.crew, told, self.rest, self.diagonal, keep)
+        seen = self.problem.M, self.problem.f.row_space
+        return PartGradients(self.crew, told, self.rest, self.diagonal, seen)
 
 
 class PartGradients(ConjugateGradients):
     """Conjugate gradients with inner products over all parts. x is right in the halo, too."""
 
     def __init__(self, crew: Crew, *given: Any) -> None:
-        self.kernels = _Steps(crew)
+        self.crew = crew
         super().__init__(*given)
 
-
-class _Steps:
-    """The steps of conjugate gradients on parts."""
-
-    def __init__(self, crew: Crew) -> None:
-        self.crew = crew
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(steps, name)
-
-    def inner(self, a: Array, b: Array) -> float:
-        return self.crew.sum(float(steps.inner(a, b)))
+    def _inner(self, a: Array, b: Array) -> float:
+        return self.crew.sum(float(super()._inner(a, b)))

@@ -26,7 +26,7 @@ def solve(
 
     What is left is relative to `right`, or to `size`, where that is larger. Right and diagonal are used up.
     """
-    descent = ConjugateGradients(lambda x, out: multiply(None, H, at, ridge, x, out), right, diagonal, lambda x: None)
+    descent = ConjugateGradients(lambda x, out: multiply(None, H, at, ridge, x, out), right, diagonal)
     descent.first = max(descent.first, float((size * descent.inverse * size).sum()))
     x: Array = descent.run(most, accuracy)
     return x if descent.rz <= accuracy * descent.first else None

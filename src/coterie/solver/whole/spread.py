@@ -43,7 +43,7 @@ def spread(
         S[fixed] = 0.0
         laplacian.diagonal(ends, S, laplacian.NO_GROUND, diagonal)
         descent = ConjugateGradients(
-            lambda x, out: laplacian.apply(near, ends, S, laplacian.NO_GROUND, x, out), rest, diagonal, lambda x: None
+            lambda x, out: laplacian.apply(near, ends, S, laplacian.NO_GROUND, x, out), rest, diagonal
         )
         x = descent.run(STEPS, ACCURACY)
         flow.correct(static_int(min(u.shape[1], BLOCK)), kind, near, ends, c, S, x, 1.0, u)
