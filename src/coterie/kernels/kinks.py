@@ -10,7 +10,7 @@ from coterie.kernels import finite
 from coterie.kernels.cholesky import solve_in_place
 from coterie.kernels.compiling import inline_llvm, jit
 from coterie.kernels.interruption import WORK, time_is_up
-from coterie.kernels.reference.kinks import MOST_ROWS, ROUNDING, TRIES, TRY_FREE
+from coterie.kernels.reference.kinks import MOST_FREE, ROUNDING, SINGULAR, SPARE, TRIES, TRY_FREE
 from coterie.kernels.vector import another, put
 
 
@@ -80,7 +80,7 @@ def _box_ascent(room, X, y, starts, D, c, low, high, give, b, z, settled, accura
     n, most = len(room), 0
     for i in range(node, len(z)):
         most = max(most, starts[i + 1] - starts[i])
-    diagonal, most = np.empty(most), min(most, MOST_ROWS)
+    diagonal, most = np.empty(most), min(most, MOST_FREE)
     K, g, step = np.empty((most, most)), np.empty(most), np.empty(most)
     free = np.empty(most, dtype=np.int64)
     w, inverse = room, another(room)
@@ -100,14 +100,20 @@ def _box_ascent(room, X, y, starts, D, c, low, high, give, b, z, settled, accura
             diagonal[r - first] = give[r]
             for k in range(n):
                 diagonal[r - first] += X[r, k] * X[r, k] * inverse[k]
+        limit = most
+        for r in range(first, last):
+            limit = min(limit, SPARE * n) if give[r] == 0 else limit
         for sweep in range(max_sweeps):
-            if sweep % TRY_FREE == 0 and last - first <= MOST_ROWS:
+            if sweep % TRY_FREE == 0:
                 for _ in range(TRIES):
                     count = 0
                     for r in range(first, last):
                         if low[r] < b[r] < high[r]:
-                            free[count] = r
+                            if count < limit:
+                                free[count] = r
                             count += 1
+                    if count > limit:
+                        break
                     for p in range(count):
                         g[p] = give[free[p]] * b[free[p]] - _residual(room, X, y, free[p], w)
                         for q in range(p + 1):
@@ -115,7 +121,7 @@ def _box_ascent(room, X, y, starts, D, c, low, high, give, b, z, settled, accura
                             for k in range(n):
                                 total += X[free[p], k] * X[free[q], k] * inverse[k]
                             K[p, q] = total
-                        K[p, p] += give[free[p]]
+                        K[p, p] += max(give[free[p]], SINGULAR * K[p, p] if count > n else 0.0)
                     solve_in_place(g[:count], K[:count, :count], g[:count], step[:count])
                     reach = 1.0
                     for p in range(count):

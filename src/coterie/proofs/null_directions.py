@@ -1,7 +1,8 @@
 """Directions that no row sees, exactly: a column of zeros, two equal columns, dummies that add up to the intercept.
 
 Whether a product vanishes is decided without rounding. A column that is a multiple of another *up to rounding* is
-not such a case: what rounding left is data, and weights large enough make use of it.
+not such a case: what rounding left is data, and weights large enough make use of it. But where rows have few values,
+as all levels of a category have beside an intercept, they cannot be independent, whatever these values are.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from coterie.problem.losses.design import Design
 
 LARGEST = 64  # denominator of the coefficients that are tried
 ALIKE = 1e-4  # how far a coefficient may be from such a fraction: what is tried is checked anyway
+NOTHING = 1e-8  # of the largest coefficient: what is smaller is rounding, or one that is not tried
 
 
 def independent_columns(design: Design, nodes: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -46,14 +48,14 @@ def null_columns(
 ) -> list[int]:
     """Columns whose weights can be fixed at zero: the others make up for them at every row of these nodes, exactly.
 
-    Where there are no more different rows than columns that C resolves, those columns can make up for anything.
-    Otherwise candidates are the weak columns j of C, whose entries after the j-th are zero.
+    Where there are no more different rows than columns that C resolves, those columns can make up for anything: all of
+    them, or those that have a part in one direction. Otherwise candidates are the weak columns j of C, whose entries
+    after the j-th are zero.
     """
     rows = np.repeat(nodes, np.diff(design.starts))
     X = design.X[rows]
-    strong = int((columns & ~weak).sum())
-    X = X[X[:, columns].any(axis=1)]
-    if not design.ridge[columns].any() and len(np.unique(X[:, columns], axis=0)) <= strong:
+    strong = columns & ~weak
+    if not design.ridge[columns].any() and _rank_at_most(X[:, columns]) <= strong.sum():
         return [int(j) for j in np.flatnonzero(columns & weak)]
     found: list[tuple[int, Array]] = []
     for j in np.flatnonzero(columns & weak):
@@ -61,10 +63,42 @@ def null_columns(
         direction[j] = 1.0
         for k, other in found:
             direction = direction - direction[k] * other
+        used = np.abs(direction) > NOTHING * np.abs(direction).max()
+        if design.ridge[used].any():
+            continue
         whole = _whole(direction)
-        if whole is not None and not design.ridge[whole != 0].any() and _vanishes(X, whole):
+        if whole is not None and _vanishes(X, whole):
             found.append((int(j), whole / whole[j]))
+        elif (used & ~strong).sum() == used[j] == 1 and _are_dependent(X, used, strong & (design.ridge == 0)):
+            found.append((int(j), np.where(used, direction, 0.0) / direction[j]))
     return [j for j, _ in found]
+
+
+def _rank_at_most(X: Array) -> int:
+    """How many rows there are that are not zero, and differ by more than their sign."""
+    return int(_lines(X)[0].max(initial=-1)) + 1
+
+
+def _lines(X: Array) -> tuple[NDArray[np.int64], Array]:
+    """A number for each row, the same for those that differ by their sign alone; −1 for zero; and their signs."""
+    number, sign = np.full(len(X), -1), np.sign(X[np.arange(len(X)), (X != 0).argmax(axis=1)])
+    number[sign != 0] = np.unique((X * sign[:, None])[sign != 0], axis=0, return_inverse=True)[1].ravel()
+    return number, sign
+
+
+def _are_dependent(X: Array, used: NDArray[np.bool_], others: NDArray[np.bool_]) -> bool:
+    """Whether these columns cannot be independent, as rows differ too little; or not with those others whose entries
+    are the same wherever theirs are, such as an intercept.
+    """
+    number, sign = _lines(X[:, used])
+    lines = int(number.max(initial=-1)) + 1
+    if lines < used.sum():
+        return True
+    first = np.zeros(lines + 1, dtype=np.int64)
+    first[number[::-1]] = np.arange(len(X))[::-1]
+    signed = X * sign[:, None]
+    follow = ((signed == signed[first[number]]) & ((number >= 0)[:, None] | (X == 0))).all(axis=0)
+    return lines < (used | others & follow).sum()
 
 
 def _whole(direction: Array) -> Array | None:

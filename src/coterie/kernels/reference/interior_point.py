@@ -27,7 +27,7 @@ def interior_point(X, y, starts, D, c, low, high, b, z):
             continue
         x = X[rows] * there[:, :, None]
         bounds = np.where(there, low[rows], -1.0), np.where(there, high[rows], 1.0)
-        Z, B = fit(_Rows(x), y[rows] * there - by_node(x, c[nodes]), *bounds, D[nodes])
+        Z, B = fit(Rows(x), y[rows] * there - by_node(x, c[nodes]), *bounds, D[nodes])
         b[rows[there]], z[nodes] = B[there], c[nodes] + Z
 
 
@@ -72,7 +72,7 @@ def fit(X, y, low, high, D, enough=ENOUGH, ahead=False, begin=None):
     return z, b
 
 
-class _Rows:
+class Rows:
     """Rows (k, m, n) of small nodes."""
 
     def __init__(self, X):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from coterie.kernels import vector_buffer
 from coterie.kernels.choice import Either
+from coterie.kernels.reference.kinks import at_ends
 from coterie.problem.arrays import Array
 from coterie.problem.losses.base import LocalLosses, Model, balanced
 from coterie.problem.losses.design import Support
@@ -124,5 +125,5 @@ class KinkedLosses(RowLosses):
             of, ends = np.repeat(~settled, self.rows.m), np.concatenate([[0], np.cumsum(m)])
             duals, weights = np.empty(len(X[of])), np.empty((len(late), z.shape[1]))
             programs.interior_point(X[of], y[of], ends, D[late], c[late], low[of], high[of], duals, weights)
-            b[of], z[late] = duals, weights
+            b[of], z[late] = at_ends(duals, low[of], high[of]), weights
         return z
