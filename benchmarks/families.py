@@ -64,6 +64,23 @@ def spatial(scale: float = 1.0, seed: int = 0, loss: ct.Loss | None = None) -> c
     return ct.Problem(ct.EmpiricalGraph.from_any(near.maximum(near.T)), _labels_for(loss, data), loss, lam=0.2)
 
 
+def hospitals(scale: float = 1.0, seed: int = 0, loss: ct.Loss | None = None) -> ct.Problem:
+    """Few nodes with thirty to a thousand rows each, in three groups; six neighbours, most of the same group."""
+    loss = loss or ct.SquaredError()
+    rng = np.random.default_rng(seed)
+    V, n = max(round(60 * scale), 9), 8
+    group, rows = np.arange(V) % 3, np.clip(np.exp(rng.normal(5.5, 0.9, V)), 30, 1_000).astype(int)
+    others = np.argsort(rng.random((V, V)) + (group[:, None] != group) + 9 * np.eye(V), axis=1)[:, :6]
+    pairs = np.stack([np.repeat(np.arange(V), 6), others.ravel()], axis=1)
+    nodes = np.repeat(np.arange(V), rows)
+    X = np.column_stack([rng.standard_normal((len(nodes), n - 1)), np.ones(len(nodes))])
+    truth = rng.standard_normal((3, n))[group] + 0.05 * rng.standard_normal((V, n))
+    y = np.einsum("rk,rk->r", X, truth[nodes]) + rng.standard_t(3, len(nodes))
+    data = ct.LocalDatasets.from_rows(X, y, nodes)
+    graph = ct.EmpiricalGraph.from_edges(np.unique(np.sort(pairs, axis=1), axis=0))
+    return ct.Problem(graph, _labels_for(loss, data), loss, lam=0.02)
+
+
 def image(scale: float = 1.0, seed: int = 0) -> ct.Problem:
     """A noisy piecewise-constant image on a square grid."""
     side = max(round(300 * np.sqrt(scale)), 5)

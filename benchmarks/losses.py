@@ -1,6 +1,7 @@
-"""Every loss on families b and c: CPU time beside that of the logistic loss, and beside CVXPY + Clarabel.
+"""Every loss on families b and c, and on few nodes with many rows, h: CPU time beside that of the logistic loss, and
+beside CVXPY + Clarabel.
 
-    python -m benchmarks.losses [--families b c] [--losses huber poisson] [--scale .2] [--draws 6] [--clarabel]
+    python -m benchmarks.losses [--families b c h] [--losses huber poisson] [--scale .2] [--draws 6] [--clarabel]
 
 Coterie is timed as in the other benchmarks: one thread, from the arrays of the problem to a certified 1e-6, after a
 tiny problem of the same kind; short runs are repeated. With --draws, so many problems are drawn of each family: times
@@ -20,12 +21,12 @@ from statistics import median
 from typing import Any
 
 import coterie as ct
-from benchmarks.families import blocks, spatial
+from benchmarks.families import blocks, hospitals, spatial
 from benchmarks.peers import PEERS, Answer
 from benchmarks.worker import TINY, timed_run
 
 TOL = 1e-6
-FAMILIES = {"b": blocks, "c": spatial}
+FAMILIES = {"b": blocks, "c": spatial, "h": hospitals}
 LOSSES: dict[str, ct.Loss] = {
     "logistic": ct.Logistic(ridge=0.01),
     "logistic, no ridge": ct.Logistic(),
