@@ -6,9 +6,13 @@ share (diag p − ppᵀ) in its scores, p its chances: K² numbers, one row of i
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from coterie.kernels import vector_buffer
 from coterie.kernels.compiling import inline_llvm, jit
+from coterie.kernels.vector import another, put
 
 FAR = 50.0  # a way along which curvature can become anything
 
@@ -34,14 +38,15 @@ def _ends(scores):
 
 
 @inline_llvm
-def _to_chances(scores):
-    """Scores become chances, in place."""
+def _chances(scores):
+    """Scores become chances, in place where they are an array."""
     (_, most), total = _ends(scores), 0.0
     for k in range(len(scores)):
-        scores[k] = np.exp(scores[k] - most)
+        scores = put(scores, k, np.exp(scores[k] - most))
         total += scores[k]
     for k in range(len(scores)):
-        scores[k] /= total
+        scores = put(scores, k, scores[k] / total)
+    return scores
 
 
 @inline_llvm
@@ -87,22 +92,23 @@ def _add_curvature(X, r, bend, line, half, H):
 
 
 @inline_llvm
-def _put_directions(X, r, factor, chance, line, Z):
-    """Rows of Z, from `line` on, ← the K − 1 directions of a row: factor (diag p − ppᵀ) ⊗ xxᵀ is their ZᵀZ.
+def _put_directions(x, factor, chance, line, Z):
+    """Rows of Z, from `line` on, ← the K − 1 directions of a row x: factor (diag p − ppᵀ) ⊗ xxᵀ is their ZᵀZ.
 
     diag p − ppᵀ = BBᵀ with the K − 1 columns B_j of which B_kj = 0 for k < j, B_jj = √(p_j t_j/(p_j + t_j)) and
     B_kj = −B_jj p_k/t_j for k > j, t_j the sum of the p_k with k > j: nothing overflows, however small chances are.
     """
-    n, K = X.shape[1], len(chance)
+    n, K = len(x), len(chance)
     tail = chance[K - 1]
-    for j in range(K - 2, -1, -1):
+    for q in range(K - 1):
+        j = K - 2 - q
         own = np.sqrt(factor * chance[j] * (tail / (chance[j] + tail))) if tail > 0 else 0.0
         for k in range(K):
             pull = own if k == j else 0.0
             if k > j and own > 0:
                 pull = -own * (chance[k] / tail)
             for a in range(n):
-                Z[line + j, k * n + a] = pull * X[r, a]
+                Z[line + j, k * n + a] = pull * x[a]
         tail += chance[j]
 
 
@@ -129,7 +135,7 @@ def gradient(X, y, share, first, last, z, g, size, chances):
     for r in range(first, last):
         chance = chances[(r - first) * K : (r - first + 1) * K]
         _scores(X, r, z, chance)
-        _to_chances(chance)
+        chance = _chances(chance)
         for k in range(K):
             pull = share[r] * (-_others(chance, k) if k == int(y[r]) else chance[k])
             for j in range(n):
@@ -150,10 +156,10 @@ def add_hessian(X, share, first, last, chances, H):
 @jit
 def put_directions(X, share, first, last, chances, Z):
     """Z ← rows whose ZᵀZ is that curvature, K − 1 for each row."""
-    K = Z.shape[1] // X.shape[1]
+    K, x = Z.shape[1] // X.shape[1], np.empty(X.shape[1])
     for r in range(first, last):
         chance = chances[(r - first) * K : (r - first + 1) * K]
-        _put_directions(X, r, share[r], chance, (r - first) * (K - 1), Z)
+        _put_directions(_row(x, X, r), share[r], chance, (r - first) * (K - 1), Z)
 
 
 @jit
@@ -167,44 +173,54 @@ def way(X, first, last, step):
 
 
 @inline_llvm
-def _scores_and_moves(X, r, i, w, before, known, scores, moved):
-    """scores, moved ← ⟨x_r, w_ik⟩ of every class, and by how much they are more than at `before`, if that is known."""
-    n = X.shape[1]
-    for k in range(len(scores)):
-        total, way = 0.0, 0.0
-        for j in range(n):
-            x, at = X[r, j], w[i, k * n + j]
-            total += x * at
-            if known:
-                way += x * (at - before[i, k * n + j])
-        scores[k], moved[k] = total, way
+def _row(x, X, r):
+    """Row r of X."""
+    for j in range(len(x)):
+        x = put(x, j, X[r, j])
+    return x
 
 
 @inline_llvm
-def _touch(X, y, share, r, i, w, before, known, chance, moved, slope):
-    """Add the slope of a row at w_i to slope_i; return c and s: its curvature is at most c (diag p − ppᵀ) on the way
-    from `before`, where scores move by s apart, p ← `chance`. Where no point before is known, that is so everywhere.
+def _scores_and_moves(x, i, w, before, known, scores, moved):
+    """⟨x, w_ik⟩ of every class, and by how much they are more than at `before`, if that is known."""
+    n = len(x)
+    for k in range(len(scores)):
+        total, way = 0.0, 0.0
+        for j in range(n):
+            at = w[i, k * n + j]
+            total += x[j] * at
+            if known:
+                way += x[j] * (at - before[i, k * n + j])
+        scores, moved = put(scores, k, total), put(moved, k, way)
+    return scores, moved
+
+
+@inline_llvm
+def _touch(x, own, share, i, w, before, known, chance, moved, slope):
+    """Add the slope of a row of class `own` at w_i to slope_i; return c, p and s: its curvature is at most
+    c (diag p − ppᵀ) on the way from `before`, where scores move by s apart. Where no point before is known, that is so
+    everywhere.
 
     Along a line, |ψ‴| is at most ψ″ times the spread of what scores change by: curvature grows by no more than e to
     that. It is at most ½(I − 11ᵀ/K) (Böhning), which is taken where that is less.
     """
-    n, K = X.shape[1], len(chance)
-    _scores_and_moves(X, r, i, w, before, known, chance, moved)
-    _to_chances(chance)
+    n, K = len(x), len(chance)
+    chance, moved = _scores_and_moves(x, i, w, before, known, chance, moved)
+    chance = _chances(chance)
     far = _spread(moved) if known else FAR
     trace = 0.0
     for k in range(K):
         others = _others(chance, k)
         trace += chance[k] * others
-        pull = share[r] * (-others if k == int(y[r]) else chance[k])
+        pull = share * (-others if k == own else chance[k])
         for j in range(n):
-            slope[i, k * n + j] += pull * X[r, j]
+            slope[i, k * n + j] += pull * x[j]
     factor = np.exp(min(far, FAR))
     if far < FAR and factor * trace < 0.5 * (K - 1):  # the traces of both
-        return share[r] * factor, far
+        return share * factor, chance, far
     for k in range(K):
-        chance[k] = 1 / K
-    return 0.5 * K * share[r], far
+        chance = put(chance, k, 1 / K)
+    return 0.5 * K * share, chance, far
 
 
 @jit
@@ -214,33 +230,42 @@ def model(X, y, share, starts, ridge, w, before, slope, H):
     """
     size, longest, known = len(ridge), 0.0, len(before) > 0
     K = size // X.shape[1]
-    chance, moved, line, bend = np.empty(K), np.empty(K), np.empty(size), np.empty(K * K)
+    x, chance, moved = np.empty(X.shape[1]), np.empty(K), np.empty(K)
+    line, bend = np.empty(size), np.empty(K * K)
     for i in range(len(w)):
         for k in range(size):
             slope[i, k] = 2 * ridge[k] * w[i, k]
             H[i, k, :] = 0.0
             H[i, k, k] = 2 * ridge[k]
         for r in range(starts[i], starts[i + 1]):
-            factor, far = _touch(X, y, share, r, i, w, before, known, chance, moved, slope)
+            x = _row(x, X, r)
+            factor, chance, far = _touch(x, int(y[r]), share[r], i, w, before, known, chance, moved, slope)
             longest = max(longest, far) if known else longest
             _bend(factor, chance, bend)
             _add_curvature(X, r, bend, line, False, H[i])
     return longest
 
 
-@jit
-def thin_model(X, y, share, starts, ridge, w, before, slope, Z):
+def thin_model(X: Any, y: Any, share: Any, starts: Any, ridge: Any, w: Any, before: Any, slope: Any, Z: Any) -> Any:
     """The same with the curvature 2 diag(ridge) + ZᵀZ, Z_i of K − 1 rows for each of node i, and zeros after them."""
-    size, longest, known = len(ridge), 0.0, len(before) > 0
-    K = size // X.shape[1]
-    chance, moved = np.empty(K), np.empty(K)
+    n = X.shape[1]
+    return _thin_model(
+        vector_buffer(n), vector_buffer(len(ridge) // n), X, y, share, starts, ridge, w, before, slope, Z
+    )
+
+
+@jit
+def _thin_model(x, chance, X, y, share, starts, ridge, w, before, slope, Z):
+    n, K, moved = len(x), len(chance), another(chance)
+    longest, known = 0.0, len(before) > 0
     for i in range(len(w)):
         rows = Z[i]  # once: references to arrays are counted
         rows[(starts[i + 1] - starts[i]) * (K - 1) :] = 0.0
-        for k in range(size):
+        for k in range(K * n):
             slope[i, k] = 2 * ridge[k] * w[i, k]
         for r in range(starts[i], starts[i + 1]):
-            factor, far = _touch(X, y, share, r, i, w, before, known, chance, moved, slope)
+            x = _row(x, X, r)
+            factor, chance, far = _touch(x, int(y[r]), share[r], i, w, before, known, chance, moved, slope)
             longest = max(longest, far) if known else longest
-            _put_directions(X, r, factor, chance, (r - starts[i]) * (K - 1), rows)
+            _put_directions(x, factor, chance, (r - starts[i]) * (K - 1), rows)
     return longest

@@ -28,6 +28,7 @@ Lanczos = Callable[[Array, Array, Array, int], tuple[Array, Array]]  # (s, d, st
 MOST_EDGES = 32  # at a node, for matchings
 
 LANCZOS_STEPS = 16
+SAMPLE = 1_000  # nodes, whose pooled model is found in place of that of many more: as many iterations follow
 EVEN = 4.0  # condition number of each H_i up to which dual ascent is worth it
 CANCELLED = 1e-4  # of the mean square of the nodes' own weights: a pooled model as small as that is a sum to zero
 ROUNDING = 1e-24  # a square of weights, in units in which they are about one, that is rounding of zero
@@ -167,9 +168,15 @@ def _longest_eta(graph: EmpiricalGraph, s: Array, d: Array, lanczos: Lanczos) ->
 
 
 def _typical_square(f: LocalLosses, n_labelled: int) -> float:
-    """‖w_pooled‖², or the mean of ‖ŵ_i‖² over nodes, where these cancel in the pooled model and are known."""
-    pooled = float((f.pooled(np.zeros(n_labelled, dtype=np.int64), 1)[0] ** 2).sum())
-    q = f.smooth_part.quadratic
+    """‖w_pooled‖², or the mean of ‖ŵ_i‖² over nodes, where these cancel in the pooled model and are known.
+
+    Of many nodes, whose pooled model takes Newton's method, a sample says as much.
+    """
+    q, some, k = f.smooth_part.quadratic, f, n_labelled
+    if q is None and n_labelled >= 2 * SAMPLE and type(f).of_nodes is not LocalLosses.of_nodes:
+        k = SAMPLE
+        some = f.of_nodes(np.sort(np.random.default_rng(0).choice(n_labelled, k, replace=False)))
+    pooled = float((some.pooled(np.zeros(k, dtype=np.int64), 1)[0] ** 2).sum())
     own = 0.0 if q is None else float((q.centre**2).sum()) / n_labelled
     return pooled if pooled > max(CANCELLED * own, ROUNDING) else own
 

@@ -13,6 +13,7 @@ import numpy as np
 from coterie.kernels.interruption import time_is_up
 from coterie.kernels.reference.blocks import blocks, by_node
 from coterie.kernels.reference.cholesky import solve
+from coterie.kernels.reference.ends import Array
 from coterie.kernels.reference.exact import EPS, quiet
 from coterie.kernels.reference.interior_point import Rows, fit
 
@@ -147,10 +148,11 @@ def _fitted(x, S, give, rest, free):
     return -solve(K, np.where(free, rest, 0.0))
 
 
-def at_ends(b, low, high):
+def at_ends(b: Array, low: Array, high: Array) -> Array:
     """Duals of interior points, those that are next to a bound at it."""
     near = np.where(np.isfinite(high - low), AT_END * (high - low), 0.0)
-    return np.where(b <= low + near, low, np.where(b >= high - near, high, b))
+    ends: Array = np.where(b <= low + near, low, np.where(b >= high - near, high, b))
+    return ends
 
 
 def _fits(x, S, give, target, low, high, B, enough):
