@@ -297,6 +297,21 @@ def test_a_level_that_has_a_ridge_is_kept() -> None:
         assert null_columns(d, nodes, columns, C, weak) == []
 
 
+@pytest.mark.parametrize("size", [np.inf, np.nan, 1e300])
+def test_directions_without_numbers_prove_nothing(size: float) -> None:
+    """Weights of rows from 1e-12 to 1 leave such coordinates."""
+    d = Design(SQUARED, np.column_stack([x, x, x**2]), x, np.ones(20), np.array([0, 20]), np.zeros(3))
+    C, weak = np.array([[1.0, size, 0.0], [0.0, 1e-300, 0.0], [0.0, 0.0, 1.0]]), np.array([False, True, False])
+    with np.errstate(all="ignore"):
+        assert null_columns(d, np.ones(1, dtype=bool), np.ones(3, dtype=bool), C, weak) == []
+
+
+def test_no_columns_leave_none_out() -> None:
+    d = Design(SQUARED, np.column_stack([x, x]), x, np.ones(20), np.array([0, 20]), np.zeros(2))
+    nothing = np.zeros(2, dtype=bool)
+    assert null_columns(d, np.ones(1, dtype=bool), nothing, np.eye(2), nothing) == []
+
+
 def test_a_ridge_keeps_a_direction() -> None:
     X = np.column_stack([x, x])
     d = Design(SQUARED, X, x, np.ones(20), np.array([0, 20]), np.array([0.1, 0.0]))

@@ -20,7 +20,9 @@ from coterie.problem.losses.design import Design
 
 LARGEST = 64  # denominator of the coefficients that are tried
 ALIKE = 1e-4  # how far a coefficient may be from such a fraction: what is tried is checked anyway
-NOTHING = 1e-8  # of the largest coefficient: what is smaller is rounding, or one that is not tried
+NOTHING = (
+    1e-8  # of the largest coefficient: smaller ones are taken for zero in choosing what is tried; no proof rests on it
+)
 
 
 def independent_columns(design: Design, nodes: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -46,11 +48,12 @@ def independent_columns(design: Design, nodes: NDArray[np.bool_]) -> NDArray[np.
 def null_columns(
     design: Design, nodes: NDArray[np.bool_], columns: NDArray[np.bool_], C: Array, weak: NDArray[np.bool_]
 ) -> list[int]:
-    """Columns whose weights can be fixed at zero: the others make up for them at every row of these nodes, exactly.
+    """Columns whose weights can be fixed at zero: the others make up for them at every row of these nodes, exactly,
+    if those that are left are independent. (That is for the caller to prove.)
 
-    Where there are no more different rows than columns that C resolves, those columns can make up for anything: all of
-    them, or those that have a part in one direction. Otherwise candidates are the weak columns j of C, whose entries
-    after the j-th are zero.
+    Columns that C resolves are strong. Where there are no more different rows than strong columns, these make up for
+    anything. Otherwise each weak column j of C is tried, whose entries after the j-th are zero, with the columns that
+    have a part in its direction, of which all others must be strong, and none may have a ridge.
     """
     rows = np.repeat(nodes, np.diff(design.starts))
     X = design.X[rows]
@@ -63,6 +66,8 @@ def null_columns(
         direction[j] = 1.0
         for k, other in found:
             direction = direction - direction[k] * other
+        if not np.isfinite(direction).all():
+            continue
         used = np.abs(direction) > NOTHING * np.abs(direction).max()
         if design.ridge[used].any():
             continue
@@ -70,25 +75,29 @@ def null_columns(
         if whole is not None and _vanishes(X, whole):
             found.append((int(j), whole / whole[j]))
         elif (used & ~strong).sum() == used[j] == 1 and _are_dependent(X, used, strong & (design.ridge == 0)):
-            found.append((int(j), np.where(used, direction, 0.0) / direction[j]))
+            found.append((int(j), np.where(used, direction, 0.0) / direction[j]))  # about: it says what is tried next
     return [j for j, _ in found]
 
 
 def _rank_at_most(X: Array) -> int:
-    """How many rows there are that are not zero, and differ by more than their sign."""
+    """A bound on the rank of X: how many of its rows are not zero, and differ by more than their sign."""
     return int(_lines(X)[0].max(initial=-1)) + 1
 
 
 def _lines(X: Array) -> tuple[NDArray[np.int64], Array]:
     """A number for each row, the same for those that differ by their sign alone; −1 for zero; and their signs."""
-    number, sign = np.full(len(X), -1), np.sign(X[np.arange(len(X)), (X != 0).argmax(axis=1)])
+    number = np.full(len(X), -1)
+    if not X.shape[1]:
+        return number, np.zeros(len(X))
+    sign = np.sign(X[np.arange(len(X)), (X != 0).argmax(axis=1)])
     number[sign != 0] = np.unique((X * sign[:, None])[sign != 0], axis=0, return_inverse=True)[1].ravel()
     return number, sign
 
 
 def _are_dependent(X: Array, used: NDArray[np.bool_], others: NDArray[np.bool_]) -> bool:
-    """Whether these columns cannot be independent, as rows differ too little; or not with those others whose entries
-    are the same wherever theirs are, such as an intercept.
+    """Whether rows differ too little for these columns to be independent, alone or together with all others that follow
+    them: whose entries, up to the sign of the row, are the same wherever theirs are, and zero where theirs are zero. An
+    intercept follows all levels of a category.
     """
     number, sign = _lines(X[:, used])
     lines = int(number.max(initial=-1)) + 1
