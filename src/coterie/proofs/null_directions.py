@@ -20,9 +20,7 @@ from coterie.problem.losses.design import Design
 
 LARGEST = 64  # denominator of the coefficients that are tried
 ALIKE = 1e-4  # how far a coefficient may be from such a fraction: what is tried is checked anyway
-NOTHING = (
-    1e-8  # of the largest coefficient: smaller ones are taken for zero in choosing what is tried; no proof rests on it
-)
+NOTHING = 1e-8  # of the largest coefficient: smaller ones count as zero in choosing what is tried; no proof rests on it
 
 
 def independent_columns(design: Design, nodes: NDArray[np.bool_]) -> NDArray[np.bool_]:
