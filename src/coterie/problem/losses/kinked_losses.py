@@ -99,10 +99,13 @@ class KinkedLosses(RowLosses):
         """Weights and duals of rows with forces close to p."""
         curvature = np.full(len(p), NEAR * self._trace)
         b = self.last_duals.copy()
-        as_good = self.alone and self.ridge.all() and self.rows.m.max(initial=0) <= p.shape[1]  # ascent is
-        few = p.size <= FEW and not as_good
+        as_good = self.alone and self.ridge.all() and self.rows.m.max(initial=0) <= p.shape[1]  # any end of ascent is
+        finish = p.size <= FEW and not as_good
         for _ in range(CLOSER):
-            before, near = near, self._ascend(p, near, curvature, b, 0 if few else CONJUGATE_SWEEPS)
+            before, near = (
+                near,
+                self._ascend(p, near, curvature, b, PROX_SWEEPS if finish else CONJUGATE_SWEEPS, finish),
+            )
             if np.abs(near - before).max(initial=0.0) <= SETTLED * np.abs(near).max(initial=0.0):
                 break
         return near, b
@@ -110,14 +113,11 @@ class KinkedLosses(RowLosses):
     def _ascend(self, p: Array, anchor: Array, curvature: Array, b: Array, sweeps: int, finish: bool = False) -> Array:
         """Minimise L_i(z) − ⟨p_i, z⟩ + curvature_i ‖z − anchor_i‖²/2 for each node; b, a guess, becomes their duals.
 
-        Without sweeps by an interior-point method, which needs no guess, and takes longer; with `finish`, at the nodes
-        that so many sweeps leave unsettled.
+        With `finish`, an interior-point method, which needs no guess and takes longer, finds those of the nodes that so
+        many sweeps leave unsettled.
         """
         (D, c), z = kinks.parabolas(p, anchor, curvature, self.ridge), np.empty_like(anchor)
         X, y, starts, (low, high) = self.rows.X, self.rows.y, self.rows.starts, self.limits_at(p, anchor, curvature)
-        if not sweeps:
-            programs.interior_point(X, y, starts, D, c, low, high, b, z)
-            return z
         give, room = np.zeros_like(b), vector_buffer(z.shape[1])
         settled = kinks.box_ascent(room, X, y, starts, D, c, low, high, give, b, z, ACCURACY, sweeps)
         if finish and len(late := np.flatnonzero(~settled)):
