@@ -158,10 +158,10 @@ class Ellipsoids:
             columns[lost], capped[lost] = ~cappable, cappable
             used, pool, v, at, lost = look()
         if lost.any() and shift:
-            twice = np.zeros_like(lost)  # of columns that looked dependent nobody has proven that those left span them
+            twice = np.zeros_like(lost)  # nobody has proven that those left span what had looked dependent before
             for g in np.flatnonzero(lost):
                 null = null_columns(pool.design, groups == g, columns[g, used], at.C[g], at.weak[g])
-                twice[g] = len(null) > 0 and short[g] and not cappable.any()
+                twice[g] = len(null) > 0 and not columns[g].all() and not cappable.any()
                 columns[g, used[null]] = False
             used, pool, v, at, lost = look()
             lost |= twice
