@@ -36,11 +36,11 @@ class ConjugateGradients:
     def _leaving(self, seen: Any) -> Callable[..., None]:
         """What takes z out of the directions that are seen."""
         if seen is None:
-            return _as_it_is
+            return as_it_is
         nodes, rows = seen
         if rows is None:
             self.inverse[nodes] = 0.0
-            return _as_it_is
+            return as_it_is
         room, F = vector_buffer(rows.shape[2]), np.empty_like(rows)
         unseen.factorise(room, nodes, rows, self.inverse, F)
         return partial(unseen.leave, room, nodes, F)
@@ -85,5 +85,5 @@ class ConjugateGradients:
         return 2 * self.steps * math.log(accuracy) / math.log(left)
 
 
-def _as_it_is(r: Any, z: Any) -> None:
+def as_it_is(r: Any, z: Any) -> None:
     """Leave z alone."""

@@ -11,8 +11,9 @@ from coterie.engines.equations import by_node
 from coterie.engines.gpu.edges import Edges
 from coterie.engines.gpu.exact import Tensor
 from coterie.engines.gpu.recording import repeatable
-from coterie.kernels.gradients import ConjugateGradients
+from coterie.kernels.gradients import ConjugateGradients, as_it_is
 from coterie.kernels.interruption import time_is_up
+from coterie.kernels.reference import unseen
 from coterie.kernels.reference.flow import LEAST_WEIGHT
 from coterie.problem import BoundProblem
 
@@ -74,25 +75,22 @@ class Corrections:
         self.S = self.edges.slack_weights(u, self.marks)
 
     def descent(self, s: Tensor | None) -> Descent:
-        """Conjugate gradients for N (DᵀSD + G) N φ = rest; G weighs ground edges as S does edges."""
+        """Conjugate gradients for (DᵀSD + G) φ = rest where no data see φ; G weighs ground edges as S does edges."""
         self.G = None
         if s is not None:
             least = 0.5 * LEAST_WEIGHT * (self.upper - self.lower)
             self.G = torch.maximum(torch.minimum(self.upper - s, s - self.lower), least)
         laplacian = self.laplacian()
-        diagonal, keep = laplacian.diagonal(), self.keep_flat
+        diagonal = laplacian.diagonal()
         if self.G is not None:
             diagonal += self.G
-        elif self.problem.f.quadratic is not None:  # as in `engines.corrections`
-            diagonal[:], keep = diagonal.mean(1, keepdim=True), _as_it_is
 
         def product(x: Tensor, out: Tensor) -> None:
             laplacian.apply(x, out)
             if self.G is not None:
                 out.addcmul_(self.G, x)
-            self.keep_flat(out)
 
-        return Descent(product, self.rest, diagonal, keep, self.marks.numel())
+        return Descent(product, self.rest, diagonal, (self.M, self.row_space), self.marks.numel())
 
     def laplacian(self) -> Any:
         """DᵀSD."""
@@ -131,20 +129,29 @@ class Laplacian:
         return self.edges.at_ends(self.S.double())
 
 
-def _as_it_is(x: Tensor) -> None:
-    """Leave x alone."""
-
-
 class Descent(ConjugateGradients):
     """Conjugate gradients on tensors; a step reads nothing on the host, which asks for two numbers after it."""
 
-    def __init__(self, apply: Any, rest: Tensor, diagonal: Tensor, keep: Any, duals: int) -> None:
-        self.apply, self.keep, self.duals = apply, keep, duals
-        self.leave = lambda r, z: keep(z)
+    def __init__(self, apply: Any, rest: Tensor, diagonal: Tensor, seen: Any, duals: int) -> None:
+        self.apply, self.duals = apply, duals
         self.inverse = torch.where(diagonal > 0, 1 / diagonal, diagonal)
+        self.leave = self._leaving(seen)
         self._begin(rest, torch.zeros_like(rest), torch.empty_like(rest), torch.empty_like(rest))
         self.told = rest.new_tensor([0.0, self.rz])  # the last curvature and ⟨r, z⟩
         self.step: Any = None
+
+    def _leaving(self, seen: Any) -> Any:
+        nodes, rows = seen
+        if rows is None:
+            self.inverse.index_fill_(0, nodes, 0.0)
+            return as_it_is
+        F = torch.empty_like(rows)
+        unseen.factorise(None, nodes, rows, self.inverse, F)
+
+        def leave(r: Tensor, z: Tensor) -> None:
+            z[nodes] -= by_node(F.transpose(1, 2), by_node(F, r[nodes]))
+
+        return leave
 
     def _inner(self, a: Tensor, b: Tensor) -> float:
         return float((a * b).sum())
@@ -170,7 +177,7 @@ class Descent(ConjugateGradients):
         self.x.addcmul_(alpha, self.p)
         self.r.addcmul_(alpha, self.Ap, value=-1)
         torch.mul(self.inverse, self.r, out=self.z)
-        self.keep(self.z)
+        self.leave(self.r, self.z)
         after = (self.r * self.z).sum()
         self.p.mul_(after / before).add_(self.z)
         self.told.copy_(torch.stack([curvature, after]))
