@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coterie.kernels import flow, laplacian, static_int, vector_buffer
+from coterie.kernels import flow, laplacian, static_int, unseen, vector_buffer
 from coterie.kernels.edges import L1, L2, SQUARED
 
 EDGES = np.array([[0, 1], [0, 3], [1, 2], [2, 3], [2, 4]])  # node 5 has none
@@ -144,16 +144,8 @@ def test_keep_flat(n: int) -> None:
         if row >= 0:
             for b in rows[row]:
                 expected[i] -= b * (b @ x[i])
-    flow.keep_flat(vector_buffer(n), place, False, rows, x)
+    unseen.leave(vector_buffer(n), np.array([3, 1, 4]), rows, x, x)
     np.testing.assert_allclose(x, expected, rtol=1e-12, atol=1e-14)
-
-
-@sizes
-def test_keep_flat_where_everything_is_seen(n: int) -> None:
-    place, x = np.array([-1, 1, -1, 0, 2, -1]), random(V, n)
-    before = x.copy()
-    flow.keep_flat(vector_buffer(n), place, True, np.empty((0, 0, 0)), x)
-    np.testing.assert_array_equal(x, np.where(place[:, None] < 0, before, 0.0))
 
 
 def test_no_edges() -> None:

@@ -175,6 +175,15 @@ def test_keep_flat_projects(kind: str, loss: ct.Loss) -> None:
     np.testing.assert_allclose(x, expected, atol=1e-12)
 
 
+@pytest.mark.parametrize("kind", ["all labelled", "few labelled", "disconnected"])
+def test_keep_flat_where_everything_is_seen(kind: str) -> None:
+    problem = instance(kind)
+    x = np.random.default_rng(1).standard_normal((12, 3))
+    expected = np.where(np.isin(np.arange(12), problem.M)[:, None], 0.0, x)
+    ArrayProver(problem.bound).keep_flat(x)
+    np.testing.assert_array_equal(x, expected)
+
+
 @pytest.mark.parametrize("everything", [True, False])
 def test_conjugate_gradients_on_a_small_system(everything: bool) -> None:
     """Few enough unknowns that the steps suffice: the least-squares answer in the directions that are not seen."""

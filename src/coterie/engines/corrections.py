@@ -18,7 +18,7 @@ from coterie.kernels.team import Team
 from coterie.problem import BoundProblem
 from coterie.problem.arrays import Array
 
-flow, laplacian = Either("flow"), Either("laplacian")
+flow, laplacian, unseen = Either("flow"), Either("laplacian"), Either("unseen")
 
 MOST_THREADS = 4  # each needs node sums of its own
 
@@ -62,16 +62,18 @@ class Corrections:
         """Weights of edges in corrections, (E, n); single precision is plenty."""
         return np.zeros((self.problem.graph.n_edges, self.problem.n_features), dtype=np.float32)
 
-    @cached_property
-    def _row_spaces(self) -> tuple[Array, bool, Array]:
-        """The place of each node among the labelled ones, whether all of those see everything, and what they see."""
-        place, rows = np.full(self.problem.graph.n_nodes, -1), self.problem.f.row_space
-        place[self.problem.M] = np.arange(len(self.problem.M))
-        return place, rows is None, np.empty((0, 0, 0)) if rows is None else rows
+    @property
+    def _seen(self) -> tuple[Array, Array | None]:
+        """The labelled nodes, and orthonormal rows that span what each of them sees; None: everything."""
+        return self.problem.M, self.problem.f.row_space
 
     def keep_flat(self, x: Array) -> None:
         """x ← Nx."""
-        flow.keep_flat(vector_buffer(self.problem.n_features), *self._row_spaces, x)
+        nodes, rows = self._seen
+        if rows is None:
+            x[nodes] = 0.0
+        else:
+            unseen.leave(vector_buffer(self.problem.n_features), nodes, rows, x, x)
 
     def clip(self, u: Array) -> None:
         self.domain.into_domain(self.kind, self.problem.c, u)
@@ -108,7 +110,7 @@ class Corrections:
         return self._gradients(product)
 
     def _gradients(self, product: Callable[[Array, Array], None]) -> ConjugateGradients:
-        return ConjugateGradients(product, self.rest, self.diagonal, (self.problem.M, self.problem.f.row_space))
+        return ConjugateGradients(product, self.rest, self.diagonal, self._seen)
 
     def _room(self, s: Array) -> Array:
         """How far s is from the ends of its domain; from zero, where weights have bounds and it has no ends."""

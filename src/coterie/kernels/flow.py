@@ -9,7 +9,6 @@ from coterie.kernels.compiling import inline_llvm, jit
 from coterie.kernels.exact import EPS, add, strict
 from coterie.kernels.prefetch import AHEAD, prefetch_node
 from coterie.kernels.reference.flow import LEAST_WEIGHT, PUSHED, PUSHED_WEIGHT
-from coterie.kernels.vector import put
 
 
 @inline_llvm
@@ -194,28 +193,3 @@ def correct(vector_buffer, kind, far, ends, c, S, potential, factor, u):
         if kind == L2:
             S[e, 0] = PUSHED if _length(u, e) > c[e] else 0.0
         _inside(kind, c, u, e)
-
-
-@jit
-def keep_flat(vector_buffer, place, sees_all, row_space, x):
-    """x ← Nx: at a labelled node, only the directions that its data do not see are kept."""
-    n = len(vector_buffer)
-    for i in range(len(place)):
-        row = place[i]
-        if row < 0:
-            continue
-        if sees_all:
-            for k in range(n):
-                x[i, k] = 0.0
-            continue
-        t = vector_buffer
-        for k in range(n):
-            t = put(t, k, x[i, k])
-        for r in range(row_space.shape[1]):
-            d = 0.0
-            for k in range(n):
-                d += row_space[row, r, k] * x[i, k]
-            for k in range(n):
-                t = put(t, k, t[k] - d * row_space[row, r, k])
-        for k in range(n):
-            x[i, k] = t[k]

@@ -45,7 +45,7 @@ def factorise(vector_buffer, nodes, rows, inverse, F):
 
 @jit
 def leave(vector_buffer, nodes, F, r, z):
-    """z_i ← z_i − FᵀFr_i at these nodes."""
+    """z_i ← z_i − FᵀFr_i at these nodes; r and z may be the same."""
     n = len(vector_buffer)
     for q in range(len(nodes)):
         i, t = nodes[q], vector_buffer

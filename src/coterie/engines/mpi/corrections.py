@@ -46,8 +46,7 @@ class PartCorrections(Corrections):
             product(x, out)
             out[self.part.own :] = 0.0
 
-        seen = self.problem.M, self.problem.f.row_space
-        return PartGradients(self.crew, told, self.rest, self.diagonal, seen)
+        return PartGradients(self.crew, told, self.rest, self.diagonal, self._seen)
 
 
 class PartGradients(ConjugateGradients):

@@ -138,13 +138,3 @@ def correct(
     elif kind == L2:
         S[:, 0] = np.where(_lengths(u) > c, PUSHED, 0.0)
     into_domain(kind, c, u)
-
-
-def keep_flat(vector_buffer: Any, place: Integers, sees_all: bool, row_space: Array, x: Array) -> None:
-    """x ← Nx: at a labelled node, only the directions that its data do not see are kept."""
-    labelled = place >= 0
-    if sees_all:
-        x[labelled] = 0.0
-        return
-    rows, known = row_space[place[labelled]], x[labelled]
-    x[labelled] = known - np.einsum("irk,ir->ik", rows, np.einsum("irk,ik->ir", rows, known))

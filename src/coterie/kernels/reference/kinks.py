@@ -45,7 +45,7 @@ def box_ascent(room, X, y, starts, D, c, low, high, give, b, z, accuracy, max_sw
         target = labels - by_node(x, c[nodes])
         scale = np.maximum(np.abs(target).max(axis=1), np.abs(labels).max(axis=1))
         given = x, S, give[rows] * there, target, bounds
-        if x.shape[1] >= LONG and max_sweeps and not give.any():
+        if x.shape[1] >= LONG and not give.any():
             B = _begun(given, B, accuracy * scale, D[nodes])
         B, all_settled[nodes] = _ascend(given, B, accuracy * scale, max_sweeps)
         b[rows[there]] = B[there]
@@ -55,15 +55,17 @@ def box_ascent(room, X, y, starts, D, c, low, high, give, b, z, accuracy, max_sw
 
 def _begun(given, B, enough, D):
     """Duals of long nodes to begin with: those of interior points, where it takes sweeps to make those given fit."""
-    free = ((given[-1][0] < B) & (given[-1][1] > B)).sum(axis=1)
-    B, good = _tried(given, B, enough) if free.max() <= LONG else (B, np.zeros(len(B), dtype=bool))
-    x, _, _, target, (low, high) = (values if k == 4 else values[~good] for k, values in enumerate(given))
-    low, high = low[~good], high[~good]
+    x, _, _, target, (low, high) = given
+    bad = np.ones(len(B), dtype=bool)
+    if ((low < B) & (high > B)).sum(axis=1).max() <= LONG:
+        B, good = _tried(given, B, enough)
+        bad = ~good
+    x, target, low, high = x[bad], target[bad], low[bad], high[bad]
     if time_is_up() or not len(x) or not np.isfinite(high - low).all():
         return B
     there = high > low
-    found = fit(Rows(x), target, np.where(there, low, -1.0), np.where(there, high, 1.0), D[~good])[1]
-    B[~good] = at_ends(found, low, high)
+    found = fit(Rows(x), target, np.where(there, low, -1.0), np.where(there, high, 1.0), D[bad])[1]
+    B[bad] = at_ends(found, low, high)
     return B
 
 

@@ -28,5 +28,5 @@ def factorise(vector_buffer: Any, nodes: Any, rows: Any, inverse: Any, F: Any) -
 
 
 def leave(vector_buffer: Any, nodes: Any, F: Any, r: Any, z: Any) -> None:
-    """z_i ← z_i − FᵀFr_i at these nodes."""
+    """z_i ← z_i − FᵀFr_i at these nodes; r and z may be the same."""
     z[nodes] -= (F * (F * r[nodes][:, None]).sum(2)[:, :, None]).sum(1)

@@ -48,7 +48,7 @@ class KinkedLosses(RowLosses):
 
     def prox(self, v: Array, tau: Array, start: Array) -> Array:
         """From the duals of the last primal update, if there was one."""
-        return self._ascend(np.zeros_like(v), v, 1 / tau, self.last_duals, PROX_SWEEPS, finish=True)
+        return self._ascend(np.zeros_like(v), v, 1 / tau, self.last_duals, finish=True)
 
     def conjugate(self, p: Array, near: Array) -> tuple[Array, Array]:
         """Any duals b inside their bounds prove L*(q) ≤ −Σ b_r y_r + ridge ‖z‖² for q = −Σ b_r x_r + 2 ridge z."""
@@ -92,7 +92,7 @@ class KinkedLosses(RowLosses):
 
     def duals_near(self, p: Array, w: Array) -> tuple[Array, Array]:
         b = self.last_duals.copy()
-        z = self._ascend(p, w, np.full(len(p), NEAR * self._trace), b, CONJUGATE_SWEEPS)
+        z = self._ascend(p, w, np.full(len(p), NEAR * self._trace), b)
         return -b, 2 * self.ridge * z
 
     def _attaining_duals(self, p: Array, near: Array) -> tuple[Array, Array]:
@@ -102,23 +102,20 @@ class KinkedLosses(RowLosses):
         as_good = self.alone and self.ridge.all() and self.rows.m.max(initial=0) <= p.shape[1]  # any end of ascent is
         finish = p.size <= FEW and not as_good
         for _ in range(CLOSER):
-            before, near = (
-                near,
-                self._ascend(p, near, curvature, b, PROX_SWEEPS if finish else CONJUGATE_SWEEPS, finish),
-            )
+            before, near = near, self._ascend(p, near, curvature, b, finish)
             if np.abs(near - before).max(initial=0.0) <= SETTLED * np.abs(near).max(initial=0.0):
                 break
         return near, b
 
-    def _ascend(self, p: Array, anchor: Array, curvature: Array, b: Array, sweeps: int, finish: bool = False) -> Array:
+    def _ascend(self, p: Array, anchor: Array, curvature: Array, b: Array, finish: bool = False) -> Array:
         """Minimise L_i(z) − ⟨p_i, z⟩ + curvature_i ‖z − anchor_i‖²/2 for each node; b, a guess, becomes their duals.
 
-        With `finish`, an interior-point method, which needs no guess and takes longer, finds those of the nodes that so
-        many sweeps leave unsettled.
+        With `finish`, an interior-point method, which needs no guess and takes longer, finds those of the nodes that a
+        few sweeps leave unsettled.
         """
         (D, c), z = kinks.parabolas(p, anchor, curvature, self.ridge), np.empty_like(anchor)
         X, y, starts, (low, high) = self.rows.X, self.rows.y, self.rows.starts, self.limits_at(p, anchor, curvature)
-        give, room = np.zeros_like(b), vector_buffer(z.shape[1])
+        give, room, sweeps = np.zeros_like(b), vector_buffer(z.shape[1]), PROX_SWEEPS if finish else CONJUGATE_SWEEPS
         settled = kinks.box_ascent(room, X, y, starts, D, c, low, high, give, b, z, ACCURACY, sweeps)
         if finish and len(late := np.flatnonzero(~settled)):
             m = self.rows.m[late]
